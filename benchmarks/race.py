@@ -19,7 +19,7 @@ from torch import nn
 from benchmarks.comparison import processor
 from multiway.data.datasets import locate
 from multiway.memory import keep_freed_memory
-from multiway.models.ridge_and_network import RidgeAndNetwork
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.network import WindowLoss, build_network, train_on_windows
@@ -106,9 +106,9 @@ def _ridge(config: ForecastConfig, path: str) -> tuple[str, Curve, Mapping[str, 
     return "ridge", curve, {}
 
 
-def _floor(prepared: PreparedPanel, config: ForecastConfig) -> RidgeAndNetwork:
+def _floor(prepared: PreparedPanel, config: ForecastConfig) -> WeighedForecasts:
     weight = prepared.floor.weight
-    model = RidgeAndNetwork(config.lookback, config.horizon, 1, len(weight), None, prepared.panel.num_variates)
+    model = WeighedForecasts(config.lookback, config.horizon, 1, len(weight), None, prepared.panel.num_variates)
     model.floor.set_weight(weight)
     return model
 

@@ -59,7 +59,7 @@ def blend(folder: Path) -> Tiny:
     frame = make_frame(rows=220, variates=2, seed=8)
     frame.iloc[20:24, 1] = None
     frame.to_csv(folder / "gaps.csv", index=False)
-    settings = {**usual.settings, "selection": "auto", "read": {"missing": "mask"}}
+    settings = {**usual.settings, "answer": "auto", "read": {"missing": "mask"}}
     return replace(usual, data=folder / "gaps.csv", settings=settings)
 
 

@@ -17,7 +17,7 @@ RULE = [r"--rule", r"blocks.*(gate_up|down)=tt:rank=2"]
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     make_frame().to_csv(folder / "loads.csv", index=False)
-    lifecycle.start(TASK, make_config(data=str(folder / "loads.csv"), selection="network"), folder / "run")
+    lifecycle.start(TASK, make_config(data=str(folder / "loads.csv"), answer="network"), folder / "run")
     return folder / "run"
 
 

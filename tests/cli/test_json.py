@@ -20,7 +20,7 @@ from tasks.forecasting.panels import make_config, make_frame
 def folder(tmp_path_factory):
     place = tmp_path_factory.mktemp("runs")
     make_frame().to_csv(place / "loads.csv", index=False)
-    lifecycle.start(TASK, make_config(data=str(place / "loads.csv"), selection="network"), place / "run")
+    lifecycle.start(TASK, make_config(data=str(place / "loads.csv"), answer="network"), place / "run")
     (place / "cells.jsonl").write_text('{"recipe": "hot-exchange-96", "mse": 0.08}')
     return place
 

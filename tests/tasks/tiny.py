@@ -85,7 +85,7 @@ def last_digit(path: Path) -> None:
 def forecast(folder: Path) -> Tiny:
     path = folder / "loads.csv"
     make_frame(rows=220).to_csv(path, index=False)
-    settings = {"lookback": 12, "horizon": 4, "season": 12, "selection": "network", "model": FORECASTER}
+    settings = {"lookback": 12, "horizon": 4, "season": 12, "answer": "network", "model": FORECASTER}
     training = {**QUICK, **SAVING, "epochs": 2, "learning_rate": 0.01}
 
     def alone(target: Path) -> Path:

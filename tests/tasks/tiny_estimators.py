@@ -39,7 +39,7 @@ def halves(count: int) -> Split:
 
 
 def forecaster() -> TinyEstimator:
-    settings = {"model": FORECASTER, "training": QUICK, "selection": "network"}
+    settings = {"model": FORECASTER, "training": QUICK, "answer": "network"}
     return TinyEstimator(
         make=lambda: multiway.Forecaster(4, lookback=12, season=12, levels=(80.0,), settings=settings),
         fit=(make_frame(rows=220),), new=(make_frame(rows=60, seed=6),), split=halves(220), grid={"lookback": [8, 12]},

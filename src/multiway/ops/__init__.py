@@ -11,10 +11,8 @@ from multiway.ops.attention import normalised_features as normalised_features
 from multiway.ops.attention import rotate as rotate
 from multiway.ops.attention import rotate_flattened as rotate_flattened
 from multiway.ops.attention import softmax_factor as softmax_factor
-from multiway.ops.blend import Selection as Selection
-from multiway.ops.blend import Share as Share
+from multiway.ops.blend import blend_weights as blend_weights
 from multiway.ops.blend import horizon_bands as horizon_bands
-from multiway.ops.blend import select_blend as select_blend
 from multiway.ops.dispatch import graph_attention as graph_attention
 from multiway.ops.dispatch import members as members
 from multiway.ops.dispatch import without_autocast as without_autocast
@@ -81,6 +79,10 @@ from multiway.ops.products import kronecker_sum_matrix as kronecker_sum_matrix
 from multiway.ops.products import multi_mode_linear as multi_mode_linear
 from multiway.ops.products import multi_mode_linear_terms as multi_mode_linear_terms
 from multiway.ops.products import tensor_train_product as tensor_train_product
+from multiway.ops.seasons import phases as phases
+from multiway.ops.seasons import season_shape as season_shape
+from multiway.ops.seasons import with_shape as with_shape
+from multiway.ops.seasons import without_shape as without_shape
 from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
 from multiway.ops.tensor_train import tt_norm as tt_norm

@@ -28,4 +28,4 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run with a network, made once; tests read it and leave it alone."""
     folder = tmp_path_factory.mktemp("finished")
     make_frame().to_csv(folder / "loads.csv", index=False)
-    return lifecycle.start(TASK, make_config(data=str(folder / "loads.csv"), selection="network"), folder / "run")
+    return lifecycle.start(TASK, make_config(data=str(folder / "loads.csv"), answer="network"), folder / "run")

@@ -33,7 +33,8 @@ def make_frame(rows: int = 300, variates: int = 3, seed: int = 5, freq: str = "h
 def make_config(**changes: Any) -> ForecastConfig:
     sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 12}
     networks = {"model": TINY, "training": QUICK, "partner": "none"}
-    return ForecastConfig.parse({**sizes, **networks, **changes})
+    alone = {"answer": "ridge"} if changes.get("network") is False else {}
+    return ForecastConfig.parse({**sizes, **networks, **alone, **changes})
 
 
 def fitted(frame: pd.DataFrame, **changes: Any) -> Run:

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.errors import ConfigError, DataError
-from multiway.models.ridge_and_network import RidgeAndNetwork
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import backtest_frame, score_backtest
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, scores_on
 from tolerances import LONG32, SUMS32
@@ -110,13 +110,13 @@ def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeyp
     later = make_frame(rows=400)
     monkeypatch.setattr("multiway.tasks.forecasting.windows.BATCH_CELLS", 3 * (LOOKBACK + HORIZON) * 100)
     sizes: list[int] = []
-    forecasts = RidgeAndNetwork.all_forecasts
+    forecasts = WeighedForecasts.all_forecasts
 
     def count(self, past, observed=None):
         sizes.append(len(past))
         return forecasts(self, past, observed)
 
-    monkeypatch.setattr(RidgeAndNetwork, "all_forecasts", count)
+    monkeypatch.setattr(WeighedForecasts, "all_forecasts", count)
     backtest_frame(finished, read(finished, later), cutoffs=10_000, step=1)
     in_backtest, sizes[:] = sizes.copy(), []
     scores_on(finished, later)

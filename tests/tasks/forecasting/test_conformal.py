@@ -32,7 +32,7 @@ def test_radii_are_the_finite_sample_quantiles():
     windows = make_windows(90, 2, 6, 5)
     batch = windows.gather(torch.arange(80))
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
-    radii = fit_radii(windows, forecast, (50.0, 80.0, 95.0)).values
+    radii = fit_radii([(windows, forecast)], (50.0, 80.0, 95.0)).values
     for radius, level in zip(radii, (0.5, 0.8, 0.95), strict=True):
         assert torch.equal(radius, errors[math.ceil(81 * level) - 1])
 
@@ -40,7 +40,7 @@ def test_radii_are_the_finite_sample_quantiles():
 def test_radii_leave_missing_cells_out():
     windows = make_windows(90, 2, 6, 5, missing=0.4)
     batch = windows.gather(torch.arange(80))
-    radius = fit_radii(windows, forecast, (80.0,)).values[0]
+    radius = fit_radii([(windows, forecast)], (80.0,)).values[0]
     for step in range(5):
         for variate in range(2):
             keep = batch["future_observed"][:, step, variate]
@@ -52,7 +52,7 @@ def test_too_few_windows_give_a_student_t_tail_and_leave_the_levels_that_have_en
     windows = make_windows(20, 2, 6, 5)
     batch = windows.gather(torch.arange(len(windows)))
     errors = (forecast(batch["past"]) - batch["future"]).abs().permute(1, 2, 0).numpy()
-    radii = fit_radii(windows, forecast, (80.0, 99.0))
+    radii = fit_radii([(windows, forecast)], (80.0, 99.0))
     ranks = np.sort(errors, -1)[..., math.ceil(11 * 0.8) - 1]
     np.testing.assert_array_equal(radii.values[0], ranks)
     np.testing.assert_array_equal(radii.values[1], student_radii(errors, [0.99])[0])
@@ -64,16 +64,16 @@ def test_too_few_windows_give_a_student_t_tail_and_leave_the_levels_that_have_en
 
 def test_a_tail_is_over_earlier_errors_as_well_and_no_narrower_than_a_lower_level():
     windows = make_windows(20, 2, 6, 5)
-    small = np.full((5, 2, 40), 1e-3, np.float32)
-    radii = fit_radii(windows, forecast, (80.0, 99.0), lambda: small).values.numpy()
-    own = errors_of(windows, forecast)
-    tail = student_radii(np.concatenate([own, small], -1), [0.99])[0]
-    assert (tail < radii[0]).any()
+    earlier = make_windows(50, 2, 6, 5, seed=4)
+    radii = fit_radii([(earlier, forecast), (windows, forecast)], (80.0, 99.0)).values.numpy()
+    every = np.concatenate([errors_of(earlier, forecast), errors_of(windows, forecast)], -1)
+    tail = student_radii(every, [0.99])[0]
     np.testing.assert_array_equal(radii[1], np.maximum(tail, radii[0]))
+    assert not np.array_equal(radii, fit_radii([(windows, forecast)], (80.0, 99.0)).values.numpy())
 
 
 def test_no_levels_no_radii():
-    assert fit_radii(make_windows(30, 2, 6, 5), forecast, ()).values.shape == (0, 5, 2)
+    assert fit_radii([(make_windows(30, 2, 6, 5), forecast)], ()).values.shape == (0, 5, 2)
 
 
 def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
@@ -81,7 +81,7 @@ def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
     monkeypatch.setattr("multiway.tasks.forecasting.choice.MAX_CELLS", 400)  # every second window
     batch = windows.gather(torch.arange(0, 80, 2))
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
-    assert torch.equal(fit_radii(windows, forecast, (80.0,)).values[0], errors[math.ceil(41 * 0.8) - 1])
+    assert torch.equal(fit_radii([(windows, forecast)], (80.0,)).values[0], errors[math.ceil(41 * 0.8) - 1])
 
 
 def test_coverage_is_the_share_inside_by_step():
@@ -97,6 +97,6 @@ def test_coverage_is_the_share_inside_by_step():
 
 def test_independent_errors_are_covered_as_claimed():
     forecast_zero = lambda past, observed=None: torch.zeros(len(past), 1, 2)  # noqa: E731
-    radii = fit_radii(noise(4000, 1), forecast_zero, (80.0, 95.0)).values
+    radii = fit_radii([(noise(4000, 1), forecast_zero)], (80.0, 95.0)).values
     low, high = coverage_of(noise(4000, 2), forecast_zero, radii, (80.0, 95.0))
     assert abs(low["actual"] - 80) < 2 and abs(high["actual"] - 95) < 1.2

@@ -22,11 +22,12 @@ from multiway.tasks.forecasting import Forecaster
 from tasks.forecasting.panels import HORIZON, QUICK, TINY, make_frame
 from tolerances import ROUNDING32, SUMS32
 
-SETTINGS = {"model": TINY, "training": QUICK, "selection": "network"}
+SETTINGS = {"model": TINY, "training": QUICK, "answer": "network"}
 
 
 def make(**changes) -> Forecaster:
-    return Forecaster(HORIZON, **{"lookback": 12, "season": 12, "settings": SETTINGS, **changes})
+    settings = {**SETTINGS, "answer": "ridge"} if changes.get("network") is False else SETTINGS
+    return Forecaster(HORIZON, **{"lookback": 12, "season": 12, "settings": settings, **changes})
 
 
 @pytest.fixture(scope="module")

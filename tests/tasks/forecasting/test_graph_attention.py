@@ -17,19 +17,19 @@ def test_the_command_and_the_estimator_train_the_same_graph(tmp_path):
     make_frame().to_csv(tmp_path / "loads.csv", index=False)
     steps = ["--horizon", HORIZON, "--lookback", LOOKBACK, "--out", tmp_path / "run"]
     chosen = ["model.name=transformer_forecaster", "model.attention.kind=graph", "model.attention.num_heads=2"]
-    fields = [word for each in [*chosen, "training.epochs=1", "selection=network"] for word in ("--set", each)]
+    fields = [word for each in [*chosen, "training.epochs=1", "answer=network"] for word in ("--set", each)]
     printed("train", "forecast", "--data", tmp_path / "loads.csv", *steps, *fields)
     run = lifecycle.load(tmp_path / "run")
     [block] = run.model.network.blocks
     assert isinstance(block.attention, nn.TensorGraphAttention) and block.attention.num_heads == 2
-    settings = {"model": GRAPH, "selection": "network"}
+    settings = {"model": GRAPH, "answer": "network"}
     forecaster = Forecaster(horizon=HORIZON, lookback=LOOKBACK, epochs=1, settings=settings).fit(make_frame())
     own, theirs = forecast(run, make_frame())["multiway"], forecaster.predict(layout="long")["multiway"]
     np.testing.assert_array_equal(own, theirs)
 
 
 def test_missing_cells_are_masked_in_training_and_in_forecasts():
-    frame, settings = make_frame(), {"model": GRAPH, "training": QUICK, "selection": "network"}
+    frame, settings = make_frame(), {"model": GRAPH, "training": QUICK, "answer": "network"}
     frame.loc[40:60, "series 1"], frame.loc[100:110, "series 0":], frame.loc[295:297, "series 2"] = (np.nan,) * 3
     run = fitted(frame, **settings, read={"missing": "mask"})
     assert np.isfinite(forecast(run, frame)["multiway"]).all()

@@ -7,7 +7,7 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.models import HOTForecaster, OLinear
-from multiway.models.ridge_and_network import MeanOfNetworks, members_of
+from multiway.models.weighed_forecasts import MeanOfNetworks, members_of
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.explain import explain_windows
 from multiway.tasks.forecasting.network import WindowLoss, model_of
@@ -58,7 +58,7 @@ def test_each_learns_from_its_own_errors():
 
 
 def test_members_start_apart_and_the_run_is_their_mean(tmp_path, data_file):
-    config = make_config(data=str(data_file), selection="network", members=3)
+    config = make_config(data=str(data_file), answer="network", members=3)
     run = lifecycle.start(TASK, config, tmp_path / "run")
     members = members_of(model_of(run).network)
     batch = run.prepared.windows["test"].spread(4)
@@ -102,7 +102,7 @@ def test_a_small_olinear_is_the_partner_where_no_network_is_named(changes, name)
 
 
 def test_a_run_with_a_partner_is_the_mean_of_two_kinds(tmp_path, data_file):
-    config = make_config(data=str(data_file), selection="network", partner="auto")
+    config = make_config(data=str(data_file), answer="network", partner="auto")
     run = lifecycle.start(TASK, config, tmp_path / "run")
     members = members_of(model_of(run).network)
     batch = run.prepared.windows["test"].spread(4)

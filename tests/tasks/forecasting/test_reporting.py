@@ -70,7 +70,7 @@ def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
 
 def test_full_attention_has_no_maps_to_show(data_file, tmp_path):
     model = {**TINY, "attention": "full"}
-    run = lifecycle.start(TASK, make_config(data=str(data_file), selection="network", model=model), tmp_path / "run")
+    run = lifecycle.start(TASK, make_config(data=str(data_file), answer="network", model=model), tmp_path / "run")
     page = Page(report([run]))
     assert "attention" not in page.sections() and "forecasts" in page.sections()
 

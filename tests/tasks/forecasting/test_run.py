@@ -212,24 +212,26 @@ def test_validation_rows_choose_and_teach_nothing(frame):
 
 def test_the_forecast_is_the_blend_that_was_chosen(frame):
     run = fitted(frame)
-    run.model.weight.fill_(0.25)
+    ridge, network = (run.model.names.index(name) for name in ("ridge", "network"))
     past = torch.randn(5, LOOKBACK, 3, generator=torch.Generator().manual_seed(0))
+    run.model.weight.zero_()
+    run.model.weight[ridge], run.model.weight[network] = 0.75, 0.25
     with torch.no_grad():
         every = run.model.all_forecasts(past)
         torch.testing.assert_close(every["multiway"], 0.75 * every["ridge"] + 0.25 * every["network"])
         torch.testing.assert_close(run.model(past), every["multiway"])
-        run.model.weight[:2] = 1.0
+        run.model.weight[ridge, :2], run.model.weight[network, :2] = 0.0, 1.0
         mixed = torch.cat([every["network"][:, :2], every["multiway"][:, 2:]], 1)
         assert torch.equal(run.model(past), mixed) and torch.equal(run.model.all_forecasts(past)["multiway"], mixed)
-        for weight, name in ((0.0, "ridge"), (1.0, "network")):
-            run.model.weight.fill_(weight)
+        for position, name in ((ridge, "ridge"), (network, "network")):
+            run.model.weight.zero_()[position] = 1.0
             assert torch.equal(run.model.all_forecasts(past)["multiway"], every[name])
             assert torch.equal(run.model(past), every[name])
 
 
 def test_the_choice_can_be_made_beforehand(frame):
-    assert fitted(frame, selection="network").facts["selection"]["weight"] == 1
-    assert fitted(frame, selection="ridge").facts["selection"]["weight"] == 0
+    assert fitted(frame, answer="network").facts["selection"]["weight"] == 1
+    assert fitted(frame, answer="ridge").facts["selection"]["weight"] == 0
 
 
 def test_selection_reads_the_errors_it_reports(frame):
@@ -240,14 +242,13 @@ def test_selection_reads_the_errors_it_reports(frame):
         if (row["split"], row["scale"], row["metric"]) == ("validation", "scaled", "mse")
     }
     chosen = run.facts["selection"]
-    assert chosen["floor_error"] == pytest.approx(scores["ridge"], rel=SUMS32)
-    assert chosen["network_error"] == pytest.approx(scores["network"], rel=SUMS32)
-    assert chosen["blend_error"] == pytest.approx(scores["multiway"], rel=SUMS32)
+    assert chosen["errors"] == pytest.approx({name: scores[name] for name in chosen["errors"]}, rel=SUMS32)
+    assert set(chosen["errors"]) >= {"multiway", "ridge", "network"} and chosen["windows"] == chosen["validation"]
 
 
 def test_ridge_alone_trains_nothing(frame):
     run = fitted(frame, network=False)
-    assert run.facts["best"] == {} and "weight" not in run.facts["selection"]
+    assert run.facts["best"] == {} and run.facts["selection"]["weights"] == {"ridge": 1.0}
     assert {row["model"] for row in run.scores} == {"multiway", "ridge", "seasonal_naive", "naive"}
 
 
@@ -345,7 +346,7 @@ def test_the_paper_s_size_is_trained_by_its_name_and_loads_again(tmp_path):
     """Its patches of four steps stand, though the look-back would allow longer ones."""
     frame = pd.DataFrame(np.random.default_rng(5).standard_normal((2300, 21))).add_prefix("series ")
     run = fitted(
-        frame, lookback=96, horizon=720, split={"train": 0.36, "test": 0.32}, selection="network", levels=[80],
+        frame, lookback=96, horizon=720, split={"train": 0.36, "test": 0.32}, answer="network", levels=[80],
         model={"name": "hot_forecaster_paper"},
     )  # fmt: skip
     network = run.models["multiway"].network

@@ -1,27 +1,107 @@
-import pytest
+"""What the answer is made of: weights of candidates from errors out of time, and the sentence that tells of them."""
 
-from multiway.ops import Selection, Share
-from multiway.tasks.forecasting.choice import sentence
+import numpy as np
+import pytest
+import torch
+
+from multiway.errors import ConfigError
+from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.choice import choose_weights
+from multiway.tasks.forecasting.encode import learn, prepare_panel, sizes_of
+from multiway.tasks.forecasting.evidence import Products, products_of, stretches
+from multiway.tasks.forecasting.network import fit_forecaster
+from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.protocol import OURS, Context
+from tasks.forecasting.panels import fitted, make_config, make_frame
+
+NAMES = ("naive", "ridge", "network")
+
+
+def products(factors, windows=60, stops=(4,), seed=0):
+    """Of errors that share half of their variance, each in proportion to its factor."""
+    rng = np.random.default_rng(seed)
+    errors = rng.standard_normal((windows, len(stops), len(factors), 40)) + rng.standard_normal(
+        (windows, len(stops), 1, 40)
+    )
+    errors *= np.array(factors)[:, None]
+    return Products(names=NAMES, stops=stops, values=errors @ errors.swapaxes(2, 3) / 40, validation=windows)
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("factors", "answer", "words"),
     [
-        ((0.4, 0.4), "a blend (network 40%), 30.0 % below ridge on validation"),
-        ((0.4, 0.0), "a blend (network 40% to step 5, 0% to step 7), 30.0 % below ridge on validation"),
-        ((1.0, 1.0), "the network, 30.0 % below ridge on validation"),
-        ((0.0, 0.0), "ridge: validation does not show that the network adds to it"),
+        ((9.0, 1.0, 9.0), "auto", "ridge: no other candidate adds to it (MSE "),
+        ((9.0, 1.0, 0.1), "auto", "the network, "),
+        ((9.0, 1.0, 1.0), "auto", "a blend ("),
+        ((9.0, 1.0, 2.0), "network", "above ridge on 60 windows of validation"),
+        ((9.0, 1.0, 2.0), "ridge", "ridge, as the settings say (MSE"),
     ],
 )
-def test_the_sentence_names_the_choice(weights, words):
-    errors = {"floor_error": 1.0, "network_error": 0.8, "blend_error": 0.7}
-    shares = (
-        Share(stop=stop, weight=weight, prior=0.5, optimum=0.5, deviation=0.1, blocks=7)
-        for stop, weight in zip((5, 7), weights, strict=True)
-    )
-    told = sentence(Selection(shares=tuple(shares), **errors))
-    assert words in told and "validation MSE ridge 1.0000, network 0.8000; 7 independent blocks" in told
+def test_the_sentence_names_the_answer_and_its_figures(factors, answer, words):
+    assert words in choose_weights(products(factors), answer).sentence()
 
 
-def test_the_sentence_of_a_run_without_a_network():
-    assert sentence(None) == "ridge: no network was trained."
+def test_bands_have_weights_of_their_own():
+    values = products((9.0, 1.0, 9.0), stops=(2, 4)).values
+    values[:, 1] = products((9.0, 9.0, 1.0), stops=(4,)).values[:, 0]
+    chosen = choose_weights(Products(names=NAMES, stops=(2, 4), values=values, validation=60), "auto")
+    ridge, network = NAMES.index("ridge"), NAMES.index("network")
+    assert (chosen.steps[ridge, :2] == 1).all() and (chosen.steps[network, 2:] == 1).all()
+    assert chosen.facts()["weight"] == 0.5 and chosen.name == "blend"
+
+
+def made(frame):
+    """Models and sizes of a run on a frame, fitted as far as the choice."""
+    config = make_config(network=False, answer="auto", levels=())
+    prepared = prepare_panel(config, frame)
+    state = learn(config, prepared)
+    sizes = sizes_of(config, state)
+    model = TASK.build(config, state, OURS)
+    fit_forecaster(model, prepared, config, Context())
+    return model, prepared, sizes
+
+
+@pytest.fixture(autouse=True)
+def without_classical(monkeypatch):
+    monkeypatch.setattr(candidates, "LONGEST", 0)
+
+
+def test_forecasts_of_a_stretch_know_nothing_of_it():
+    """What stands from its first target on changes no forecast of an earlier stretch."""
+    frame, changed = make_frame(rows=120), make_frame(rows=120)
+    changed.iloc[66:84, 1:] *= 1.5
+    plain, other = (stretches(*made(each)) for each in (frame, changed))
+    same = []
+    for before, after in zip(plain[:-1], other[:-1], strict=True):
+        past = torch.randn(3, 12, 3, generator=torch.Generator().manual_seed(0))
+        forecasts = [part.forecast(past, None)["naive"] for part in (before, after)]
+        assert torch.equal(*forecasts)
+        same.append(before.windows.first + 12 <= 66)
+    assert len(plain) > 2 and any(same)
+
+
+def test_products_are_those_of_the_errors_one_by_one():
+    model, prepared, sizes = made(make_frame(rows=120))
+    parts = stretches(model, prepared, sizes)
+    result = products_of(parts, model.names, (1, 4))
+    batch = parts[0].windows.gather(torch.arange(2))
+    forecasts = parts[0].forecast(batch["past"], None)
+    first, second = (forecasts[name][1, 1:4] - batch["future"][1, 1:4] for name in ("ridge", "ridge_log"))
+    position = [model.names.index(name) for name in ("ridge", "ridge_log")]
+    expected = float((first.double() * second.double()).mean())
+    assert result.values[1, 1][tuple(position)] == pytest.approx(expected)
+    assert len(result.values) == sum(len(part.windows) for part in parts)
+    assert result.validation == len(prepared.windows["validation"])
+
+
+def test_an_answer_that_the_panel_does_not_allow_is_refused():
+    with pytest.raises(ConfigError, match="Got arima"):
+        fitted(make_frame(rows=120), network=False, answer="arima")
+    with pytest.raises(ConfigError, match="no network is trained"):
+        make_config(network=False, answer="network")
+
+
+def test_a_network_is_trained_where_it_pays_or_is_named():
+    open_config = make_config(model={}, partner="auto")
+    assert not open_config.trains_network(1999) and open_config.trains_network(2000)
+    assert make_config().trains_network(10) and not make_config(answer="ridge").trains_network(5000)

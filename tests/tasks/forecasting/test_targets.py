@@ -27,7 +27,7 @@ from tolerances import SUMS32, assert_same
 
 RNN = {"name": "recurrent_forecaster", "hidden_sizes": [6, 1]}
 TARGET = {
-    "targets": ["series 1"], "model": RNN, "selection": "network", "baselines": ["mean", "ridge_inputs"]
+    "targets": ["series 1"], "model": RNN, "answer": "network", "baselines": ["mean", "ridge_inputs"]
 }  # fmt: skip
 
 

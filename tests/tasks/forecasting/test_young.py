@@ -28,7 +28,7 @@ def grown(rows: int = 40):
 @pytest.fixture(scope="module")
 def run():
     with pytest.warns(MultiwayWarning, match=SAID):
-        return fitted(grown(), read=MASK, selection="network")
+        return fitted(grown(), read=MASK, answer="network")
 
 
 def test_the_others_are_scored_and_it_is_not(run):
@@ -42,7 +42,7 @@ def test_what_it_holds_reaches_no_window_and_no_weight(run):
     other = grown()
     other["series 1"] *= 1000
     with pytest.warns(MultiwayWarning, match=SAID):
-        changed = fitted(other, read=MASK, selection="network")
+        changed = fitted(other, read=MASK, answer="network")
     for (name, one), (_, two) in zip(run.model.state_dict().items(), changed.model.state_dict().items(), strict=True):
         assert torch.equal(one, two), name
     assert changed.scores == run.scores

@@ -1,4 +1,4 @@
-"""What validation decides: ridge, network or a blend, and the intervals around it."""
+"""What validation decides: the weights of all candidates in the answer, and the intervals around it."""
 
 import dataclasses
 import math
@@ -11,109 +11,149 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
-from multiway.models.ridge_and_network import RidgeAndNetwork
-from multiway.models.windows import LinearFloor, fill_gaps
+from multiway.models.complexity import BLEND
+from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.floor import Floor, normal_equations
+from multiway.tasks.forecasting.evidence import Products, Stretch, products_of, stretches
 from multiway.tasks.forecasting.windows import Windows
-from multiway.tasks.protocol import Row
+from multiway.tasks.protocol import OURS, Row
 
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
 Errors = NDArray[np.float32]
+Floats = NDArray[np.float64]
 MAX_CELLS = 100_000_000
 """Of errors that are held at once."""
-MAX_ORIGINS = 10
-SMALLEST = 0.2
-"""Share of the training windows that a fit out of time has at least."""
 
 
-def calibrate(model: RidgeAndNetwork, prepared: PreparedPanel, config: ForecastConfig) -> tuple[Tensor, Row]:
-    """Set the network's weight in each step; radii of the intervals, and what was chosen and on how much."""
-    training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
-    selection = None if model.network is None else choose_shares(model, validation, config)
-    model.weight.copy_(torch.zeros(config.horizon) if selection is None else torch.from_numpy(selection.weights))
-
-    def earlier() -> NDArray[np.float32]:
-        """Errors of ridge, as much larger as ours are on validation; none that are smaller."""
-        errors = out_of_time_errors(training, prepared.floor)
-        return errors if selection is None else errors * np.float32(_excess(selection))
-
-    radii = fit_radii(validation, model, config.levels, earlier if training.chosen is None else None)
-    facts = {**_facts_of(selection), "ridge": prepared.floor.facts()}
-    learnt = ~training.never_observed
+def calibrate(
+    model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, sizes: candidates.Sizes
+) -> tuple[Tensor, Row]:
+    """Set the weights of the answer; radii of the intervals, and what was chosen and on how much."""
+    parts = stretches(model, prepared, sizes)
+    names = taking_part(model)
+    chosen = choose_weights(products_of(parts, names, _stops(model)), config.answer)
+    model.weight.zero_()
+    for place, name in enumerate(names):
+        model.weight[model.names.index(name)] = torch.from_numpy(chosen.steps[place])
+    radii = fit_radii([_answer_of(model, part) for part in parts], config.levels)
+    learnt = ~prepared.windows["train"].of_targets().never_observed
     few = radii.by_student[..., learnt].double().mean((1, 2)).tolist()
-    return radii.values, {"selection": facts, "intervals": {"windows": len(validation), "by_student": few}}
+    intervals = {"windows": sum(len(part.windows) for part in parts), "by_student": few}
+    return radii.values, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
 
 
-def _excess(selection: ops.Selection) -> float:
-    return max(1.0, selection.blend_error / selection.floor_error) ** 0.5 if selection.floor_error > 0 else 1.0
+def taking_part(model: WeighedForecasts) -> tuple[str, ...]:
+    """Candidates of the answer: all but a seasonal naive forecast that is the naive one."""
+    idle = model.season == 1 or model.season > model.floor.weight.shape[-1]
+    return tuple(name for name in model.names if not (idle and name == "seasonal_naive"))
 
 
-@torch.no_grad()
-def choose_shares(model: RidgeAndNetwork, windows: Windows, config: ForecastConfig) -> ops.Selection:
-    """Weigh ridge and network by their squared errors on validation windows, or as the config decides."""
-    stops = ops.horizon_bands(config.horizon)
-    parts = [_error_sums(model, batch, stops) for batch in windows.batches()]
-    selection = ops.select_blend(*torch.cat(parts, 1).numpy(), stops=stops, lookback=config.lookback)
-    return selection if config.selection == "auto" else _decided(selection, config.selection == "network")
+def _stops(model: WeighedForecasts) -> tuple[int, ...]:
+    """Bands of steps with weights of their own, where validation is long enough to have trained a network."""
+    return (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
 
 
-def _decided(selection: ops.Selection, network: bool) -> ops.Selection:
-    """All steps from one of the two."""
-    shares = tuple(dataclasses.replace(share, weight=float(network)) for share in selection.shares)
-    error = selection.network_error if network else selection.floor_error
-    return dataclasses.replace(selection, shares=shares, blend_error=error)
+def _answer_of(model: WeighedForecasts, part: Stretch) -> tuple[Windows, Forecast]:
+    return part.windows, lambda past, observed: model.mix(part.forecast(past, observed))
 
 
-def _error_sums(model: RidgeAndNetwork, batch: dict[str, Tensor], stops: tuple[int, ...]) -> Tensor:
-    """Products a, b, c and z of the errors, summed over a window's observed cells, and cells: `(5, windows, bands)`."""
-    target = batch["future"]
-    keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
-    forecasts = model.all_forecasts(batch["past"], batch.get("past_observed"))
-    floor, network, last = (
-        torch.where(keep, forecasts[name] - target, 0).double() for name in ("ridge", "network", "naive")
-    )
-    products = [x * y for x, y in ((floor, floor), (floor, network), (network, network), (last, last))]
-    by_step = torch.stack([*products, keep.double()]).sum(3)
-    return torch.stack([band.sum(2) for band in by_step.tensor_split(stops[:-1], 2)], 2)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Weighing:
+    """Weights of candidates by band of steps, and what they rest on.
+
+    weights: `(candidates, bands)`.
+    errors: Mean squared errors on the windows compared, by candidate and of the answer.
+    """
+
+    names: tuple[str, ...]
+    stops: tuple[int, ...]
+    weights: Floats
+    errors: dict[str, float]
+    blocks: tuple[int, ...]
+    windows: int
+    validation: int
+    reason: str
+
+    @property
+    def steps(self) -> Floats:
+        """Weights of every step, `(candidates, horizon)`."""
+        return np.repeat(self.weights, np.diff([0, *self.stops]), axis=1)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Weights that are not zero, averaged over steps."""
+        means = dict(zip(self.names, self.steps.mean(1).tolist(), strict=True))
+        return {name: means[name] for name in sorted(means, key=lambda name: -means[name]) if means[name] > 0}
+
+    def facts(self) -> Row:
+        """For JSON."""
+        shares = [
+            {"stop": stop, "blocks": blocks, "weights": dict(zip(self.names, column.tolist(), strict=True))}
+            for stop, blocks, column in zip(self.stops, self.blocks, self.weights.T, strict=True)
+        ]
+        return {
+            "sentence": self.sentence(), "answer": self.name, "weight": self.means.get("network", 0.0),
+            "weights": self.means, "shares": shares, "errors": self.errors, "windows": self.windows,
+            "validation": self.validation,
+        }  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        """The one candidate that answers, or a blend."""
+        return next(iter(self.means)) if len(self.means) == 1 else BLEND
+
+    def sentence(self) -> str:
+        """Which forecast answers and why, in one sentence."""
+        if self.name == "ridge":
+            return f"ridge{self.reason} (MSE {self.errors['ridge']:.4f} on {self._where()})."
+        answer, ridge = self.errors[OURS], self.errors["ridge"]
+        what = f"a blend ({mixture(self.means)})" if self.name == BLEND else _called(self.name)
+        gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
+        side = "below" if gain >= 0 else "above"
+        figures = f"MSE {answer:.4f} against {ridge:.4f}"
+        return f"{what}, {abs(gain):.1f} % {side} ridge on {self._where()} ({figures}){self.reason}."
+
+    def _where(self) -> str:
+        """What was compared on."""
+        if self.windows == self.validation:
+            return f"{self.windows:,} windows of validation"
+        return f"{self.windows:,} windows of validation and of the training rows, each after what was fitted"
 
 
-def sentence(selection: ops.Selection | None) -> str:
-    """Which forecast was chosen and by how much, in one sentence."""
-    if selection is None:
-        return "ridge: no network was trained."
-    s = selection
-    if s.choice == "floor":
-        return f"ridge: validation does not show that the network adds to it ({_evidence(s)})."
-    gain = 100 * (1 - s.blend_error / s.floor_error) if s.floor_error > 0 else 0.0
-    side = "below" if gain >= 0 else "above"
-    what = "the network" if s.choice == "network" else f"a blend (network {_mixture(s)})"
-    return f"{what}, {abs(gain):.1f} % {side} ridge on validation ({_evidence(s)}, chosen {s.blend_error:.4f})."
+def _called(name: str) -> str:
+    return "the network" if name == "network" else name
 
 
-def _mixture(s: ops.Selection) -> str:
-    """The network's share: one, or from the first steps to the last."""
-    if len({share.weight for share in s.shares}) == 1:
-        return f"{s.weight:.0%}"
-    return ", ".join(f"{share.weight:.0%} to step {share.stop}" for share in s.shares)
+def mixture(weights: dict[str, float]) -> str:
+    """Percentages by name, the largest first."""
+    return ", ".join(f"{name} {weight:.0%}" for name, weight in weights.items())
 
 
-def _evidence(s: ops.Selection) -> str:
-    blocks = s.shares[-1].blocks
-    errors = f"validation MSE ridge {s.floor_error:.4f}, network {s.network_error:.4f}"
-    return f"{errors}; {blocks} independent block{'s' if blocks != 1 else ''}"
+def choose_weights(products: Products, answer: str) -> Weighing:
+    """Convex weights by band, or all weight for what the config names."""
+    names, ridge = products.names, products.names.index("ridge")
+    blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
+    if answer == "auto":
+        rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
+        weights = np.stack([ops.blend_weights(band, ridge, stop, products.validation) for band, stop in rows], 1)
+    else:
+        weights = np.repeat(np.eye(len(names))[:, names.index(answer), None], len(blocks), 1)
+    alone = bool((weights[ridge] == 1).all())
+    return Weighing(
+        names=names, stops=products.stops, weights=weights, errors=_errors(products, weights), blocks=blocks,
+        windows=len(products.values), validation=products.validation,
+        reason=", as the settings say" if answer != "auto" else ": no other candidate adds to it" if alone else "",
+    )  # fmt: skip
 
 
-def _facts_of(selection: ops.Selection | None) -> Row:
-    """A selection with its sentence, for JSON, which has no infinity."""
-    if selection is None:
-        return {"sentence": sentence(None)}
-    fields = dataclasses.asdict(selection)
-    shares = fields.pop("shares")
-    for share in shares:
-        share["deviation"] = share["deviation"] if math.isfinite(share["deviation"]) else None
-    return {"sentence": sentence(selection), "weight": selection.weight, "shares": shares, **fields}
+def _errors(products: Products, weights: Floats) -> dict[str, float]:
+    """Mean squared errors over all steps, by candidate and of the answer."""
+    sizes = np.diff([0, *products.stops]) / products.stops[-1]
+    squares = products.values.mean(0)
+    alone = dict(zip(products.names, (sizes @ np.diagonal(squares, axis1=1, axis2=2)).tolist(), strict=True))
+    return {OURS: float(sizes @ np.einsum("kb,bkl,lb->b", weights, squares, weights)), **alone}
 
 
 class Radii(NamedTuple):
@@ -123,25 +163,23 @@ class Radii(NamedTuple):
     by_student: Tensor
 
 
-def fit_radii(
-    windows: Windows, forecast: Forecast, levels: Sequence[float], earlier: Callable[[], Errors] | None = None
-) -> Radii:
-    """Half-widths from the errors on validation windows.
+def fit_radii(parts: Sequence[tuple[Windows, Forecast]], levels: Sequence[float]) -> Radii:
+    """Half-widths from the errors of the answer out of time, on every stretch that it was chosen on.
 
-    Overlapping windows are not exchangeable and the future may be harder than validation; coverage is therefore
+    Overlapping windows are not exchangeable and the future may be harder than what was seen; coverage is therefore
     measured. Where all errors would not fit into memory, every k-th window is used. A cell with too few errors for
-    the rank of a level is given a Student-t tail, for which `earlier` brings more of them. See `ops.conformal_radii`
-    and `ops.student_radii`.
+    the rank of a level is given a Student-t tail. See `ops.conformal_radii` and `ops.student_radii`.
     """
+    windows = parts[-1][0]
     if not levels:
         return Radii(*torch.zeros(2, 0, windows.horizon, windows.num_targets))
-    stride = math.ceil(len(windows) * windows.horizon * windows.num_targets / MAX_CELLS)
-    shares, errors = [level / 100 for level in levels], errors_of(windows, forecast, stride)
+    cells = sum(len(each) for each, _ in parts) * windows.horizon * windows.num_targets
+    stride, shares = math.ceil(cells / MAX_CELLS), [level / 100 for level in levels]
+    errors = np.concatenate([errors_of(*part, stride) for part in parts], -1)
     few = ops.is_too_few(errors, shares)
     radii = ops.conformal_radii(errors, shares)
     if few.any():
-        every = errors if earlier is None else np.concatenate([errors, earlier()], -1)
-        radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(every, shares), radii)), radii)
+        radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(errors, shares), radii)), radii)
     return Radii(torch.from_numpy(radii), torch.from_numpy(few))
 
 
@@ -154,35 +192,3 @@ def errors_of(windows: Windows, forecast: Forecast, stride: int = 1) -> Errors:
         observed = batch.get("future_observed")
         errors.append((error if observed is None else torch.where(observed, error, torch.nan)).permute(1, 2, 0))
     return torch.cat(errors, -1).numpy()
-
-
-def out_of_time_errors(training: Windows, floor: Floor) -> NDArray[np.float32]:
-    """Absolute errors `(horizon, variates, windows)` from rolling origins; NaN where nothing was observed.
-
-    At each origin ridge is fitted on the rows before it, under the penalty and of the kind that were chosen, and
-    forecasts the windows whose targets begin in the `horizon` rows from there.
-    """
-    horizon = training.horizon
-    last = training.first + len(training) + training.lookback - horizon
-    errors = [np.empty((horizon, training.num_variates, 0), np.float32)]
-    for origin in range(last, training.first, -horizon)[:MAX_ORIGINS]:
-        earlier = training.between(training.first, origin)
-        if len(earlier) < max(SMALLEST * len(training), 1):
-            break
-        errors.append(errors_of(training.between(origin, origin + 2 * horizon - 1), _ridge(earlier, floor)))
-    return np.concatenate(errors, -1)
-
-
-def _ridge(windows: Windows, floor: Floor) -> Forecast:
-    """A forecast fitted on windows, with the penalty and the number of matrices of another."""
-    gram, cross = normal_equations(windows)
-    if floor.shared:
-        gram, cross = gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)
-    [weight] = ops.ridge_path(gram, cross, [floor.penalty])
-    model = LinearFloor(len(weight), windows.horizon, windows.lookback, trained=False)
-    model.set_weight(weight.float())
-
-    def forecast(past: Tensor, observed: Tensor | None) -> Tensor:
-        return model(past if observed is None else fill_gaps(past, observed))  # type: ignore[no-any-return]
-
-    return forecast

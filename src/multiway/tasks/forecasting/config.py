@@ -26,6 +26,10 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
+Candidate = Literal["naive", "seasonal_naive", "ridge", "ridge_log", "ridge_root", "flair", "theta", "ets", "arima"]
+"""Forecasts that can answer besides the network."""
+FEWEST_WINDOWS = 2_000
+"""Training windows from which a network is trained where nothing else is said."""
 TRAINING: Plain = {"average": 0.99}
 """Fields of `TrainingConfig` that are others for forecasts."""
 TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
@@ -50,15 +54,16 @@ class ForecastConfig(Answering):
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
     targets: tuple[str, ...] = ()
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
-    network: bool = True
-    """Train a network; without one the run is the ridge forecast, in about a second."""
+    network: bool | Literal["auto"] = "auto"
+    """Train a network. "auto" trains one where there are at least 2,000 training windows, or where `model`, `partner`,
+    `members` or `answer` say which: on fewer it has not paid."""
     partner: Literal["auto", "none"] | Peer = "auto"
     """A network of another kind that is trained side by side with the first and forecasts with it, by their mean;
     "auto" is a small OLinear where the first is not named and forecasts every series, and none elsewhere."""
     members: int = Field(1, ge=1)
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
-    selection: Literal["auto", "ridge", "network"] = "auto"
-    """Let validation decide between ridge, network and a blend, or decide beforehand."""
+    answer: Literal["auto", "network", Candidate] = "auto"
+    """Let validation weigh all candidates, or name the one that answers."""
     model: Plain = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
@@ -103,6 +108,8 @@ class ForecastConfig(Answering):
         if self.network:
             for name, fields in self.kinds(num_variates=len(self.targets) + 1):
                 model_config(name, **fields)
+        if self.answer == "network" and not self.network:
+            raise ValueError("answer: no network is trained. Set network to true, or answer to auto")
         if self.partner not in ("auto", "none") and not self.network:
             raise ValueError(f"partner: no network is trained. Set network to true. Got {self.partner}")
         return self
@@ -120,6 +127,13 @@ class ForecastConfig(Answering):
         if self.targets and own:
             raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
         return self
+
+    def trains_network(self, windows: int) -> bool:
+        """Whether a network is trained on so many windows."""
+        if self.network != "auto":
+            return self.network
+        named = bool(self.model) or self.partner not in ("auto", "none") or self.members > 1
+        return self.answer == "network" or (self.answer == "auto" and (named or windows >= FEWEST_WINDOWS))
 
     @property
     def num_targets(self) -> int | None:

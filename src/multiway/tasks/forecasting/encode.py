@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Self
 
 import numpy as np
+import torch
 
 from multiway.config import Config
 from multiway.data.scaling import Floats, Scaler, mase_scales
 from multiway.errors import DataError
+from multiway.models.series_units import Units
+from multiway.tasks.forecasting.candidates import Sizes, candidates_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import season_of
@@ -35,6 +38,14 @@ class ForecastState(Config):
     """`(targets,)`, the denominators of MASE in scaled units."""
     shared: bool
     """One matrix of weights serves all variates, as validation has it."""
+    low: Floats
+    """`(targets,)`, the smallest training values."""
+    high: Floats
+    """The largest."""
+    candidates: tuple[str, ...]
+    """Of the answer, besides naive forecasts and the network, in the order of their cost."""
+    windows: int
+    """Of the training rows."""
     columns: Columns = Columns()
     """Of the table."""
 
@@ -147,10 +158,33 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     panel, scaler, season = prepared.panel, prepared.scaler, _season_in(config, prepared.panel)
     training = scaler.transform(panel.values[slice(*prepared.borders.train)])
     targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
+    windows = prepared.windows["train"].of_targets()
+    low, high = _range(panel.values[slice(*prepared.borders.train), -windows.num_targets :])
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
-        mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns,
+        mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
+        windows=len(windows),
+        candidates=candidates_of(
+            config.answer, windows, season, low, network=config.trains_network(len(windows))
+        ),
     )  # fmt: skip
+
+
+def sizes_of(config: ForecastConfig, state: ForecastState) -> Sizes:
+    """What the candidates of a run are built from."""
+    scaler = state.target_scaler
+    units = Units(*(torch.from_numpy(part) for part in (scaler.mean, scaler.std, state.low, state.high)))
+    return Sizes(
+        lookback=config.lookback, horizon=config.horizon, season=state.season, units=units,
+        matrices=1 if state.shared else len(state.targets),
+    )  # fmt: skip
+
+
+def _range(values: Floats) -> tuple[Floats, Floats]:
+    """Smallest and largest value of each series; zeros where there is none."""
+    seen = ~np.isnan(values)
+    low, high = np.min(values, 0, where=seen, initial=np.inf), np.max(values, 0, where=seen, initial=-np.inf)
+    return np.where(seen.any(0), low, 0.0), np.where(seen.any(0), high, 0.0)
 
 
 def _season_in(config: ForecastConfig, panel: Panel) -> int:

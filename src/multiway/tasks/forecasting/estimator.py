@@ -19,23 +19,31 @@ from multiway.tasks.run import Run
 
 
 class Selected(NamedTuple):
-    """What validation chose: in a sentence, the network's mean weight, and its share by part of the horizon."""
+    """What validation chose: in a sentence, the weights of the candidates, and those by part of the horizon.
+
+    answer: Name of the candidate that answers, or "blend".
+    weight: Of the network.
+    errors: Mean squared errors that were compared, by candidate.
+    """
 
     sentence: str
-    weight: float | None
-    shares: list[Row] | None
+    answer: str
+    weight: float
+    weights: dict[str, float]
+    shares: list[Row]
+    errors: dict[str, float]
 
 
 @estimator
 class Forecaster(Estimator):
-    """Forecast a panel of series: ridge, a Higher-Order Transformer over it, a small OLinear, weighed on validation.
+    """Forecast a panel of series by what validation prefers: closed forms, classical models, networks, or their blend.
 
     Args:
         horizon: Steps to forecast.
         lookback: Past steps that the models see.
         targets: Series to forecast from the others; every series if not given.
         epochs: Passes over the training windows at most.
-        network: Train a network; without one the answer is ridge, in about a second.
+        network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
         model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
@@ -55,7 +63,7 @@ class Forecaster(Estimator):
     _: dataclasses.KW_ONLY
     lookback: int = 96
     targets: tuple[str, ...] = ()
-    network: bool = True
+    network: bool | str = "auto"
     model: str | None = None
     season: int | None = None
     missing: str = "error"

@@ -23,7 +23,7 @@ from multiway.explain import (
 from multiway.explain.deletion import Positions
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
-from multiway.models.ridge_and_network import members_of
+from multiway.models.weighed_forecasts import members_of
 from multiway.report import text
 from multiway.report.sections import PagePart, Table, TableCell
 from multiway.tasks.answers import Answer

@@ -41,27 +41,28 @@ class Intervals(Config):
 
 
 class ShareFacts(Config):
-    """The network's share up to a step."""
+    """Weights of the candidates up to a step, and the blocks of windows behind them."""
 
     stop: int
-    weight: float
-    prior: float
-    optimum: float
-    deviation: float | None
     blocks: int
+    weights: dict[str, float]
 
 
 class SelectionFacts(Config):
-    """Ridge, the network, or a blend."""
+    """The candidate that answers, or a blend of several."""
 
     model_config = ConfigDict(extra="allow")
 
     sentence: str
-    weight: float = 0.0
-    shares: tuple[ShareFacts, ...] = ()
-    floor_error: float | None = None
-    network_error: float | None = None
-    blend_error: float | None = None
+    answer: str
+    weight: float
+    """Of the network, averaged over steps."""
+    weights: dict[str, float]
+    shares: tuple[ShareFacts, ...]
+    errors: dict[str, float]
+    """Mean squared errors on the windows that were compared, ours first."""
+    windows: int
+    validation: int
 
 
 class ForecastFacts(Facts):
@@ -94,8 +95,8 @@ def _on_few_errors(facts: Row) -> Iterator[str]:
         listed = " and ".join(f"{level:g} %" for level in levels)
         where = "" if shares[-1] == 1 else f", for {shares[-1]:.0%} of steps and series"
         yield (
-            f"Validation has {windows} window{'s' if windows != 1 else ''} and an interval at {levels[-1]:g} % needs "
-            f"{needed}: the width of {listed} is Student's t over errors of ridge out of time as well{where}."
+            f"Forecasts out of time are of {windows} window{'s' if windows != 1 else ''} and an interval at "
+            f"{levels[-1]:g} % needs {needed}: the width of {listed} is Student's t{where}."
         )
 
 

@@ -72,7 +72,7 @@ class _Best(NamedTuple):
     tried: list[dict[str, float]]
 
 
-def fit_floor(training: Windows, validation: Windows) -> Floor:
+def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Floor:
     """Fit a shared ridge forecast and one per variate, and let several stretches of time choose penalty and kind.
 
     Each of three later stretches of the training windows is forecast by a fit on what lies before it, and validation
@@ -81,22 +81,22 @@ def fit_floor(training: Windows, validation: Windows) -> Floor:
 
     Own matrices are drawn towards the shared one S: W = S + (Y - S X) Xᵀ (X Xᵀ + λI)⁻¹. They replace it where they
     save more than one standard error, counted over blocks that share no rows. A variate without a training value takes
-    the shared one.
+    the shared one. Without `own` there are none.
 
     Without missing cells this is exact in float64 and needs no prediction: errors follow from second moments too. With
     missing cells see `normal_equations`; errors then count observed cells.
     """
     folds = list(_folds(training, validation))
     shared = _best_penalty(folds, None)
-    own = shared if training.num_variates == 1 else _best_penalty(folds, shared.weights)
-    gain, deviation = _gain(shared, own, folds)
+    apart = _best_penalty(folds, shared.weights) if own and training.num_variates > 1 else shared
+    gain, deviation = _gain(shared, apart, folds)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
-    best = shared if is_shared else own
+    best = shared if is_shared else apart
     young = training.never_observed[:, None, None]
     return Floor(
-        weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], own.weights[-1]),
+        weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], apart.weights[-1]),
         shared=is_shared, penalty=best.penalty, validation_mse=float(best.errors[-1]), gain_of_own=gain,
-        gain_deviation=deviation, candidates=shared.tried + (own.tried if own is not shared else []),
+        gain_deviation=deviation, candidates=shared.tried + (apart.tried if apart is not shared else []),
     )  # fmt: skip
 
 

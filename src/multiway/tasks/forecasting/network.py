@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from multiway.models import create_model
-from multiway.models.ridge_and_network import MeanOfNetworks, RidgeAndNetwork, members_of
+from multiway.models.weighed_forecasts import MeanOfNetworks, WeighedForecasts, members_of
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
+from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.windows import Windows
@@ -21,9 +22,9 @@ CONSTANT = 1e-4
 """Variance below which a step counts as constant, in units of the training rows' own."""
 
 
-def model_of(run: Run) -> RidgeAndNetwork:
+def model_of(run: Run) -> WeighedForecasts:
     """Our model of a forecasting run."""
-    return cast(RidgeAndNetwork, run.models[OURS])
+    return cast(WeighedForecasts, run.models[OURS])
 
 
 def all_forecasts(run: Run, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
@@ -71,10 +72,12 @@ def _for_each_answer(cells: Tensor | None, forecast: Tensor) -> Tensor | None:
 
 
 def fit_forecaster(
-    model: RidgeAndNetwork, prepared: PreparedPanel, config: ForecastConfig, context: Context
+    model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, context: Context
 ) -> History | None:
-    """Take over ridge in closed form and train the network, where there is one."""
-    model.floor.set_weight(prepared.floor.weight)
+    """Fit the candidates in the order of their cost, then train the network, where there is one."""
+    training, validation = (prepared.windows[name].of_targets() for name in ("train", "validation"))
+    for candidate in model.candidates.values():
+        candidates.fit(candidate, training, validation, prepared.floor)
     if model.network is None:
         return None
     history = train_on_windows(model.network, prepared, config.training, context, config.horizons)

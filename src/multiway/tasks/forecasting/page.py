@@ -47,14 +47,12 @@ def compare(runs_of: Sequence[Sequence[Run]]) -> str:
 def head(runs: Sequence[Run]) -> pages.Summary:
     """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
     run = runs[0]
-    has_network = "floor_error" in run.facts["selection"]
-    chosen = f"Validation chose {run.facts['selection']['sentence']}"
     return pages.Summary(
-        verdict=chosen if has_network else "Ridge makes the forecast; no network was trained.",
-        support=list(_support(SUBJECT.scores(runs), has_network)),
+        verdict=f"Validation chose {run.facts['selection']['sentence']}",
+        support=list(_support(SUBJECT.scores(runs))),
         splits=_splits(run),
         costs=_costs(run),
-        tables=choice_tables(run, pages.colours_of(SUBJECT.scores(runs))) if has_network else (),
+        tables=choice_tables(run, pages.colours_of(SUBJECT.scores(runs))),
     )
 
 
@@ -118,23 +116,22 @@ def _time(words: str) -> int | pd.Timestamp:
     return int(words) if words.lstrip("-").isdigit() else pd.Timestamp(words)
 
 
-def _support(scores: Scores, has_network: bool) -> Iterator[str]:
-    """What the test rows make of the choice, and of the network alone."""
+def _support(scores: Scores) -> Iterator[str]:
+    """What the test rows make of the choice, and which candidate was best there."""
     own, ridge = (scores.get(model, "mse", scale="scaled") for model in (OURS, "ridge"))
     if own.value is None:
         return
     floors = [model for model in scores.models() if model == "ridge" or "naive" in model]
     relations = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in floors]
     listed = f": {text.listing(relations)}." if relations else "."
-    beaten = " It is no better than ridge there: the gain seen on validation did not hold."
-    remark = beaten if has_network and own.number > ridge.number else ""
-    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{listed}{remark}"
+    remark = " It is no better than ridge there: the gain seen on validation did not hold."
+    worse = remark if own.number > ridge.number else ""
+    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{listed}{worse}"
     network = scores.get("network", "mse", scale="scaled")
     if network.value is not None and ridge.value is not None:
         verb = "is no better than" if network.number >= ridge.number else "beats"
         yield f"The network alone {verb} ridge on the test rows: its MSE is {_relative(network, ridge)} it."
-    if has_network:
-        yield RULE
+    yield RULE
 
 
 def _relative(own: Score, other: Score) -> str:
@@ -262,49 +259,44 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
 
 
 RULE = (
-    "The blend's validation error is a parabola in the network's share. Validation is one stretch of time, so the "
-    "share goes only part of the way from a prior to the lowest point, the less the more that point differs between "
-    "blocks of windows that share no rows, and the smaller the prior. That is one half, or twice what ridge saves of "
-    "the last value's error if this is less. On validation the blend costs at most 2 % more than ridge. Earlier steps "
-    "have shorter blocks and more of them, so every part of the horizon has its own share."
+    "The weights are those of the least squared error among all that are positive and sum to one, drawn towards equal "
+    "ones: the fewer blocks of windows share no row, the more. They never leave an error above that of ridge on the "
+    "windows that they were chosen on."
 )
 
 
 def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
-    """Validation errors of ridge, the network and the blend."""
+    """Errors that were compared and weights that came of it, by candidate; and the weights by step."""
     chosen = run.facts["selection"]
-    errors = {"ridge": chosen["floor_error"], "network": chosen["network_error"], OURS: chosen["blend_error"]}
+    errors, ridge = chosen["errors"], chosen["errors"]["ridge"]
     decimals = text.decimals_for(errors.values())
     choice = Table(
         title="The choice on validation",
-        columns=["Model", "MSE", "against ridge", TableCell("Remark", style="left")],
+        columns=["Model", "MSE", "against ridge", "Weight"],
         rows=[
             [
-                TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="chosen" if model == OURS else ""),
+                TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),
                 text.number(error, decimals),
-                "" if model == "ridge" else text.signed(error - errors["ridge"], decimals),
-                TableCell(f"{chosen['weight']:.0%} network in the mean" if model == OURS else "", style="left"),
+                "" if model == "ridge" else text.signed(error - ridge, decimals),
+                "" if model == OURS else text.percent(100 * chosen["weights"].get(model, 0.0), 0),
             ]
             for model, error in errors.items()
         ],
-        strong=[2],
+        strong=[0],
     )
-    return [choice, _shares(chosen["shares"])]
+    return [choice, *([_shares(chosen["shares"])] if len(chosen["shares"]) > 1 else [])]
 
 
 def _shares(shares: Sequence[Row]) -> Table:
-    """The network's share from the first steps to the last, and what it rests on."""
+    """Weights from the first steps to the last, and the blocks that they rest on."""
     starts = [0, *(share["stop"] for share in shares)]
+    names = [name for name in shares[0]["weights"] if any(share["weights"][name] for share in shares)]
     rows = [
         [
             f"{start + 1} to {share['stop']}",
-            f"{share['weight']:.0%}",
-            f"{share['prior']:.0%}",
-            text.number(share["optimum"], 2),
-            "" if share["deviation"] is None else text.number(share["deviation"], 2),
+            *(text.percent(100 * share["weights"][name], 0) for name in names),
             str(share["blocks"]),
         ]
         for start, share in zip(starts, shares, strict=False)
     ]
-    heads = ["Steps", "Share of the network", "Prior", "Best on validation", "Standard error", "Blocks"]
-    return Table(title="Share of the network by step", columns=heads, rows=rows)
+    return Table(title="Weights by step", columns=["Steps", *names, "Blocks"], rows=rows)

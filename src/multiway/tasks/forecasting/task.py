@@ -16,9 +16,9 @@ from multiway.data.looking import look_at
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.explain import save_explanation
-from multiway.models.ridge_and_network import RidgeAndNetwork
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, written
-from multiway.tasks.forecasting import encode, forecasts, network, page, scores
+from multiway.tasks.forecasting import candidates, encode, forecasts, network, page, scores
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.choice import calibrate
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
@@ -100,30 +100,35 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """See `multiway.tasks.forecasting.encode`."""
         return encode.learn(config, prepared)
 
+    def settle(self, config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
+        """Say whether a network is trained."""
+        return config.replace(network=config.trains_network(state.windows))
+
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-        """Ours, which holds ridge and network and makes the naive forecasts too, then the baselines of the config."""
+        """Ours, which holds every candidate of the answer, then the baselines of the config."""
         return (OURS, *config.baselines)
 
     def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
-        """Ridge and network side by side, or a baseline."""
+        """All candidates side by side, or a baseline."""
         count = len(state.names)
         if name != OURS:
             return network.build_forecast_baseline(name, config, count)
+        sizes = encode.sizes_of(config, state)
+        own = {name: candidates.build(name, sizes) for name in state.candidates}
         trained = network.build_network(config, count) if config.network else None
-        targets = len(state.targets)
-        matrices = 1 if state.shared else targets
-        return RidgeAndNetwork(config.lookback, config.horizon, state.season, matrices, trained, targets)
+        return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained)
 
     def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
-        """Ridge in closed form, then the network; or a baseline."""
+        """The candidates, then the network; or a baseline."""
         if name != OURS:
             announce(name, context)
             return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
         return network.fit_forecaster(network.model_of(run), prepared, run.config, context)
 
     def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
-        """Radii of the intervals, after the network's weight."""
-        radii, facts = calibrate(network.model_of(run), prepared, run.config)
+        """Radii of the intervals, after the weights of the candidates."""
+        sizes = encode.sizes_of(run.config, run.state)
+        radii, facts = calibrate(network.model_of(run), prepared, run.config, sizes)
         run.facts |= facts
         return {"radii": radii}
 
@@ -229,7 +234,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         Raises:
             ConfigError: There is none.
         """
-        assert isinstance(model, RidgeAndNetwork)
+        assert isinstance(model, WeighedForecasts)
         if model.network is None:
             raise ConfigError(
                 "compress: the run has no network to compress. Set network to true in training (",

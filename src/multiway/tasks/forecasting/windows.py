@@ -90,6 +90,12 @@ class Windows:
         part.chosen = chosen if self.chosen is None else self.chosen[chosen]
         return part
 
+    def with_rows(self, rows: Tensor) -> Self:
+        """The same windows of other values, `(rows, variates)`."""
+        part = copy.copy(self)
+        part.rows = rows.contiguous()
+        return part
+
     def of_targets(self) -> Self:
         """The same windows of the targets alone, with their own past."""
         part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)

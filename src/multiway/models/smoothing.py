@@ -1,0 +1,160 @@
+"""Exponential smoothing and Theta: parameters by statsforecast, forecasts by their recursions over a window."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.models.arima import load_statsforecast
+from multiway.models.series_units import Units
+
+Values = NDArray[np.float64]
+NONE, ADDED, TIMES = range(3)
+"""How the season of a series enters."""
+MOST = {"ets": 400, "theta": 1000}
+"""Values of a series, the last ones, that a model is fitted on."""
+
+
+class Smoothing(nn.Module):
+    r"""Level, trend and season of each series, run over a window from a start that the window itself gives.
+
+    $$\hat y_t = (l + \phi b) \circ s, \quad l \leftarrow l + \phi b + \alpha e, \quad
+      b \leftarrow \phi b + \beta e, \quad s \leftarrow s + \gamma e'$$
+
+    where the season s is added or multiplies, e is the error in units of the level and e' in units of the season. A
+    model with multiplicative errors has the same forecasts, as it has the same recursion.
+
+    alpha, beta, gamma, phi: `(series,)`; phi is 0 without a trend.
+    kind: How the season enters, `(series,)`.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    alpha: Tensor
+    beta: Tensor
+    gamma: Tensor
+    phi: Tensor
+    kind: Tensor
+
+    def __init__(self, horizon: int, season: int, units: Units) -> None:
+        super().__init__()
+        self.season, self.horizon, self.units = season, horizon, units
+        count = len(units.mean)
+        for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0}.items():
+            self.register_buffer(name, torch.full((count,), start, dtype=torch.float64))
+        self.register_buffer("kind", torch.zeros(count, dtype=torch.int64))
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Forecast, in scaled units."""
+        y, times = self.units.into(past), self.kind == TIMES
+        shape = ops.season_shape(y, self.season, times)
+        shape = torch.where(self.kind == NONE, 0.0, shape)
+        here, ahead = ops.phases(y.shape[1], self.horizon, self.season)
+        level, trend = self._start(ops.without_shape(y, shape[:, here], times))
+        season = list(shape.unbind(1))
+        for step, phase in enumerate(here.tolist()):
+            level, trend, season[phase] = self._after(y[:, step], level, trend, season[phase])
+        damping = self.phi ** torch.arange(1, self.horizon + 1, dtype=y.dtype)[:, None]
+        levels = level[:, None] + damping.cumsum(0) * trend[:, None]
+        return self.units.back(ops.with_shape(levels, torch.stack(season, 1)[:, ahead], times))
+
+    def _after(self, y: Tensor, level: Tensor, trend: Tensor, season: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Level, trend and season after one more value."""
+        times, ahead = self.kind == TIMES, level + self.phi * trend
+        error = y - ops.with_shape(ahead, season, times)
+        by_level = error / torch.where(times, season, 1.0)
+        by_season = error / torch.where(times, ahead, 1.0)
+        moved = season + torch.where(self.kind == NONE, 0.0, self.gamma * by_season)
+        return ahead + self.alpha * by_level, self.phi * trend + self.beta * by_level, moved
+
+    def _start(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Level and trend before the first step: the line through the window without its shape, or its mean."""
+        slope = torch.where(self.phi > 0, _slope(values), 0.0)
+        return values.mean(1) - slope * (values.shape[1] + 1) / 2, slope
+
+    def fit_series(self, training: Iterable[Values]) -> None:
+        """Let statsforecast choose and fit each series on its training values."""
+        for series, values in enumerate(training):
+            model = _fitted("AutoETS", values[-MOST["ets"] :], self.season)
+            if model is not None:
+                self.keep(series, model)
+
+    def keep(self, series: int, model: dict[str, Any]) -> None:
+        """Take over a model that statsforecast fitted."""
+        _, trend, season, damped = model["components"]
+        alpha, beta, gamma, phi = (0.0 if np.isnan(value) else float(value) for value in model["par"][:4])
+        self.alpha[series], self.beta[series], self.gamma[series] = alpha, beta, gamma
+        self.phi[series] = 0.0 if trend == "N" else phi if damped == "D" else 1.0
+        self.kind[series] = {"N": NONE, "A": ADDED, "M": TIMES}[season]
+
+
+class Theta(nn.Module):
+    r"""The mean of a line and of exponential smoothing, over a window without the shape of its cycles.
+
+    $$\hat y_h = s_h \circ \left(l + \frac b2 \left(h - 1 + \frac{1 - (1-\alpha)^L}{\alpha}\right)\right)$$
+
+    l is the last level of simple exponential smoothing over the L steps of the window and b the slope of the line
+    through them (Assimakopoulos and Nikolopoulos 2000; Hyndman and Billah 2003).
+
+    alpha: `(series,)`, fitted by statsforecast on the training values.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    alpha: Tensor
+
+    def __init__(self, horizon: int, season: int, units: Units) -> None:
+        super().__init__()
+        self.season, self.horizon, self.units = season, horizon, units
+        self.register_buffer("alpha", torch.full((len(units.mean),), 0.5, dtype=torch.float64))
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Forecast, in scaled units."""
+        y, times, lookback = self.units.into(past), self.units.positive, past.shape[1]
+        shape = ops.season_shape(y, self.season, times)
+        here, ahead = ops.phases(lookback, self.horizon, self.season)
+        values = ops.without_shape(y, shape[:, here], times)
+        level = values[:, 0]
+        for step in range(1, lookback):
+            level = torch.lerp(level, values[:, step], self.alpha)
+        steps = torch.arange(self.horizon, dtype=y.dtype)[:, None] + (1 - (1 - self.alpha) ** lookback) / self.alpha
+        forecast = level[:, None] + 0.5 * _slope(values)[:, None] * steps
+        return self.units.back(ops.with_shape(forecast, shape[:, ahead], times))
+
+    def fit_series(self, training: Iterable[Values]) -> None:
+        """Take the smoothing of each series from statsforecast."""
+        for series, values in enumerate(training):
+            model = _fitted("Theta", values[-MOST["theta"] :], self.season)
+            if model is not None:
+                self.alpha[series] = min(max(float(model["par"]["alpha"]), 0.01), 1.0)
+
+
+def _slope(values: Tensor) -> Tensor:
+    """Of the least-squares line through each window, `(batch, series)`."""
+    time = torch.arange(values.shape[1], dtype=values.dtype) - (values.shape[1] - 1) / 2
+    return torch.einsum("l,bln->bn", time / time.square().sum().clamp_min(1.0), values)
+
+
+def _fitted(name: str, values: Values, season: int) -> dict[str, Any] | None:
+    """A model of statsforecast; None where the series is constant, or too short for it.
+
+    Raises:
+        ConfigError: statsforecast is not installed.
+    """
+    if len(values) < 5 or np.ptp(values) == 0:
+        return None
+    model = getattr(load_statsforecast(), name)(season_length=season if len(values) > 2 * season + 5 else 1)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            fitted: dict[str, Any] = model.fit(np.ascontiguousarray(values)).model_
+        except Exception:  # whatever a search within the library meets: the series keeps its start
+            return None
+    return fitted

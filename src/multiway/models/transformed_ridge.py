@@ -1,0 +1,61 @@
+"""Ridge on the logarithm or the root of positive series: what grows in proportion adds up there."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from multiway.models.series_units import Units
+from multiway.models.windows import LinearFloor
+
+SMALLEST = 1e-30
+"""Nothing smaller has a logarithm."""
+Transform = Literal["log", "root"]
+
+
+class TransformedRidge(nn.Module):
+    """Ridge from window to horizon on f(y), f the logarithm or the square root, and f⁻¹ of its forecast.
+
+    The forecast is the median where that of ridge is. Series with a value at or below zero (below, for roots) in
+    training are left as they are.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    def __init__(self, kind: Transform, lookback: int, horizon: int, num_matrices: int, units: Units) -> None:
+        super().__init__()
+        self.kind, self.units = kind, units
+        self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
+        self.penalty: Tensor
+        self.register_buffer("penalty", torch.ones((), dtype=torch.float64))
+
+    @property
+    def transformed(self) -> Tensor:
+        """Series that f is taken of."""
+        return self.units.positive if self.kind == "log" else self.units.low >= 0
+
+    def into(self, past: Tensor) -> Tensor:
+        """f of scaled values, shifted and scaled by its own value and slope at the mean; the others as they are."""
+        values = self.units.into(past)
+        moved = (self._f(values) - self._f(self._centre)) / self._scale
+        return torch.where(self.transformed, moved, past.double()).float()
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Forecast, in scaled units."""
+        forecast = self.floor(self.into(past)).double()
+        f = forecast * self._scale + self._f(self._centre)
+        inverse = f.clamp(max=700.0).exp() if self.kind == "log" else f.clamp_min(0.0).square()
+        return torch.where(self.transformed, self.units.back(inverse), forecast.float())
+
+    def _f(self, values: Tensor) -> Tensor:
+        return values.clamp_min(SMALLEST).log() if self.kind == "log" else values.clamp_min(0.0).sqrt()
+
+    @property
+    def _centre(self) -> Tensor:
+        return self.units.mean.maximum(self.units.low).clamp_min(SMALLEST)
+
+    @property
+    def _scale(self) -> Tensor:
+        """The deviation of a series in the units of f, to first order."""
+        return self.units.std / (self._centre if self.kind == "log" else 2 * self._centre.sqrt())

@@ -1,0 +1,128 @@
+"""Forecasts of several networks by their mean, and of all candidates by the weights that validation gave them."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.models.windows import LinearFloor, fill_gaps
+
+NAIVE = ("naive", "seasonal_naive")
+"""Candidates without a parameter."""
+
+
+class MeanOfNetworks(nn.Module):
+    """The mean of the forecasts of K networks that started apart, y = 1/K Σ_k y_k.
+
+    In training every network answers for itself: its forecasts stand one after another along the batch, so that each
+    learns from its own errors and none from those of the mean. In evaluation it is the mean.
+
+    Shape:
+        past `(batch, lookback, variates)`; forecast `(batch, horizon, variates)`, in training `(K batch, …)`.
+
+    Cost:
+        K times that of one network.
+    """
+
+    def __init__(self, networks: Sequence[nn.Module]) -> None:
+        super().__init__()
+        self.networks = nn.ModuleList(networks)
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """The mean; in training the forecasts of the first network for the whole batch, then those of the next."""
+        forecasts = [network(past, past_observed) for network in self.networks]
+        return torch.cat(forecasts) if self.training else torch.stack(forecasts).mean(0)
+
+
+def members_of(network: nn.Module | None) -> list[nn.Module]:
+    """The networks that a forecast is made of: none, one, or those of a mean."""
+    if network is None:
+        return []
+    return list(network.networks) if isinstance(network, MeanOfNetworks) else [network]
+
+
+class WeighedForecasts(nn.Module):
+    """Candidates side by side, and the answer: their forecasts, mixed step by step by weights of validation.
+
+    Args:
+        horizon: Steps to forecast.
+        season: Steps in a season, of the seasonal naive forecast.
+        num_targets: The last variates, which are forecast. All candidates but the network see their own past alone.
+        candidates: Forecasts in closed form and by statsforecast, `ridge` among them.
+        network: A forecaster of every series, where one is trained.
+
+    Shape:
+        past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
+    """
+
+    weight: Tensor
+    """`(candidates, horizon)`, in the order of `names`; every column sums to one."""
+
+    def __init__(
+        self,
+        horizon: int,
+        season: int,
+        num_targets: int,
+        candidates: Mapping[str, nn.Module],
+        network: nn.Module | None,
+    ) -> None:
+        super().__init__()
+        self.horizon, self.season, self.num_targets = horizon, season, num_targets
+        self.candidates = nn.ModuleDict(candidates)
+        self.network = network
+        self.names = (*NAIVE, *candidates, *([] if network is None else ["network"]))
+        self.register_buffer("weight", torch.zeros(len(self.names), horizon, dtype=torch.float64))
+        self.weight[self.names.index("ridge")] = 1.0
+
+    @property
+    def floor(self) -> LinearFloor:
+        """Ridge."""
+        return cast(LinearFloor, self.candidates["ridge"])
+
+    def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+        """The answer."""
+        return self.mix(self.forecasts(past, observed, self.used()))
+
+    def used(self) -> list[str]:
+        """Candidates with any weight."""
+        return [name for name, steps in zip(self.names, self.weight, strict=True) if bool((steps != 0).any())]
+
+    def mix(self, forecasts: Mapping[str, Tensor]) -> Tensor:
+        """Weigh forecasts, step by step; a candidate that has all weight is returned itself."""
+        used = self.used()
+        if len(used) == 1:
+            return forecasts[used[0]]
+        rows = [(forecasts[name], self.weight[self.names.index(name)][:, None]) for name in used]
+        parts = [torch.where(weight == 0, 0.0, forecast.double() * weight) for forecast, weight in rows]
+        return torch.stack(parts).sum(0).to(rows[0][0].dtype)
+
+    def forecasts(self, past: Tensor, observed: Tensor | None, names: Sequence[str]) -> dict[str, Tensor]:
+        """Those of some candidates."""
+        own = self._own(past, observed)
+        return {name: self._forecast(name, own, past, observed) for name in names}
+
+    def _forecast(self, name: str, own: Tensor, past: Tensor, observed: Tensor | None) -> Tensor:
+        if name == "naive":
+            return ops.naive(own, self.horizon)
+        if name == "seasonal_naive":
+            return ops.seasonal_naive(own, self.horizon, self.season)
+        if name == "network":
+            assert self.network is not None
+            return self.network(past, observed)  # type: ignore[no-any-return]
+        return self.candidates[name](own)  # type: ignore[no-any-return]
+
+    def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+        """The closed-form forecast alone."""
+        return self.floor(self._own(past, observed))  # type: ignore[no-any-return]
+
+    def _own(self, past: Tensor, observed: Tensor | None) -> Tensor:
+        """The past of the targets, without gaps."""
+        own = past[..., -self.num_targets :]
+        return own if observed is None else fill_gaps(own, observed[..., -self.num_targets :])
+
+    def all_forecasts(self, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
+        """The answer, `multiway`, and every candidate."""
+        forecasts = self.forecasts(past, observed, self.names)
+        return {"multiway": self.mix(forecasts), "ridge": forecasts.pop("ridge"), **forecasts}

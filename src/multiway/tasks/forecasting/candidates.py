@@ -1,0 +1,182 @@
+"""Candidates beside the network: which a panel allows, how they are built and fitted, cheapest first."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway import ops
+from multiway.errors import ConfigError, Fix
+from multiway.extras import is_installed
+from multiway.models.arima_forecaster import ArimaForecaster
+from multiway.models.flair import Flair, Moments
+from multiway.models.series_units import Units
+from multiway.models.smoothing import Smoothing, Theta
+from multiway.models.transformed_ridge import TransformedRidge
+from multiway.models.weighed_forecasts import NAIVE
+from multiway.models.windows import LinearFloor, fill_gaps
+from multiway.tasks.forecasting.floor import Floor, fit_floor, normal_equations
+from multiway.tasks.forecasting.windows import Windows
+
+CLOSED = ("ridge_log", "ridge_root", "flair")
+CLASSICAL = ("theta", "ets", "arima")
+"""Of statsforecast, where it is installed."""
+SERIES = {"theta": 12, "ets": 4, "arima": 2}
+"""Series at most that each is fitted on, one by one: its part of the seconds that a small file takes."""
+LONGEST = 1000
+"""Training rows at most of a panel that has classical candidates."""
+MOST_CELLS = 20_000_000
+"""Of a panel's windows, past which closed forms other than ridge are left out: they see each window by itself."""
+FITTED = 50_000
+"""Windows of single series that FLAIR is fitted on."""
+EARLIER = 2 / 3
+"""Part of the training windows that a penalty is fitted on, to be tried on the rest."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """What candidates are built from."""
+
+    lookback: int
+    horizon: int
+    season: int
+    matrices: int
+    units: Units
+
+
+def candidates_of(
+    answer: str, training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False
+) -> tuple[str, ...]:
+    """Candidates that are fitted: all that a panel allows, or ridge and what a config names.
+
+    Raises:
+        ConfigError: The panel does not allow what is named.
+    """
+    allowed = names_of(training, season, low, network=network)
+    if answer in (*CLOSED, *CLASSICAL) and answer not in allowed:
+        listed = ", ".join((*NAIVE, *allowed))
+        raise ConfigError(
+            f"answer: rows, season and look-back allow {listed}. Got {answer}. Choose one, or auto (",
+            Fix("answer", "auto"),
+            ").",
+        )
+    return allowed if answer == "auto" else tuple(name for name in allowed if name in ("ridge", answer))
+
+
+def names_of(training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False) -> tuple[str, ...]:
+    """Candidates that a panel allows besides the naive forecasts and the network, in the order of their cost.
+
+    Args:
+        training: Windows of the targets.
+        season: Steps in a season.
+        low: Smallest training value of every target.
+        network: Whether one is trained; series are then too many or too long to fit one by one.
+    """
+    if training.chosen is not None:
+        return ("ridge",)
+    rows, series = len(training.rows), training.num_targets
+    cells = len(training) * series * (training.lookback + training.horizon)
+    allowed = {
+        "ridge_log": (low > 0).any(),
+        "ridge_root": (low >= 0).any(),
+        "flair": season > 1 and training.lookback >= 2 * season,
+    }
+    closed = [name for name in CLOSED if allowed[name] and cells <= MOST_CELLS]
+    few = rows <= LONGEST and not network and is_installed("statsforecast")
+    return ("ridge", *closed, *(name for name in CLASSICAL if few and series <= SERIES[name]))
+
+
+def build(name: str, sizes: Sizes) -> nn.Module:
+    """A candidate by its name."""
+    lookback, horizon, units = sizes.lookback, sizes.horizon, sizes.units
+    if name == "ridge":
+        return LinearFloor(sizes.matrices, horizon, lookback, trained=False)
+    if name in ("ridge_log", "ridge_root"):
+        return TransformedRidge("log" if name == "ridge_log" else "root", lookback, horizon, 1, units)
+    if name == "flair":
+        return Flair(lookback, horizon, sizes.season, units)
+    if name == "arima":
+        return ArimaForecaster(lookback, horizon, sizes.season, units)
+    return (Theta if name == "theta" else Smoothing)(horizon, sizes.season, units)
+
+
+def fit(model: nn.Module, training: Windows, validation: Windows | None, floor: Floor) -> None:
+    """Fit a candidate on windows of the targets; without validation under the penalties that were chosen with it."""
+    if isinstance(model, LinearFloor):
+        model.set_weight(floor.weight if validation is not None else _weight_at(training, floor))
+    elif isinstance(model, TransformedRidge):
+        parts = [None if part is None else _transformed(part, model) for part in (training, validation)]
+        _fit_transformed(model, parts[0], parts[1])
+    elif isinstance(model, Flair):
+        _fit_flair(model, training)
+    else:
+        assert isinstance(model, Smoothing | Theta | ArimaForecaster)
+        model.fit_series(series_of(training, model.units))
+
+
+def _weight_at(training: Windows, floor: Floor) -> Tensor:
+    gram, cross = normal_equations(training)
+    if floor.shared:
+        gram, cross = gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)
+    [weight] = ops.ridge_path(gram, cross, [floor.penalty])
+    return weight.float()
+
+
+def _fit_transformed(model: TransformedRidge, training: Windows | None, validation: Windows | None) -> None:
+    assert training is not None
+    if validation is not None:
+        floor = fit_floor(training, validation, own=False)
+        model.penalty.fill_(floor.penalty)
+        model.floor.set_weight(floor.weight)
+        return
+    gram, cross = (part.sum(0, keepdim=True) for part in normal_equations(training))
+    [weight] = ops.ridge_path(gram, cross, [float(model.penalty)])
+    model.floor.set_weight(weight.float())
+
+
+def _transformed(windows: Windows, model: TransformedRidge) -> Windows:
+    """The same windows of transformed rows."""
+    rows = model.into(windows.rows)
+    return windows.with_rows(rows if windows.observed is None else torch.where(windows.observed, rows, 0.0))
+
+
+def _fit_flair(model: Flair, training: Windows) -> None:
+    stride = max(len(training) * training.num_targets // FITTED, 1)
+    index = torch.arange(0, len(training), stride)
+    border = max(int(EARLIER * len(index)), 1)
+    earlier = list(_moments(model, training, index[:border]))
+    later = list(_moments(model, training, index[border:])) or earlier
+    model.fit(earlier, later)
+
+
+def _moments(model: Flair, windows: Windows, index: Tensor) -> Iterator[Moments]:
+    for batch in windows.batches(index) if len(index) else ():
+        past, seen = batch["past"], batch.get("past_observed")
+        future = batch["future"]
+        known = batch.get("future_observed")
+        yield model.moments(
+            past if seen is None else fill_gaps(past, seen),
+            future if known is None else torch.where(known, future, torch.nan),
+        )
+
+
+def series_of(windows: Windows, units: Units) -> Iterator[NDArray[np.float64]]:
+    """Values of every series in the rows of windows, in the units of the file; gaps hold the value before them."""
+    rows = windows.rows[None]
+    filled = rows if windows.observed is None else fill_gaps(rows, windows.observed[None])
+    yield from units.into(filled)[0].T.numpy()
+
+
+def fitted(
+    sizes: Sizes, names: Sequence[str], training: Windows, models: Mapping[str, nn.Module], floor: Floor
+) -> dict[str, nn.Module]:
+    """The same candidates, fitted on other windows under the penalties of those that are there."""
+    made = {name: build(name, sizes) for name in names}
+    for name, model in made.items():
+        if isinstance(model, TransformedRidge):
+            model.load_state_dict(models[name].state_dict())
+        fit(model, training, None, floor)
+    return made

@@ -1,0 +1,109 @@
+"""What candidates are compared on: errors out of time on validation and on stretches of the training rows."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.encode import PreparedPanel
+from multiway.tasks.forecasting.windows import Windows
+
+Forecast = Callable[[Tensor, Tensor | None], Mapping[str, Tensor]]
+MAX_CELLS = 100_000_000
+"""Of errors that are looked at for one comparison; every k-th window where there are more."""
+ORIGINS = (0.5, 0.625, 0.75, 0.875)
+"""Shares of the training windows that come before each stretch of them."""
+SMALLEST = 0.2
+"""Share of the training windows that a fit out of time has at least."""
+
+
+class Stretch(NamedTuple):
+    """Windows, and the forecasts of all candidates that were fitted on rows before them."""
+
+    windows: Windows
+    forecast: Forecast
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Products:
+    """Products of the candidates' errors, means over the cells of a band of steps.
+
+    values: `(windows, bands, candidates, candidates)`, in the order of time.
+    validation: How many of the windows, the last ones, are of validation.
+    """
+
+    names: tuple[str, ...]
+    stops: tuple[int, ...]
+    values: NDArray[np.float64]
+    validation: int
+
+
+def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Stretch]:
+    """Rolling stretches of the training rows, each with fits on the rows before it, then validation.
+
+    Where a network takes part there is validation alone: it is trained once. Parameters of classical models stay those
+    of the first fit, and the filter runs on.
+    """
+    training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
+    last = Stretch(validation, lambda past, observed: model.forecasts(past, observed, model.names))
+    if model.network is not None or training.chosen is not None:
+        return [last]
+    return [*_earlier(model, training, prepared, sizes), last]
+
+
+def _earlier(
+    model: WeighedForecasts, training: Windows, prepared: PreparedPanel, sizes: candidates.Sizes
+) -> Iterator[Stretch]:
+    first, end = training.first + training.lookback, training.first + len(training.rows)
+    starts = [first + int(share * len(training)) for share in ORIGINS]
+    usable = [row for row in starts if len(training.between(training.first, row)) >= max(SMALLEST * len(training), 1)]
+    kept: dict[str, torch.nn.Module] = {}
+    for start, following in itertools.pairwise([*usable, end]):
+        past = training.between(training.first, start)
+        names = [name for name in model.candidates if name not in kept]
+        made = candidates.fitted(sizes, names, past, dict(model.candidates), prepared.floor)
+        kept |= {name: made[name] for name in names if name in candidates.CLASSICAL}
+        windows = training.between(start, min(following + training.horizon - 1, end))
+        if len(windows):
+            together = {name: {**made, **kept}[name] for name in model.candidates}
+            twin = WeighedForecasts(model.horizon, model.season, model.num_targets, together, None)
+            yield Stretch(windows, _all_of(twin))
+
+
+def _all_of(model: WeighedForecasts) -> Forecast:
+    return lambda past, observed: model.forecasts(past, observed, model.names)
+
+
+@torch.no_grad()
+def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...]) -> Products:
+    """Products of errors over all windows of some stretches; windows without an observed cell are left out."""
+    found = [[_products(part, batch, names, stops) for batch in batches_of(part.windows)] for part in parts]
+    values = [torch.cat(each) for each in found]
+    return Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
+
+
+def batches_of(windows: Windows) -> Iterator[dict[str, Tensor]]:
+    """All windows, or every k-th where they hold too many cells."""
+    stride = math.ceil(len(windows) * windows.horizon * windows.num_targets / MAX_CELLS)
+    return windows.batches(torch.arange(0, len(windows), stride))
+
+
+def _products(part: Stretch, batch: dict[str, Tensor], names: tuple[str, ...], stops: tuple[int, ...]) -> Tensor:
+    target = batch["future"]
+    keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
+    forecasts = part.forecast(batch["past"], batch.get("past_observed"))
+    errors = torch.stack([torch.where(keep, forecasts[name] - target, 0).double() for name in names], 1)
+    seen = keep.flatten(1).any(1)
+    bands = []
+    for band, cells in zip(errors.tensor_split(stops[:-1], 2), keep.tensor_split(stops[:-1], 1), strict=True):
+        flat = band.flatten(2)
+        bands.append(flat @ flat.mT / cells.sum((1, 2)).clamp_min(1)[:, None, None])
+    return torch.stack(bands, 1)[seen]
