@@ -48,6 +48,12 @@ def test_no_blend_is_above_the_floor_on_what_it_was_chosen_on(seed):
         assert weights @ gram @ weights <= gram[2, 2] * (1 + COARSE32 * 1e-6)
 
 
+def test_a_candidate_in_doubt_has_less_weight_where_little_is_known():
+    given = products((1.0, 1.0), 10, common=2.0)
+    plain, doubted, banned = (blend_weights(given, 0, 5, 0, [1.0, doubt])[1] for doubt in (1.0, 4.0, 1e6))
+    assert plain > doubted > banned == 0
+
+
 def test_a_validation_shorter_than_a_block_decides_nothing_alone():
     given = products((2.0, 1.0), 40)
     given[-3:] = products((1.0, 5.0), 3)

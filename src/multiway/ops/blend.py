@@ -1,5 +1,7 @@
 """Convex weights of several forecasts in a blend: what validation supports, and never worse than a floor."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,10 +19,10 @@ def horizon_bands(horizon: int) -> tuple[int, ...]:
     return tuple(sorted({-(-horizon // 2**power) for power in range(BANDS)}))
 
 
-def blend_weights(products: Floats, floor: int, steps: int, held: int) -> Floats:
+def blend_weights(products: Floats, floor: int, steps: int, held: int, doubts: Sequence[float] | None = None) -> Floats:
     r"""Weights w ≥ 0 with sum 1 of the candidates of a forecast, `(candidates,)`.
 
-    $$w = \arg\min_w w^\top (G + \lambda I) w, \qquad \lambda = \min_k G_{kk} / \sqrt{B}$$
+    $$w = \arg\min_w w^\top (G + \lambda D) w, \qquad \lambda = \min_k G_{kk} / \sqrt{B}$$
 
     G holds the mean products of the candidates' errors over windows, and B counts blocks of windows that share no
     target. Few blocks know little of which candidate is better and of how their errors go together; equal weights are
@@ -33,11 +35,13 @@ def blend_weights(products: Floats, floor: int, steps: int, held: int) -> Floats
         floor: Position of the candidate that no blend may be worse than.
         steps: Steps of a forecast, the windows of a block.
         held: How many of the windows, the last, are of validation.
+        doubts: The diagonal of D, one for each candidate, and 1 for all if not given: the larger, the less weight where
+            little is known.
     """
     means = [products.mean(0), *([products[-held:].mean(0)] if held >= steps else [])]
     gram = means[0]
     shrinkage = np.diag(gram).min() / max(1, len(products) // steps) ** 0.5
-    weights = _few(gram + shrinkage * np.eye(len(gram)))
+    weights = _few(gram + shrinkage * np.diag(np.ones(len(gram)) if doubts is None else doubts))
     alone = np.eye(len(gram))[floor]
     return max((_drawn(weights, alone, each) for each in means), key=lambda drawn: float(drawn[floor]))
 

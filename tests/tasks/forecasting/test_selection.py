@@ -41,6 +41,13 @@ def test_the_sentence_names_the_answer_and_its_figures(factors, answer, words):
     assert words in choose_weights(products(factors), answer).sentence()
 
 
+def test_a_network_counts_for_little_where_ridge_hardly_beats_the_last_value():
+    shares = [
+        choose_weights(products((last, 1.0, 1.0), windows=8), "auto").means.get("network", 0) for last in (9, 1.01)
+    ]
+    assert shares[0] > 0.3 and shares[1] < 0.2
+
+
 def test_bands_have_weights_of_their_own():
     values = products((9.0, 1.0, 9.0), stops=(2, 4)).values
     values[:, 1] = products((9.0, 9.0, 1.0), stops=(4,)).values[:, 0]

@@ -23,6 +23,8 @@ from multiway.tasks.protocol import OURS, Row
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
 Errors = NDArray[np.float32]
 Floats = NDArray[np.float64]
+SKILL, NONE = 0.25, 1e-6
+"""What ridge saves of the last value's error where a network is trusted as any candidate, and the least it counts."""
 MAX_CELLS = 100_000_000
 """Of errors that are held at once."""
 
@@ -137,7 +139,10 @@ def choose_weights(products: Products, answer: str) -> Weighing:
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
     if answer == "auto":
         rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
-        weights = np.stack([ops.blend_weights(band, ridge, stop, products.validation) for band, stop in rows], 1)
+        columns = [
+            ops.blend_weights(band, ridge, stop, products.validation, _doubts(names, band)) for band, stop in rows
+        ]
+        weights = np.stack(columns, 1)
     else:
         weights = np.repeat(np.eye(len(names))[:, names.index(answer), None], len(blocks), 1)
     alone = bool((weights[ridge] == 1).all())
@@ -146,6 +151,16 @@ def choose_weights(products: Products, answer: str) -> Weighing:
         windows=len(products.values), validation=products.validation,
         reason=", as the settings say" if answer != "auto" else ": no other candidate adds to it" if alone else "",
     )  # fmt: skip
+
+
+def _doubts(names: Sequence[str], products: Floats) -> list[float]:
+    """One of every candidate but the network, whose is larger the less ridge saves of the last value's error.
+
+    Where not even ridge beats the last value, the series wanders and what a network adds is noise.
+    """
+    ridge, last = (float(products[:, place, place].mean()) for place in map(names.index, ("ridge", "naive")))
+    skill = (1 - ridge / last) / SKILL if last > 0 else 0.0
+    return [1 / min(max(skill, NONE), 1.0) if name == "network" else 1.0 for name in names]
 
 
 def _errors(products: Products, weights: Floats) -> dict[str, float]:
