@@ -39,6 +39,19 @@ def _binary_auc(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> flo
     return pairs / (num_positive * num_negative)
 
 
+def average_precision(labels: Labels, probabilities: Probabilities, position: int = 1) -> float | None:
+    """Sum over thresholds of the precision times the recall that it adds, of one class; None where it is absent.
+
+    Chance has the share of the class. Equal scores are taken together.
+    """
+    positive = labels == position
+    if not positive.any():
+        return None
+    _, places = np.unique(-probabilities[:, position], return_inverse=True)
+    found, taken = np.cumsum(np.bincount(places, weights=positive)), np.cumsum(np.bincount(places))
+    return float((np.diff(found, prepend=0.0) * found / taken).sum() / found[-1])
+
+
 def predicted_classes(probabilities: Probabilities, threshold: float = MIDDLE) -> Labels:
     """Class of each case: above the threshold for two classes, else the first of the largest."""
     if probabilities.shape[1] == 2:
@@ -90,10 +103,13 @@ def _f1_of_classes(labels: Labels, probabilities: Probabilities) -> tuple[NDArra
     return 2 * np.diag(table)[counted > 0] / counted[counted > 0], table.sum(1)[counted > 0]
 
 
-def f1(labels: Labels, probabilities: Probabilities) -> float | None:
-    """F1 of the positive class; None where it neither occurs nor is predicted."""
-    (_, false), (missed, true) = confusion_matrix(labels, predicted_classes(probabilities), 2).tolist()
-    return 2 * true / (2 * true + false + missed) if true + false + missed else None
+def f1(
+    labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE, position: int = 1
+) -> float | None:  # fmt: skip
+    """F1 of one of two classes, the positive one if not given; None where it neither occurs nor is predicted."""
+    table = confusion_matrix(labels, predicted_classes(probabilities, threshold), 2)
+    counted = int(table[position].sum() + table[:, position].sum())
+    return 2 * int(table[position, position]) / counted if counted else None
 
 
 def mean_f1(labels: Labels, probabilities: Probabilities) -> float | None:
@@ -155,6 +171,24 @@ def youden_threshold(labels: Labels, probabilities: Probabilities) -> float | No
         return MIDDLE
     candidates = middles[np.isclose(gains, best, rtol=0, atol=1e-12)]
     return float(candidates[np.abs(candidates - MIDDLE).argmin()])
+
+
+def f1_threshold(labels: Labels, probabilities: Probabilities, position: int = 1) -> float | None:
+    """Threshold of the last of two classes with the largest F1 of one of them, halfway between two scores that occur.
+
+    Of equally good ones, that nearest to 0.5, which also stands where all scores are one. None where a class is
+    absent, or for more than two.
+    """
+    positive, scores = labels == position, probabilities[:, -1]
+    if probabilities.shape[1] != 2 or positive.all() or not positive.any():
+        return None
+    values, places = np.unique(scores, return_inverse=True)
+    below, found = np.cumsum(np.bincount(places))[:-1], np.cumsum(np.bincount(places, weights=positive))[:-1]
+    if position == 1:
+        below, found = len(labels) - below, positive.sum() - found
+    values, quality = (values[:-1] + values[1:]) / 2, 2 * found / (below + positive.sum())
+    best = values[np.isclose(quality, quality.max(initial=0.0), rtol=0, atol=1e-12)]
+    return float(best[np.abs(best - MIDDLE).argmin()]) if len(best) else MIDDLE
 
 
 def roc_points(positive: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str, list[float]] | None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from multiway.data.samples import Array, Samples
 from multiway.data.sources.cells import as_text
 from multiway.errors import DataError
+from multiway.tasks import targets
 from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask, answered
@@ -83,8 +84,14 @@ class SampleClassifier(SampleEstimator, Classifier):
         return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
 
     def predict(self, X: object, model: str | None = None) -> Array:
-        """Class of each sample: above one half for two classes, else the most probable."""
-        return self._named(self.predict_proba(X, model))
+        """Class of each sample: the most probable, or a rare one of two from the threshold of the run on."""
+        run = self._run().asking(model)
+        threshold = cast(SampleTask[Any, Any, Any], run.task).threshold(run)
+        if threshold is None:
+            return self._named(self.predict_proba(X, model))
+        given, places = list(as_text(pd.Series(self.classes_))), targets.classes_at(self._outputs(X, model), threshold)
+        named: Array = self.classes_[[given.index(name) for name in run.state.classes]][places]
+        return named
 
     def _take(self, run: Run) -> None:
         super()._take(run)

@@ -227,6 +227,10 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """Whether the network can be fitted anew on other samples."""
         return True
 
+    def threshold(self, run: Run) -> float | None:
+        """From which probability of the second of two classes on it is the answer; one half where none was chosen."""
+        return None
+
     def predict(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Predictions:
         """Samples, with the probabilities or numbers of every candidate."""
         raw, part = prepared.raw.take(prepared.rows(split)), prepared.part(split)
@@ -249,7 +253,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """Every sample of some data with its class and probabilities, or its number."""
         source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)
-        answers = targets.answer_frame(answered(run, later.encoded), run.state.classes)
+        answers = targets.answer_frame(answered(run, later.encoded), run.state.classes, self.threshold(run))
         beside = self.beside(run.config, source, later.raw).drop(columns=answers.columns, errors="ignore")
         return written(pd.concat([beside, answers], axis=1), out, later.notes)
 

@@ -97,7 +97,8 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     words = {name: subject.models.get(name, name) for name in shares}
     colours = {words[name]: colour for name, colour in pages.colours_of(subject.scores(runs)).items()}
     curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()}, words[answer])
-    yield confusion_part(names, labels, metrics.predicted_classes(shares[answer]), curves, colours, words[answer])
+    predicted = pd.Index(names).get_indexer(pd.Index(of_model[answer]["predicted"].astype(str)))
+    yield confusion_part(names, labels, predicted, curves, colours, words[answer])
     yield calibration_part(labels, shares[answer], subject.rows, model=words[answer])
 
 

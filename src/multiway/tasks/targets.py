@@ -31,6 +31,13 @@ MORE = {
     "hard_auc": Metric(name="hard_auc", title="AUC of hard answers", spread=True),
 }
 """Metrics of classes that some tasks have beside the usual ones."""
+OF_RARE = (
+    Metric(name="ap", title="Average precision", spread=True),
+    Metric(name="rare_f1", title="F1 of the rare class"),
+)
+"""Metrics of the rarer of two classes, before the others where it is rare."""
+RARE = 0.1
+"""Share of the training samples below which a class is."""
 NUMBERS: dict[str, ScoreFunction] = {
     "mse": regression.mse, "rmse": regression.rmse, "mae": regression.mae, "r2": regression.r2
 }  # fmt: skip
@@ -69,6 +76,7 @@ class Predictions:
     groups: Group of each sample, such as a patient, where they are known.
     metrics: Of classes.
     thresholds: Of the second of two classes, by model, where validation chose one.
+    rare: Position of a rare class; then the thresholds decide which class is predicted.
     """
 
     samples: Mapping[str, Sequence[object]]
@@ -78,38 +86,40 @@ class Predictions:
     groups: Sequence[str] | None = None
     metrics: Sequence[Metric] = CLASSES
     thresholds: Mapping[str, float | None] = dataclasses.field(default_factory=dict)
+    rare: int | None = None
 
     def scores(self, split: str, draws: int) -> list[Row]:
         """A row per model and metric: value, and its 95 % interval over samples, or over groups."""
         units = None if self.groups is None else np.array(self.groups, dtype=str)
         rows: list[Row] = []
         for model, output in self.outputs.items():
-            functions = metrics_of(self.names, self.metrics, self.thresholds.get(model))
+            functions = metrics_of(self.names, self.metrics, self.thresholds.get(model), self.rare)
             rows += resampling.model_rows(functions, self.truth, {model: output}, split, units=units, draws=draws)
         return rows
 
     def frame(self, split: str) -> pd.DataFrame:
         """Sample, model, split, label or number, and the answer."""
         if self.names is not None:
-            return class_frame(self.samples, self.truth, self.outputs, split, self.names)
+            thresholds = None if self.rare is None else self.thresholds
+            return class_frame(self.samples, self.truth, self.outputs, split, self.names, thresholds)
         return number_frame(self.samples, self.truth, self.outputs, split)
 
 
 def metrics_of(
-    names: Names, chosen: Sequence[Metric] = CLASSES, threshold: float | None = None
+    names: Names, chosen: Sequence[Metric] = CLASSES, threshold: float | None = None, rare: int | None = None
 ) -> dict[str, ScoreFunction]:
     """Functions of the chosen metrics of classes, those that weigh errors at a threshold, or errors of numbers."""
     if names is None:
         return NUMBERS
-    known = {**class_metrics(threshold), **more_metrics()}
+    known = {**class_metrics(threshold), **more_metrics(), **rare_metrics(rare, threshold)}
     return {metric.name: known[metric.name] for metric in chosen if metric.name in known}
 
 
-def answer_frame(predicted: NDArray[np.float64], names: Names) -> pd.DataFrame:
-    """Class and probability of each, or the number."""
+def answer_frame(predicted: NDArray[np.float64], names: Names, threshold: float | None = None) -> pd.DataFrame:
+    """Class and probability of each, or the number; of two classes the second is predicted above the threshold."""
     if names is None:
         return pd.DataFrame({"predicted": predicted})
-    named = class_values(names)[metrics.predicted_classes(predicted)]
+    named = class_values(names)[classes_at(predicted, threshold)]
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
 
 
@@ -159,6 +169,31 @@ def youden_thresholds(labels: Array, outputs: Outputs) -> dict[str, Tensor]:
     return {model: torch.tensor(value, dtype=torch.float64) for model, value in chosen.items() if value is not None}
 
 
+def rare_class(labels: Array, names: Names) -> int | None:
+    """Position of the rarer of two classes, where less than a tenth of the samples have it."""
+    if names is None or len(names) != 2:
+        return None
+    counts = np.bincount(labels, minlength=2)
+    return int(counts.argmin()) if 0 < counts.min() < RARE * counts.sum() else None
+
+
+def rare_thresholds(labels: Array, outputs: Outputs, rare: int) -> dict[str, Tensor]:
+    """Threshold of the second of two classes with the best F1 of the rare one, by model."""
+    chosen = {model: metrics.f1_threshold(labels, shares, rare) for model, shares in outputs.items()}
+    return {model: torch.tensor(value, dtype=torch.float64) for model, value in chosen.items() if value is not None}
+
+
+def threshold_note(names: Sequence[str], rare: int, threshold: float) -> str:
+    """From which probability on a rare class is predicted, and why."""
+    share = threshold if rare == 1 else 1 - threshold
+    return f"'{names[rare]}' is rare: it is predicted from p = {share:.3g} on, which has its best F1 on validation."
+
+
+def classes_at(shares: NDArray[np.float64], threshold: float | None) -> NDArray[np.int64]:
+    """Predicted classes, of two by a threshold if there is one."""
+    return metrics.predicted_classes(shares, metrics.MIDDLE if threshold is None else threshold)
+
+
 def thresholds_of(calibration: Mapping[str, Tensor], models: Sequence[str]) -> dict[str, float | None]:
     """Threshold of every model of a run, chosen on validation; None for more than two metrics."""
     return {model: float(calibration[model]) if model in calibration else None for model in models}
@@ -177,6 +212,17 @@ def class_metrics(threshold: float | None = None) -> dict[str, ScoreFunction]:
     }
 
 
+def rare_metrics(rare: int | None, threshold: float | None = None) -> dict[str, ScoreFunction]:
+    """Those of a rare class, where there is one."""
+    if rare is None:
+        return {}
+    at = metrics.MIDDLE if threshold is None else threshold
+    return {
+        "ap": partial(metrics.average_precision, position=rare),
+        "rare_f1": partial(metrics.f1, threshold=at, position=rare),
+    }
+
+
 def more_metrics() -> dict[str, ScoreFunction]:
     """Those that papers print of other data: both F1, accuracy among the first five, and AUC of hard answers."""
     return {
@@ -188,13 +234,14 @@ def more_metrics() -> dict[str, ScoreFunction]:
 
 
 def class_frame(
-    cases: Mapping[str, Sequence[object]], labels: Array, outputs: Outputs, split: str, names: Sequence[str]
-) -> pd.DataFrame:
+    cases: Mapping[str, Sequence[object]], labels: Array, outputs: Outputs, split: str, names: Sequence[str],
+    thresholds: Mapping[str, float | None] | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
     named = class_values(names)
     frames = []
     for model, shares in outputs.items():
-        answers = named[metrics.predicted_classes(shares)]
+        answers = named[classes_at(shares, (thresholds or {}).get(model))]
         head = pd.DataFrame({**cases, "model": model, "split": split, "label": named[labels], "predicted": answers})
         frames.append(pd.concat([head, probability_frame(shares, names)], axis=1))
     return pd.concat(frames, ignore_index=True)

@@ -157,3 +157,14 @@ def test_boosted_trees_are_those_of_scikit_learn(folder):
     assert json.loads((folder / "age" / "preprocessing.json").read_text())["facts"]["learnt"]["trees"] == {
         "rounds": 100
     }
+
+
+def test_the_report_shows_what_the_answer_went_by(folder, tmp_path):
+    run = load(folder / "ill")
+    falls = run.facts["importance"]
+    assert set(falls) == {"age", "weight", "city", "smokes"} and max(falls, key=falls.get) == "age"
+    wanted = explain.importance(run, (prepared := reread(run)).raw.take(prepared.rows("test")))
+    assert falls == dict(zip(wanted["column"][:-1], wanted["importance"][:-1], strict=True))
+    page = workflows.report(folder / "ill", out=tmp_path / "report.html").read_text()
+    part = page[page.index("What the answer went by") :]
+    assert "ACC falls, by column" in part and part.index(">age<") < part.index(">city<")

@@ -1,6 +1,6 @@
 """From cells of a table to one array of inputs, by what the training rows say."""
 
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from multiway.data.scaling import Floats, Scaler
 from multiway.tasks.stored import same_length
 from multiway.tasks.tabular.dates import DateParts
 from multiway.tasks.tabular.means import TargetMeans
+from multiway.tasks.targets import rare_class
 
 FARTHEST = 1e6
 """Deviations from the mean beyond which a number is taken as that far, so that float32 can hold what follows."""
@@ -47,6 +48,8 @@ class TableState(Config):
     """Parts of the dates, the last of the numbers, in their order."""
     means: tuple[TargetMeans, ...] = ()
     """Of categories of many levels, which have no input per level."""
+    rare: Literal[0, 1] | None = None
+    """Position of the rarer of two classes, where few training rows have it."""
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
@@ -77,6 +80,7 @@ class TableState(Config):
                 DateParts.fit(name, form, cells.numbers[:, cells.of_numbers.index(name)])
                 for name, form in cells.dates.items()
             ),
+            rare=None if rows.target is None else rare_class(rows.target, rows.classes),
             means=tuple(TargetMeans.fit(name, column, rows) for name, column in categories.items() if has_means[name]),
         )  # fmt: skip
 

@@ -1,22 +1,55 @@
 """What the answer to a table went by: how much worse it is with each column shuffled (Breiman 2001)."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
 
 from multiway.data.samples import Cells, Samples
-from multiway.metrics.classes import accuracy
+from multiway.metrics.classes import accuracy, average_precision
 from multiway.metrics.regression import mse
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import SampleFacts, answered
 
 SHUFFLES = 5
 EVERY = "all"
+ROWS, COLUMNS = 500, 100
+"""Test rows that a report shuffles, evenly spread, and columns up to which it does."""
 Score = Callable[[Cells], float]
+
+
+class Measure(NamedTuple):
+    """What falls, or rises, where a column is shuffled.
+
+    words: How that is said.
+    of: Truth and outputs to the score.
+    sign: 1 where higher is better, else -1.
+    """
+
+    words: str
+    of: Callable[[Any, Any], float | None]
+    sign: float
+
+
+class TableFacts(SampleFacts):
+    """What a report says of a table besides its splits."""
+
+    importance: dict[str, float] | None = None
+    """By column; None where there are too many."""
+
+
+def measure_of(run: Run) -> Measure:
+    """Accuracy of classes, average precision of a rare one, squared error of numbers."""
+    if run.state.classes is None:
+        return Measure("MSE rises", mse, -1.0)
+    if run.state.rare is None:
+        return Measure("ACC falls", accuracy, 1.0)
+    return Measure("average precision falls", partial(average_precision, position=run.state.rare), 1.0)
 
 
 def permutation_importance(cells: Cells, score: Score, seed: int = 0) -> pd.DataFrame:
@@ -42,21 +75,30 @@ def permutation_importance(cells: Cells, score: Score, seed: int = 0) -> pd.Data
 
 def importance(run: Run, rows: Samples[Cells]) -> pd.DataFrame:
     """How much worse the answer is on labelled rows with each column shuffled."""
-    metric, sign = (accuracy, 1.0) if run.state.target is None else (mse, -1.0)
+    measure = measure_of(run)
 
     def score(cells: Cells) -> float:
         inputs = torch.from_numpy(run.state.inputs(cells))
         outputs = answered(run, Samples(inputs=inputs, source=rows.source))
-        return sign * (metric(rows.truth, outputs) or 0.0)
+        return measure.sign * (measure.of(rows.truth, outputs) or 0.0)
 
     return permutation_importance(rows.inputs, score)
 
 
+def importance_of_some(run: Run, rows: Samples[Cells]) -> dict[str, float] | None:
+    """The importance of each column on some of the rows; None where there are too many columns to be quick."""
+    if len(rows.columns) > COLUMNS or not len(rows):
+        return None
+    some = np.unique(np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).round().astype(np.int64))
+    frame = importance(run, rows.take(some)).iloc[:-1]
+    return dict(zip(frame["column"], frame["importance"].tolist(), strict=True))
+
+
 def explained(run: Run, rows: Samples[Cells], out: Path | None) -> Answer:
     """The importance of every column on the test rows, with how it is read."""
-    change = "ACC falls" if run.state.target is None else "MSE rises"
+    shuffled = "where the column is shuffled over the rows; shuffling `all` leaves chance."
     notes = [
-        f"test {change} by `importance` where the column is shuffled over the rows; shuffling `all` leaves chance.",
+        f"test {measure_of(run).words} by `importance` {shuffled}",
         "Of columns that say the same, each looks unimportant. It is what the model uses, not what causes.",
     ]
     return in_folder(importance(run, rows), out, "importance.csv", notes)

@@ -20,32 +20,19 @@ from multiway.data.looking import look_at, read_frame
 from multiway.data.samples import Cells, Prepared, Samples, Splits
 from multiway.errors import Fix
 from multiway.models.target_baselines import build_baseline, usual_baselines
-from multiway.tasks import pages, targets
+from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import OURS, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
-from multiway.tasks.scores import scored_metrics
+from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.explain import explained
+from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some
+from multiway.tasks.tabular.page import PAGE, threshold_notes
 from multiway.tasks.tabular.source import rows_of
-from multiway.tasks.target_page import SplitPage, target_parts
-
-SUBJECT = pages.Subject(
-    kicker="Report on a table", rows="rows", selected_by=lambda run: "lowest validation loss", models=targets.WORDS,
-    setting=lambda run: {
-        "Target": run.state.target_name, "Columns": str(len(run.state.numbers + run.state.categories)),
-        "Inputs": str(len(run.state.names)), "Model": run.config.model_name,
-    },
-    interval="over rows, or over groups where they are known (bootstrap)", order=scored_metrics,
-)  # fmt: skip
-PAGE = SplitPage(
-    SUBJECT, lambda runs: target_parts(SUBJECT, runs, runs[0].state.classes),
-    titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"}, total="samples",
-)  # fmt: skip
 
 
 class Tabular(SampleTask[TabularConfig, Cells, TableState]):
@@ -55,8 +42,9 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     needs = "rows. Give a table"
     config = TabularConfig
     state = TableState
+    facts = TableFacts
     page = PAGE
-    scored = targets.METRICS
+    scored = (*targets.OF_RARE, *targets.METRICS)
     sampled = 256
     is_precise = True
     options = (
@@ -144,12 +132,48 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         baselines = usual_baselines(config.baselines, is_class=state.classes is not None)
         return config.model_copy(update={"baselines": baselines})
 
+    def predict(self, run: Run, prepared: Prepared[Cells, TableState], split: str) -> targets.Predictions:
+        """Rows, with the probabilities or numbers of every candidate, and which class is rare."""
+        return dataclasses.replace(super().predict(run, prepared, split), rare=run.state.rare)
+
+    def calibrate(self, run: Run, prepared: Prepared[Cells, TableState]) -> dict[str, Tensor]:
+        """Thresholds by model, where a class is rare."""
+        if run.state.rare is None:
+            return {}
+        predictions = self.predict(run, prepared, "validation")
+        return targets.rare_thresholds(predictions.truth, predictions.outputs, run.state.rare)
+
+    def check_stored(self, run: Run) -> None:
+        """Thresholds are numbers.
+
+        Raises:
+            ValueError: One is not.
+        """
+        targets.thresholds_of(run.calibration, run.candidates)
+
+    def threshold(self, run: Run) -> float | None:
+        """That of the answer, where a class is rare."""
+        return targets.thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
+
+    def sentence(self, run: Run) -> str:
+        """Two test scores, of a rare class its average precision."""
+        return super().sentence(run) if run.state.rare is None else sentence_of(run, "ap", "auc")
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+        """Every row with its class and probabilities, or its number; and from where on a rare class is predicted."""
+        answer = super().answer(run, data, out, options)
+        return dataclasses.replace(answer, notes=[*answer.notes, *threshold_notes(run)])
+
     def build(self, config: TabularConfig, state: TableState, name: str) -> nn.Module:
         """A network, or a baseline."""
         inputs = len(state.names)
         if name != OURS:
             return build_baseline(name, inputs, state.num_outputs)
         return config.network(in_features=inputs, num_outputs=state.num_outputs)
+
+    def test_facts(self, run: Run, predictions: targets.Predictions) -> Plain:
+        """How much worse the answer is with each column shuffled."""
+        return {"importance": importance_of_some(run, run.prepared.raw.take(run.prepared.rows("test")))}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test rows there are."""
