@@ -45,6 +45,20 @@ def test_nats_are_of_the_tokens_alone_and_of_networks_as_of_counts(network):
     torch.testing.assert_close(token_nats(counts, inputs, target), -torch.cat([known[0], known[1, :1]]))
 
 
+@pytest.mark.parametrize("order", [1, 3])
+def test_counts_continue_by_the_most_probable_token_of_all(order):
+    documents = [torch.tensor([22, 3, 4, 5, 3, 4, 5, 3, 4, 6, 22]), torch.tensor([22, 7, 4, 6, 22])]
+    counts = KneserNey.sized(SIZE, table_sizes(documents, order, SIZE))
+    counts.fit(documents)
+    before = [22, 3, 4]
+    logits = counts.logits(before)
+    assert float(logits.exp().sum()) == pytest.approx(1)
+    for token in range(SIZE):
+        row = torch.tensor([[*before[1:], token]])
+        assert float(logits[token]) == pytest.approx(float(counts(torch.tensor([before]), row)[0, -1]))
+    assert continuation(counts, before, CONTEXT, 1, end=END) == [int(logits.argmax())]
+
+
 def test_a_continuation_is_greedy_or_drawn_and_the_same_for_the_same_seed(network):
     def said(**changes):
         return continuation(network, [22, 5, 7], CONTEXT, 9, end=END, **changes)

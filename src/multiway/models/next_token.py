@@ -71,6 +71,13 @@ class KneserNey(nn.Module):
             shares = torch.where(known, self._interpolated(order, before, target, shares), shares)
         return shares.log()
 
+    def logits(self, ids: Sequence[int]) -> Tensor:
+        """Log-probability of every token after some, `(vocabulary,)`."""
+        last = torch.tensor(ids[-max(self.order - 1, 1) :]).expand(self.vocabulary, -1)
+        target = last.clone()
+        target[:, -1] = torch.arange(self.vocabulary)
+        return self(last, target)[:, -1]  # type: ignore[no-any-return]
+
     def _interpolated(self, order: int, before: Tensor, target: Tensor, below: Tensor) -> Tensor:
         """Shares of an order where it has seen the tokens before, those of the order below elsewhere."""
         gram, often, context, total, kinds = (
@@ -157,7 +164,7 @@ def continuation(
     """Tokens that follow, so many of them, or fewer where the model ends the text.
 
     Args:
-        model: Gives logits of the next token.
+        model: Gives logits of the next token, or is one of counts.
         before: Tokens that stand before; the last `context` of all are read.
         context: Of the model.
         tokens: To write at most.
@@ -177,7 +184,7 @@ def continuation(
 
 @torch.no_grad()
 def _next(model: nn.Module, ids: list[int], temperature: float, chance: torch.Generator) -> int:
-    logits: Tensor = model(torch.tensor([ids]))[0, -1]
+    logits: Tensor = model.logits(ids) if isinstance(model, KneserNey) else model(torch.tensor([ids]))[0, -1]
     if temperature == 0:
         return int(logits.argmax())
     return int(torch.multinomial((logits.double() / temperature).softmax(0), 1, generator=chance))

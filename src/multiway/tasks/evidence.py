@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, check_splits, folds
@@ -82,7 +83,8 @@ def squared(run: Run, samples: Samples[Any], outputs: Mapping[str, NDArray[np.fl
 
 def fold_counts(task: Fitting, run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
     """On how many folds each model can be fitted soon, those on none left out; by its work, not by a clock."""
-    if prepared.encoded.inputs.numel() > MOST:
+    inputs = prepared.encoded.inputs
+    if not isinstance(inputs, Tensor) or inputs.numel() > MOST:
         return {}
     counts = {name: FOLDS for name in run.models if name not in task.by_steps}
     networks = _quick_folds(run) if task.refits(run) else 0

@@ -92,6 +92,11 @@ class Run:
         return self.models[OURS]
 
     @property
+    def answering(self) -> nn.Module:
+        """The model that answers, where that is one."""
+        return self.models[self.answer.name]
+
+    @property
     def candidates(self) -> tuple[str, ...]:
         """Names of what can answer: the models, and their blend where that answers."""
         return (*self.models, *((BLEND,) if self.answer.weights else ()))

@@ -53,7 +53,9 @@ class LanguageModel(Estimator):
         """
         return self._fit(located(X), self.config(X))
 
-    def generate(self, X: Any, tokens: int = 32, *, temperature: float = 0.0, seed: int = 0) -> list[str]:
+    def generate(
+        self, X: Any, tokens: int = 32, *, temperature: float = 0.0, seed: int = 0, model: str | None = None
+    ) -> list[str]:  # fmt: skip
         """Continue each text by so many tokens, or to its end.
 
         Args:
@@ -61,22 +63,24 @@ class LanguageModel(Estimator):
             tokens: To write at most.
             temperature: 0 takes the most probable token, 1 draws as the model says.
             seed: Of the draws; a text alone is continued as among others.
+            model: Name of a model of the run; the one that answers if not given.
         """
-        found = answers(self._run().model, self._prepared(X), tokens=tokens, temperature=temperature, draw=seed)
+        asked = self._run().asking(model).answering
+        found = answers(asked, self._prepared(X), tokens=tokens, temperature=temperature, draw=seed)
         return [str(text) for text in found["continuation"]]
 
-    def surprise(self, X: Any) -> pd.DataFrame:
-        """A row per text: its tokens, nats per token, and bits per byte."""
-        return answers(self._run().model, self._prepared(X), tokens=0)
+    def surprise(self, X: Any, model: str | None = None) -> pd.DataFrame:
+        """A row per text: its tokens, nats per token, and bits per byte, by the answer or a model of the run."""
+        return answers(self._run().asking(model).answering, self._prepared(X), tokens=0)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""
         run, prepared = self._run(), self._prepared(X)
         return token_table(run.models, prepared, ALL, len(prepared.texts))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Nats per token of each text."""
-        return self.surprise(X)["nats_per_token"].to_numpy()
+    def predict(self, X: Any, model: str | None = None) -> NDArray[np.float64]:
+        """Nats per token of each text, by the answer or a model of the run."""
+        return self.surprise(X, model)["nats_per_token"].to_numpy()
 
     def evaluate(self, X: Any) -> pd.DataFrame:
         """Every score on other texts, with intervals, beside the baselines."""
@@ -84,4 +88,4 @@ class LanguageModel(Estimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean nats per token."""
-        return -own_score(self.evaluate(X), "loss")
+        return -own_score(self.evaluate(X), "loss", model=self._run().answer.name)

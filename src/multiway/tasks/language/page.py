@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from multiway.report import text
 from multiway.report.sections import PagePart, Table
 from multiway.tasks import pages
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage
 
@@ -35,13 +34,13 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
 
 
 def _documents(run: Run) -> PagePart:
-    """The most surprising test documents, with what the best baseline makes of them."""
+    """The documents of the test that surprise the answer most, with what every model makes of them."""
     test = run.tables["predictions"].query("split == 'test'")
     wide = test.assign(rate=test["nats"] / test["tokens"]).pivot(index="document", columns="model", values="rate")
-    most = wide.sort_values(OURS, ascending=False).head(SHOWN)
+    most = wide.sort_values(run.answer.name, ascending=False).head(SHOWN)
     names = [name for name in run.models if name in most]
     rows = [[str(place), *(text.number(float(row[name]), 3) for name in names)] for place, row in most.iterrows()]
-    side = [f"Nats per token; the {SHOWN} test documents that surprise the network most, or all of fewer."]
+    side = [f"Nats per token; the {SHOWN} test documents that surprise the model that answers most, or all of fewer."]
     table = Table(columns=["Document", *(WORDS.get(name, name) for name in names)], rows=rows)
     return PagePart(id="documents", title="Surprise by document", side=side, content=[table])
 

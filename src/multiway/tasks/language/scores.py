@@ -10,8 +10,9 @@ from torch import nn
 from multiway.metrics.perplexity import FUNCTIONS, Values
 from multiway.metrics.resampling import model_rows
 from multiway.models.next_token import token_nats
+from multiway.tasks.choice import Evidence
 from multiway.tasks.language.encode import PreparedText
-from multiway.tasks.language.windows import Tally, TokenWindows
+from multiway.tasks.language.windows import COUNTED, Tally, TokenWindows
 from multiway.tasks.protocol import Metric, Row
 
 METRICS = (
@@ -20,6 +21,7 @@ METRICS = (
     Metric(name="bpb", title="Bits per byte", higher=False),
     Metric(name="loss", title="Nats per token", higher=False),
 )
+BYTES = COUNTED.index("bytes")
 MANY, AT_ONCE = 10, 32
 """Documents from which on intervals are over documents, over windows below; and windows that are read at once."""
 
@@ -45,6 +47,14 @@ class Surprise:
         """A row per model and metric: value, and its 95 % interval over documents, or over windows of few."""
         units = self.tally.document if len(self.tally.documents) >= MANY else None
         return model_rows(FUNCTIONS, self.tally.windows, self.nats, split, units=units, draws=draws)
+
+    def evidence(self) -> Evidence:
+        """Losses of every window whose mean is the bits per byte."""
+        bits = np.log(2) * self.tally.windows[:, BYTES].mean()
+        losses = {name: nats / bits for name, nats in self.nats.items()}
+        few = len(self.tally.documents) < MANY
+        units, unit = (None, "windows") if few else (self.tally.document, "documents")
+        return Evidence(losses=losses, units=units, loss="bits per byte", unit=unit)
 
     def frame(self, split: str) -> pd.DataFrame:
         """A row per document and model: what was counted, and the nats."""

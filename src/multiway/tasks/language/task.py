@@ -16,6 +16,7 @@ from multiway.data.samples import Samples
 from multiway.models import create_model
 from multiway.models.next_token import ORDERS, KneserNey, table_sizes
 from multiway.tasks.answers import Answer, in_folder, written
+from multiway.tasks.choice import Evidence
 from multiway.tasks.language import page
 from multiway.tasks.language.audit import audit_documents
 from multiway.tasks.language.config import LanguageConfig
@@ -123,13 +124,17 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
         cast(KneserNey, run.models[name]).fit(training.stretches())
         return None
 
+    def evidence(self, run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
+        """Bits per byte of validation, by documents or by windows of few."""
+        return surprise_of(run.models, prepared, "validation").evidence()
+
     def predict(self, run: Run, prepared: PreparedText, split: str) -> Surprise:
         """Nats of every window under every model."""
         return surprise_of(run.models, prepared, split)
 
     def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Nats document by document, and how some test documents are continued."""
-        more = {"continuations": continuations(run.model, run.prepared)} if split == "test" else {}
+        more = {"continuations": continuations(run.answering, run.prepared)} if split == "test" else {}
         return super().tables(run, predictions, split) | more
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
@@ -140,7 +145,7 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
         """Each text with its continuation and how surprising it is."""
         later = self.prepare(run.config, self.later(data, out), run.state)
         how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
-        return written(answers(run.model, later, **how), out, later.notes)
+        return written(answers(run.answering, later, **how), out, later.notes)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How surprising each token of the first test documents is."""
