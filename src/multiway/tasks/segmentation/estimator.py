@@ -49,16 +49,17 @@ class Segmenter(ScanEstimator):
         super()._take(run)
         self.classes_ = np.array(run.state.values)
 
-    def predict(self, X: object) -> Any:
+    def predict(self, X: object, model: str | None = None) -> Any:
         """Masks in the values of the training masks, each on its image's own grid.
 
         Args:
             X: Arrays as for `fit`, or a path of images or of a scene.
+            model: Name of a model of the run; the one that answers if not given.
 
         Returns:
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
-        run, source, is_path = self._run(), located(X), isinstance(X, str | Path)
+        run, source, is_path = self._run().asking(model), located(X), isinstance(X, str | Path)
         if is_path and is_scene(source):
             return predict_scene(run, read_scene(source, run.config.read.max_bytes))
         read = run.config.read
@@ -70,7 +71,7 @@ class Segmenter(ScanEstimator):
     def score(self, X: object, y: object = None) -> float:
         """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""
         metric = headline(self._run().state.num_modes)
-        return own_score(self.evaluate(X, y), metric, {"class": MEAN})
+        return own_score(self.evaluate(X, y), metric, {"class": MEAN}, self._run().answer.name)
 
     def explain(self, X: object, y: object = None) -> list[ModeMap]:
         """Attention per mode and block, averaged over patches about what the masks of the first images mark.

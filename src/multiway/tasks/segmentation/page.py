@@ -14,7 +14,6 @@ from multiway.report.scores import UNDEFINED, Metric, Scores
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
 from multiway.report.slices import grey_png, palette_png
 from multiway.tasks import pages
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.scores import headline
 from multiway.tasks.segmentation.slices import Shown, load_slices
@@ -88,7 +87,7 @@ def _by_class(runs: Sequence[Run]) -> list[Section]:
 
 def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: str) -> list[TableCell]:
     rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
-    scores = Scores(rows, _metrics(runs[0]), OURS)
+    scores = Scores(rows, _metrics(runs[0]), runs[0].answer.name)
     chosen = [scores.get(model, metric) for model in models]
     return [
         TableCell(UNDEFINED if score.value is None else text.number(score.value, 3), score.spread(3))
@@ -103,7 +102,7 @@ def _slices(run: Run) -> PagePart:
         id="slices",
         title="Slices",
         side=[
-            "Worst, middle and best test cases of the network, at the slice that is marked most.",
+            "Worst, middle and best test cases of the answer, at the slice that is marked most.",
             ("mask-correct", "marked correctly"),
             ("mask-wrong", "marked wrongly"),
             ("mask-missed", "missed"),

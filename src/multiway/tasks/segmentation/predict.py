@@ -16,7 +16,7 @@ from multiway.data.sources.scenes import Scene, is_scene, read_scene
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix, RunError
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.network import predictor_of
 from multiway.tasks.volumes.predict import answers_by_case
@@ -109,7 +109,7 @@ def _classes(run: Run, values: Array, source: str) -> NDArray[np.int64]:
             f"{source}: the run segments images of {run.state.num_modes} axes and {run.state.channels} channels. Got "
             f"{num_modes} axes and {values.shape[0]} channels. Give images like those of the training."
         )
-    return predictor_of(run, OURS)(values)
+    return predictor_of(run, run.answer.name)(values)
 
 
 def _values(run: Run, classes: NDArray[np.int64]) -> Array:

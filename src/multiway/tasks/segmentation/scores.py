@@ -13,6 +13,7 @@ from torch import Tensor
 from multiway.data.samples import Array, Samples
 from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
+from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.segmentation.encode import Example, Examples
 from multiway.training.overlap_losses import IGNORED
@@ -36,10 +37,32 @@ class CasePredictions:
         """Means over cases, with intervals over patients."""
         return [row for name, frame in self.frames.items() for row in overlap_rows(frame, name, split, draws)]
 
+    def evidence(self, decides: str) -> Evidence:
+        """Losses of cases: one less the mean Dice of their classes, which is 1 where it is undefined; else of voxels.
+
+        Args:
+            decides: `dice`, or another metric: then the share of wrong voxels, in blocks of unequal sizes.
+        """
+        (first, *_), loss = self.frames.values(), _dice_losses if decides == "dice" else _voxel_losses
+        patients = first.groupby("case", sort=False)["patient"].first().to_numpy(dtype=str)
+        losses = {name: loss(frame) for name, frame in self.frames.items()}
+        word = "1 - Dice" if decides == "dice" else "share of wrong pixels"
+        return Evidence(losses=losses, units=patients, loss=word, unit="cases" if decides == "dice" else "blocks")
+
     def frame(self, split: str) -> pd.DataFrame:
         """Metrics case by case."""
         frames = [frame.assign(split=split, model=name) for name, frame in self.frames.items()]
         return pd.concat(frames, ignore_index=True)
+
+
+def _dice_losses(frame: pd.DataFrame) -> Floats:
+    scored = frame[frame["scored"]].fillna({"dice": 1.0})
+    return 1.0 - scored.groupby("case", sort=False)["dice"].mean().to_numpy(np.float64)
+
+
+def _voxel_losses(frame: pd.DataFrame) -> Floats:
+    counts = frame.groupby("case", sort=False)[["both", "missed"]].sum()
+    return (counts["missed"] / counts.sum(axis=1).mean()).to_numpy(np.float64)
 
 
 def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = True) -> pd.DataFrame:

@@ -31,15 +31,17 @@ class Shown:
     predicted: NDArray[np.int16]
 
 
-def save_slices(folder: RunFolder, cases: pd.DataFrame, network: Predictor, test: Samples[Examples]) -> None:
-    """Keep the worst, middle and best test cases of the network by mean Dice."""
-    rows = cases[(cases["split"] == "test") & (cases["model"] == "multiway") & cases["scored"]]
+def save_slices(
+    folder: RunFolder, cases: pd.DataFrame, model: str, predict: Predictor, test: Samples[Examples]
+) -> None:
+    """Keep the worst, middle and best test cases of a model by mean Dice."""
+    rows = cases[(cases["split"] == "test") & (cases["model"] == model) & cases["scored"]]
     dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
     tensors, names = {}, []
     for number, position in enumerate(_spread(len(dice))):
         case = str(dice.index[position])
         example = test.inputs.read(test.names["case"].index(case))
-        predicted = network(example.values).astype(np.int16)
+        predicted = predict(example.values).astype(np.int16)
         shown = _slice(example.values, example.target, predicted)
         for part, values in zip(("image", "target", "predicted"), shown, strict=True):
             tensors[f"{number}.{part}"] = torch.from_numpy(np.ascontiguousarray(values))

@@ -1,5 +1,6 @@
 """The task `segment`."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import drawn_notes
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
+from multiway.tasks.choice import Evidence, called
 from multiway.tasks.protocol import OURS, VALIDATION, Metric, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
@@ -164,6 +166,12 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         """
         same_length({"classes": run.state.classes, "values": run.state.values})
 
+    def evidence(self, run: Run, prepared: Prepared[Scans, SegmentState], *, refit: bool = True) -> Evidence:
+        """One less the Dice of each validation image, or the share of wrong pixels in each block of a scene."""
+        part = prepared.part("validation")
+        frames = {name: measure(predictor_of(run, name), part, surfaces=False) for name in run.models}
+        return CasePredictions(frames=frames).evidence(headline(run.state.num_modes))
+
     def predict(self, run: Run, prepared: Prepared[Scans, SegmentState], split: str) -> CasePredictions:
         """Every model on every image of a split."""
         part = prepared.part(split)
@@ -181,7 +189,8 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def keep(self, run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFolder) -> None:
         """A few slices for the report."""
-        save_slices(folder, run.tables["cases"], predictor_of(run, OURS), prepared.part("test"))
+        name = run.answer.name
+        save_slices(folder, run.tables["cases"], name, predictor_of(run, name), prepared.part("test"))
 
     def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
         """Scores on all images of other data."""
@@ -189,13 +198,13 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         return self.score(run, self.predict(run, prepared, ALL), ALL)
 
     def sentence(self, run: Run) -> str:
-        """The network's test Dice beside those of the baselines, and whether one of them is as good."""
-        metric = headline(run.state.num_modes)
+        """The answer's test Dice beside those of the other candidates."""
+        answer, metric = run.answer.name, headline(run.state.num_modes)
         dice = {model: shown(score_of(run, model, metric)["value"]) for model in models_of(run)}
-        others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != OURS)
+        others = ", ".join(f"{called(model)} {value}" for model, value in dice.items() if model != answer)
         kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
         remark = best_baseline_remark(run, metric)
-        return f"Dice {dice[OURS]}, {kind}" + (f" ({others})." if others else ".") + remark
+        return f"Dice {dice[answer]}, {kind}" + (f" ({others})." if others else ".") + remark
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test cases there are, and the interval of the first run."""
@@ -210,7 +219,8 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Attention of test cases."""
-        return explain_run(run, out, options.get("cases"))
+        answer = explain_run(run, out, options.get("cases"))
+        return dataclasses.replace(answer, head=run.answer.explained(OURS, "which alone has attention"))
 
 
 def _check_alike(cases: Cases, state: SegmentState) -> None:

@@ -56,15 +56,19 @@ class VolumeClassifier(ScanEstimator, Classifier):
         self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
         self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
-        """Probabilities `(cases, classes)`, in the order of `classes_`."""
-        run = self._run()
+    def predict(self, X: object, model: str | None = None) -> Any:
+        """Class of each case: above one half for two classes, else the most probable."""
+        return self._named(self.predict_proba(X, model))
+
+    def predict_proba(self, X: object, model: str | None = None) -> NDArray[np.float64]:
+        """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
+        run = self._run().asking(model)
         frame, _ = predict_cases(run, self._cases(X))
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
 
     def score(self, X: object, y: object = None) -> float:
         """Share of cases whose class is right; a path holds its own labels."""
-        return own_score(self.evaluate(X, y), "acc")
+        return own_score(self.evaluate(X, y), "acc", model=self._run().answer.name)
 
     def explain(
         self, X: object, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,

@@ -80,17 +80,18 @@ SUBJECT = pages.Subject(
 def support(runs: Sequence[Run]) -> Iterator[str]:
     """What the verdict should be read with: the most frequent class, undefined metrics, the threshold."""
     run, scores = runs[0], SUBJECT.scores(runs)
-    labels, accuracy = answers_of(run.tables)["label"], scores.get(OURS, "acc")
+    answer = run.answer.name
+    labels, accuracy = answers_of(run.tables)["label"], scores.get(answer, "acc")
     if len(labels) and accuracy.value is not None:
         majority = labels.value_counts(normalize=True).max()
         yield (
             f"{text.percent(100 * accuracy.value)} of the test cases are classified correctly; always naming the most "
             f"frequent class is right in {text.percent(100 * majority)}."
         )
-    undefined = [scores.heading(name) for name, _ in scores.columns() if scores.get(OURS, name).value is None]
+    undefined = [scores.heading(name) for name, _ in scores.columns() if scores.get(answer, name).value is None]
     if undefined:
         yield f"{text.listing(undefined)} is undefined: the test cases are all of one class."
-    threshold = thresholds_of(run.calibration, [OURS])[OURS]
+    threshold = thresholds_of(run.calibration, [answer])[answer]
     if threshold is not None:
         yield (
             f"Sensitivity and specificity are those at {text.number(threshold, 3)} for {run.state.classes[1]}, a "

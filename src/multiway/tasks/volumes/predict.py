@@ -15,7 +15,6 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import DataError
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, written
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.targets import class_values, probability_frame, thresholds_of
 from multiway.tasks.volumes.explain import explain_case, write_maps
@@ -34,8 +33,8 @@ def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answ
         run: A finished run.
         path: Where the scans are.
         out: A .csv, .csv.gz, .parquet or .xlsx.
-        options: `maps`, a folder for maps of what the network looked at, as NIfTI; `keep_going`, list scans that
-            cannot be used, and go on; `progress`, show a bar.
+        options: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI;
+            `keep_going`, list scans that cannot be used, and go on; `progress`, show a bar.
 
     Raises:
         DataError: A scan is not sound or of another size than the training's; it is named.
@@ -64,12 +63,16 @@ def predict_cases(
     """
 
     def predict(index: int) -> Probabilities:
-        outputs = probabilities_of(run, run.model, cases.inputs.prepared(index))
+        volume = cases.inputs.prepared(index)
+        outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
-        return outputs
+        return run.answer.mixed(outputs)
 
-    with best_device(run.model):
+    members = {name: run.models[name] for name in run.answer.shares}
+    with contextlib.ExitStack() as moved:
+        for model in members.values():
+            moved.enter_context(best_device(model))
         outputs, failed = answers_by_case(len(cases), predict, keep_going=keep_going, progress=progress)
     if not outputs:
         raise DataError(
@@ -102,7 +105,8 @@ def answers_by_case(
 
 def _table(run: Run, cases: Cases, probabilities_by_case: dict[int, Probabilities]) -> pd.DataFrame:
     outputs, names = np.stack(list(probabilities_by_case.values())), class_values(run.state.classes)
-    threshold = thresholds_of(run.calibration, [OURS])[OURS]
+    answer = run.answer.name
+    threshold = thresholds_of(run.calibration, [answer])[answer]
     columns: Plain = {name: [column[row] for row in probabilities_by_case] for name, column in cases.names.items()}
     columns["predicted"] = names[predicted_classes(outputs)]
     if threshold is not None:

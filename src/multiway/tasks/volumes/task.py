@@ -178,7 +178,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         Raises:
             RuntimeError: One is none.
         """
-        thresholds_of(run.calibration, list(run.models))
+        thresholds_of(run.calibration, run.candidates)
 
     def outputs(self, run: Run, name: str, samples: Samples[Any]) -> Probabilities:
         """Class probabilities, averaged over reflections where the config says so."""
@@ -201,7 +201,8 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         """Maps of some test cases, or of the named ones."""
         cases, names = reload_cases(run), options.get("cases")
         chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
-        return write_explanations(run, cases, chosen, run.explanation(out))
+        answer = write_explanations(run, cases, chosen, run.explanation(out))
+        return dataclasses.replace(answer, head=run.answer.explained(OURS, "which alone has maps"))
 
 
 def _matched(cases: Cases, state: VolumeState) -> Cases:
