@@ -4,8 +4,11 @@ import math
 
 import pytest
 
+from multiway.cli import show
+from multiway.report import text
 from multiway.report.scores import Metric, Scores, best_rival, models_table, over_seeds, score_bars, standing, verdict
 from multiway.report.scores import Score as Found
+from multiway.tasks.pages import directions
 
 METRICS = (
     Metric(name="auc", title="AUC"),
@@ -136,3 +139,35 @@ def test_bars_need_two_models_and_no_score_below_zero():
     wide, thin = (score_bars(scores([row("multiway", "auc", 0.8, low, high), row("cnn", "auc", 0.7)]), {}, "").bars[0]
                   for low, high in ((0.75, 0.9), (0.799, 0.801)))  # fmt: skip
     assert (wide.low, wide.span) == (75.0, 15.0) and (thin.low, thin.span) == (79.9, 0.0)
+
+
+def test_models_that_cannot_be_compared_keep_their_order_and_none_is_best():
+    found = scores([row("multiway", "auc", 0.6), row("cnn", "auc", 0.9)])
+    ranked, made = table(found)
+    assert [line[0] for line in ranked] == ["small CNN", "multiway"] and any(cell.is_best for cell in made.rows[0])
+    plain, made = table(found, is_ranked=False, reference="multiway", differences=True)
+    assert [line[0] for line in plain] == ["multiway", "small CNN"] and len(made.columns) == 2
+    assert not any(cell.is_best or cell.small for line in made.rows for cell in line)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("auc ece", "Higher is better; lower of ECE."),
+        ("ece mse", "Lower is better."),
+        ("mse coverage_80", "Lower is better; Coverage of 80 % should meet the level named."),
+        ("coverage_80", "Coverage of 80 % should meet the level named."),
+        ("auc", "Higher is better."),
+    ],
+)
+def test_which_way_is_better_is_said_of_the_scores_that_are_there(names, words):
+    assert directions(scores([row("multiway", name, 0.5) for name in names.split()])) == words
+
+
+def test_a_huge_score_is_written_by_its_power_of_ten():
+    (line,), _ = table(scores([row("multiway", "mse", 1.234e82)]))
+    assert line[1] == "1.234e+82" and text.number(-2.5e16, 4) == "\u22122.500e+16"
+    assert list(show.aligned([{"mse": 1.234e82, "ppl": 31234567890123456.0}]))[1].split() == [
+        "1.2340e+82",
+        "3.1235e+16",
+    ]

@@ -4,11 +4,13 @@ import re
 from importlib.resources import files
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from multiway.papers.cells import recipes_of
 from multiway.report.scales import NUM_LINES
-from multiway.tasks.comparing import apart, names_of
+from multiway.tasks.answers import beside_own
+from multiway.tasks.comparing import apart, are_comparable, caution_of, names_of
 from multiway.tasks.registry import task_of
 
 
@@ -60,3 +62,32 @@ def test_every_line_has_a_colour_and_a_dash_of_its_own():
         line: (re.search(r"--c\d", line)[0], re.search(r"dasharray:([^;]*)|$", line)[1]) for line in lines.values()
     }
     assert len(set(drawn.values())) == NUM_LINES
+
+
+@pytest.mark.parametrize(
+    ("change", "caution"),
+    [
+        ({}, None),
+        ({"splits": {"test": {"samples": 8}}}, "scored on different test rows: their scores cannot be compared"),
+        ({"classes": ("a", "b", "c")}, "scored on different test rows: their scores cannot be compared"),
+        ({"data_sha256": "other"}, "read different data: compare their scores only if"),
+    ],
+)
+def test_runs_are_compared_only_on_the_same_test_rows(change, caution):
+    first, second = ({"splits": {"test": {"samples": 9}}, "data_sha256": "one", "classes": ("a", "b")} | more
+                     for more in ({}, change))  # fmt: skip
+    groups = [
+        [SimpleNamespace(facts=facts, state=SimpleNamespace(classes=facts["classes"]))] for facts in (first, second)
+    ]
+    assert are_comparable(groups) is (caution is None or "cannot" not in caution)
+    found = caution_of(groups)
+    assert found is None if caution is None else caution in found
+
+
+def test_columns_of_the_user_are_kept_and_ours_get_another_name():
+    own = pd.DataFrame({"age": [1, 2], "predicted": ["x", "y"], "multiway_predicted": [0, 0]})
+    frame, notes = beside_own(own, pd.DataFrame({"predicted": ["a", "b"], "p_a": [0.9, 0.2]}))
+    assert list(frame) == ["age", "predicted", "multiway_predicted", "multiway_predicted_", "p_a"]
+    assert frame["predicted"].tolist() == ["x", "y"] and frame["multiway_predicted_"].tolist() == ["a", "b"]
+    assert notes == ("the data have columns predicted, so the answers stand in multiway_predicted_",)
+    assert beside_own(own[["age"]], frame[["p_a"]])[1] == ()

@@ -13,6 +13,8 @@ from typing import Any
 import typer
 
 Row = Mapping[str, object]
+HUGE = 1e9
+"""From here on a number is written by its power of ten."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ def print_lines(texts: Iterable[str]) -> None:
 
 
 def aligned(rows: Sequence[Row]) -> Iterator[str]:
-    """Rows as columns: numbers to the right with four decimals, words to the left."""
+    """Rows as columns: numbers to the right with four decimals, huge ones by their power of ten, words to the left."""
     if rows:
         head = _head(rows)
         body = [[_cell(row.get(name)) for name in head] for row in rows]
@@ -99,7 +101,9 @@ def _head(rows: Sequence[Row]) -> list[str]:
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < HUGE else f"{value:.4e}"
+    return str(value)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:

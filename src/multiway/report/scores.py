@@ -216,6 +216,7 @@ def models_table(
     first: str = "Model",
     reference: str = "",
     differences: bool = False,
+    is_ranked: bool = True,
 ) -> Table:
     """One row per model, the best of the deciding metric first, and the best of each column marked.
 
@@ -227,9 +228,13 @@ def models_table(
         first: Head of the models.
         reference: Model that a last column compares with, by the deciding metric.
         differences: Whether each score without an interval shows its difference to the reference's.
+        is_ranked: Whether scores can be compared: else models keep their order, and none is best or near another.
     """
     models, columns = [model for model, _ in scores.ranked(split)], scores.columns(split)
-    cells = [_column(scores, models, column, split, reference if differences else "") for column in columns]
+    if not is_ranked:
+        models, differences, reference = [name for name in scores.models() if name in models], False, ""
+    compared = reference if differences else ""
+    cells = [_column(scores, models, column, split, compared, is_ranked=is_ranked) for column in columns]
     heads = [TableCell(scores.name(model), swatch=f"s{colours.get(model, 0)}") for model in models]
     last = _against(scores, models, reference, split)
     return Table(
@@ -255,11 +260,14 @@ def _groups(columns: Sequence[Column], has_last: bool) -> list[tuple[str, int]]:
     return [("", 1), *named, *([("", 1)] if has_last else [])]
 
 
-def _column(scores: Scores, models: Sequence[str], column: Column, split: str, reference: str) -> list[TableCell]:
+def _column(
+    scores: Scores, models: Sequence[str], column: Column, split: str, reference: str, *, is_ranked: bool
+) -> list[TableCell]:
     decimals, higher = scores.decimals(column, split), scores.higher(column[0])
     scored = {model: score for model in models if (score := scores.all.get((model, split, *column))) is not None}
     finite = [score.number for score in scored.values() if math.isfinite(score.number)]
-    best = text.number((max if higher else min)(finite), decimals) if higher is not None and len(finite) > 1 else None
+    has_best = is_ranked and higher is not None and len(finite) > 1
+    best = text.number((max if higher else min)(finite), decimals) if has_best else None
     base = scored[reference].number if reference in scored else math.nan
     cells = {}
     for model, score in scored.items():

@@ -13,6 +13,8 @@ MAX_TEXT = 4000
 MISSING = "–"
 _NARROW_SPACE = "\u202f"
 _TURNS_DIRECTION = {*"\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
+HUGE = 1e9
+"""From here on the digits of a number say nothing that its power of ten does not."""
 
 
 def clean(text: object) -> str:
@@ -53,9 +55,11 @@ def decimals_for(values: Iterable[float]) -> int:
 
 
 def number(value: float | None, decimals: int) -> str:
-    """Write a number with a true minus sign; what is missing or not finite is a dash."""
+    """Write a number with a true minus sign, a huge one by its power of ten; what is missing or infinite is a dash."""
     if value is None or not math.isfinite(value):
         return MISSING
+    if abs(value) >= HUGE:
+        return f"{value:.3e}".replace("-", "\u2212")
     return f"{value:,.{decimals}f}".replace("-", "\u2212")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from multiway.config import Plain
+from multiway.data.findings import listed
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import ConfigError, closest
 from multiway.files import make_folder
@@ -61,6 +62,19 @@ class Scores(list[Plain]):
     def __init__(self, rows: Iterable[Plain], head: Sequence[str]) -> None:
         super().__init__(rows)
         self.head = tuple(head)
+
+
+def beside_own(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The user's columns, then the answers; an answer's column that the user has too gets another name, and a note."""
+    taken = [name for name in answers.columns if name in own.columns]
+    renamed = dict[str, str]()
+    for name in taken:
+        renamed[name] = f"multiway_{name}"
+        while renamed[name] in own.columns:
+            renamed[name] += "_"
+    frame = pd.concat([own, answers.rename(columns=renamed)], axis=1)
+    note = f"the data have columns {listed(taken)}, so the answers stand in {listed(renamed.values())}"
+    return frame, (note,) if taken else ()
 
 
 def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) -> Answer:

@@ -103,6 +103,24 @@ def comparison(subject: Subject, groups: Groups, parts: Iterable[PagePart] = ())
     return render(Page(title=title, kicker="Comparison of runs", source=", ".join(data), parts=shown))
 
 
+def are_comparable(groups: Groups) -> bool:
+    """Whether all runs were scored on the same stretch or number of test rows, of the same classes or series."""
+    facts = [
+        (run.facts.get("splits", {}).get("test"), *(getattr(run.state, name, None) for name in ("classes", "targets")))
+        for run in itertools.chain.from_iterable(groups)
+    ]
+    return len({json.dumps(item, sort_keys=True, default=str) for item in facts}) == 1
+
+
+def caution_of(groups: Groups, rows: str = "test rows") -> str | None:
+    """Why scores of runs cannot be compared, or only with care; `rows` are what they were scored on, in words."""
+    if not are_comparable(groups):
+        return f"These runs were scored on different {rows}: their scores cannot be compared."
+    if len({run.facts.get("data_sha256") for run in itertools.chain.from_iterable(groups)} - {None}) > 1:
+        return f"These runs read different data: compare their scores only if the {rows} are the same."
+    return None
+
+
 def _validated(row: Plain, has_accuracy: bool) -> float:
     return float(row["watched"][ACCURACY][0] if has_accuracy else row["validation_loss"])
 
@@ -125,29 +143,23 @@ class _Comparison:
             rows, self.subject.metrics(self.groups[0][0]), self.names[0], {name: name for name in self.names}
         )
         colours = {name: index for index, name in enumerate(self.names)}
-        tables = score_tables(self.subject, scores, colours, self.names[0], "Run")
+        words = caution_of(self.groups, f"test {self.subject.rows}")
+        is_ranked = are_comparable(self.groups)
+        tables = score_tables(self.subject, scores, colours, self.names[0], "Run", is_ranked=is_ranked)
         lines = [f"{name}: {runs[0].answer.line()}" for name, runs in zip(self.names, self.groups, strict=True)]
-        side = [f"Each run by the model that answers. {directions(scores)} The best is set in bold."]
+        best = " The best is set in bold." if is_ranked else ""
+        side = [f"Each run by the model that answers. {directions(scores)}{best}"]
         none = Text(words="No run has scores.", style="none")
         return PagePart(
             id="scores",
             title="Scores",
             side=side,
-            content=[self._warning(), *(tables or [none]), *(Text(words=line) for line in lines)],
+            content=[
+                Text(words=words, style="warning") if words else None,
+                *(tables or [none]),
+                *(Text(words=line) for line in lines),
+            ],
         )
-
-    def _warning(self) -> Text | None:
-        """Scores of other test sets cannot be compared, and the page says so."""
-        runs = itertools.chain.from_iterable(self.groups)
-        facts = [(run.facts.get("splits", {}).get("test"), getattr(run.state, "classes", None)) for run in runs]
-        rows = f"test {self.subject.rows}"
-        if len({json.dumps(item, sort_keys=True, default=str) for item in facts}) > 1:
-            words = f"These runs were scored on different {rows}: their scores cannot be compared."
-        elif len({machine.get("data sha256") for machine in self.machines} - {None}) > 1:
-            words = f"These runs read different data: compare their scores only if the {rows} are the same."
-        else:
-            return None
-        return Text(words=words, style="warning")
 
     def training(self) -> PagePart:
         """Accuracy on validation by epoch where every run has it, else the loss; empty for runs without a log."""

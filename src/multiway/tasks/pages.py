@@ -154,9 +154,10 @@ def _trained_numbers(run: Run) -> int | None:
 
 
 def score_tables(
-    subject: Subject, scores: Scores, colours: Mapping[str, int], reference: str, first: str = "Model"
-) -> list[Section]:
-    """A table per split; `first` is the head of the models, "Run" where they are runs to compare."""
+    subject: Subject, scores: Scores, colours: Mapping[str, int], reference: str, first: str = "Model", *,
+    is_ranked: bool = True,
+) -> list[Section]:  # fmt: skip
+    """A table per split; `first` is the head of the models, "Run" where they are runs to compare, if they can be."""
     return [
         models_table(
             scores,
@@ -166,6 +167,7 @@ def score_tables(
             first=first,
             reference=reference,
             differences=first == "Run",
+            is_ranked=is_ranked,
         )
         for split in scores.splits()
     ]
@@ -191,6 +193,7 @@ def directions(scores: Scores) -> str:
     if len(lower) == len(shown):
         return "Lower is better."
     level = [name for name, higher in shown.items() if higher is None]
-    besides = [f"lower of {text.listing(lower)}"] if lower else []
-    besides += [f"{text.listing(level)} should meet the level named"] if level else []
-    return "; ".join(["Higher is better", *besides]) + "."
+    meets = [f"{text.listing(level)} should meet the level named"] if level else []
+    if not any(shown.values()):
+        return "; ".join([*(["Lower is better"] if lower else []), *meets]) + "."
+    return "; ".join(["Higher is better", *([f"lower of {text.listing(lower)}"] if lower else []), *meets]) + "."

@@ -23,7 +23,7 @@ from multiway.data.splitting import Splits, SplitShares, drawn_notes, split
 from multiway.errors import ConfigError, Fix
 from multiway.models import target_baselines
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, beside_own, written
 from multiway.tasks.choice import Evidence
 from multiway.tasks.evidence import evidence_of
 from multiway.tasks.protocol import Fitted, Row, State
@@ -254,8 +254,8 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)
         answers = targets.answer_frame(answered(run, later.encoded), run.state.classes, self.threshold(run))
-        beside = self.beside(run.config, source, later.raw).drop(columns=answers.columns, errors="ignore")
-        return written(pd.concat([beside, answers], axis=1), out, later.notes)
+        frame, notes = beside_own(self.beside(run.config, source, later.raw), answers)
+        return written(frame, out, (*later.notes, *notes))
 
 
 def answered(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:

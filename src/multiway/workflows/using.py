@@ -11,6 +11,7 @@ from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError, Fix, RunError, concerning
 from multiway.tasks import lifecycle
 from multiway.tasks.answers import Answer, Scores
+from multiway.tasks.comparing import are_comparable, caution_of
 from multiway.tasks.run import Run, name_of, readable
 from multiway.tasks.scores import answer_line, score_table
 
@@ -144,7 +145,7 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
 
 
 def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Scores:
-    """Test scores of several runs of one task side by side."""
+    """Test scores of several runs of one task side by side; where their test rows differ, each row says so."""
     if len(runs) < 2:
         raise ConfigError(f"compare: give at least two runs, got {len(runs)}.")
     out = _check_out("compare", out)
@@ -158,4 +159,8 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
         leftovers.remove(out)
         files.write_text(out, groups[0][0].task.compare(groups))
     rows = [{"run": path, **row} for path, group in loaded.items() for row in score_table(group, "test")]
-    return Scores(rows, [f"{path}: {answer_line(group)}" for path, group in loaded.items()])
+    caution = caution_of(groups)
+    if not are_comparable(groups):
+        rows = [{**row, "comparable": False} for row in rows]
+    lines = [f"{path}: {answer_line(group)}" for path, group in loaded.items()]
+    return Scores(rows, [*([caution] if caution else []), *lines])

@@ -54,7 +54,7 @@ def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     scores = [{**row, "value": 1.0} if row["model"] == "ridge" else {**row, "value": 2.0} for row in finished.scores]
     said = head([dataclasses.replace(finished, scores=scores)]).support
     assert "100.0\u202f% above ridge" in said[0]
-    assert "It is no better than ridge there: the gain seen on validation did not hold." in said[0]
+    assert said[0].endswith("It is no better than ridge there.")
     assert said[1].startswith("The network alone is no better than ridge on the test rows")
     without = [row for row in finished.scores if row["model"] != "network"]
     said = head([dataclasses.replace(finished, scores=without)]).support

@@ -124,7 +124,7 @@ def _support(scores: Scores) -> Iterator[str]:
     floors = [model for model in scores.models() if model == "ridge" or "naive" in model]
     relations = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in floors]
     listed = f": {text.listing(relations)}." if relations else "."
-    remark = " It is no better than ridge there: the gain seen on validation did not hold."
+    remark = " It is no better than ridge there."
     worse = remark if own.number > ridge.number else ""
     yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{listed}{worse}"
     network = scores.get("network", "mse", scale="scaled")
