@@ -23,7 +23,6 @@ from pathlib import Path
 SOURCE = Path("src")
 PACKAGE = "multiway"
 OPTION = re.compile(r"(^|[\s(`'\"])--[a-z]")
-LONGEST_CYCLE = 40
 MOVES = 20
 """That are listed of a run's way."""
 Reached = Mapping[str, Collection[str]]
@@ -151,12 +150,12 @@ def closure(start: Sequence[str], imports: Reached) -> set[str]:
     return seen
 
 
-def folded(entries: Sequence[str], longest: int = LONGEST_CYCLE) -> list[str]:
+def folded(entries: Sequence[str]) -> list[str]:
     """Entries with every cycle that follows itself left out, as soon as it is complete."""
     path: list[str] = []
     for entry in entries:
         path.append(entry)
-        while (period := _repeated(path, longest)) is not None:
+        while (period := _repeated(path)) is not None:
             del path[-period:]
     return path
 
@@ -240,9 +239,10 @@ def _dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _repeated(path: list[str], longest: int) -> int | None:
+def _repeated(path: list[str]) -> int | None:
     """Length of the shortest cycle at the end that repeats what stands before it."""
-    periods = range(1, min(longest, len(path) // 2) + 1)
+    latest, last = path[-1], len(path) - 1
+    periods = (size for size in range(1, len(path) // 2 + 1) if path[last - size] == latest)
     return next((size for size in periods if path[-size:] == path[-2 * size : -size]), None)
 
 

@@ -36,6 +36,8 @@ def test_a_task_reaches_what_its_imports_lead_to(tmp_path):
 def test_a_cycle_counts_once():
     assert folded("abababcabc") == list("abc")
     assert folded("aab") == list("ab") and folded("abcb") == list("abcb")
+    long = [str(number) for number in range(300)]
+    assert folded([*long, *long]) == long
 
 
 def test_the_files_of_a_forward_pass_are_few():

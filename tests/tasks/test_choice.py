@@ -1,12 +1,14 @@
 """The choice of the answer on planted losses: ties, clear winners, blends, clusters."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from multiway.errors import ConfigError
 from multiway.models.complexity import BLEND
 from multiway.tasks.choice import Choice, Evidence, choose
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import OURS, Task
 
 CASES = 211
 
@@ -103,6 +105,19 @@ def test_the_settings_can_name_the_answer_and_an_unknown_name_is_refused():
     assert choose(evidence, answer="logistic").reason.startswith(", as the settings say")
     with pytest.raises(ConfigError, match=r"models of this run are network, logistic\. Got forest"):
         choose(evidence, answer="forest")
+
+
+def test_no_model_is_fitted_anew_for_an_answer_that_the_settings_name():
+    refits = []
+
+    def evidence(run, prepared, *, refit):
+        refits.append(refit)
+        return Evidence(losses=losses(multiway=0.5, logistic=0.0))
+
+    task = SimpleNamespace(evidence=evidence)
+    for answer in ("auto", "network"):
+        Task.choice(task, SimpleNamespace(config=SimpleNamespace(answer=answer)), None)
+    assert refits == [True, False]
 
 
 def test_a_candidate_of_an_infinite_loss_takes_no_part():

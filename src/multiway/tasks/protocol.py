@@ -246,8 +246,12 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return None
 
     def choice(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Choice:
-        """Which model answers: what the evidence prefers, or the config names; the network where there is none."""
-        answer, evidence = run.config.answer, self.evidence(run, prepared, refit=refit)
+        """Which model answers: what the evidence prefers, or the config names; the network where there is none.
+
+        Where the config names it, no model is fitted anew: that would decide nothing.
+        """
+        answer = run.config.answer
+        evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
         if evidence is not None:
             return choose(evidence, answer=answer)
         return fixed(OURS, "") if answer == AUTO else fixed(known_as(answer, (OURS,)))

@@ -1,5 +1,6 @@
 """From cells of a table to one array of inputs, by what the training rows say."""
 
+import functools
 from typing import Literal, Self
 
 import numpy as np
@@ -84,7 +85,7 @@ class TableState(Config):
             means=tuple(TargetMeans.fit(name, column, rows) for name, column in categories.items() if has_means[name]),
         )  # fmt: skip
 
-    @property
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """What each input is."""
         return (
