@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.findings import listed, quoted
 from multiway.data.matching import positions
-from multiway.data.samples import SPELLINGS, SPLITS, Rows, Samples
+from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.arrays import Archive, read_npy
+from multiway.data.sources.labelled_arrays import labels_in, named_rows, pairs_of
 from multiway.data.sources.pictures import (
     Bytes,
     PictureOptions,
@@ -28,8 +29,6 @@ from multiway.data.sources.pictures import (
 )
 from multiway.errors import DataError, Fix, Message
 
-WHOLE = (("images", "labels"), ("x", "y"), ("X", "y"), ("data", "labels"))
-BY_PART = (("{}_images", "{}_labels"), ("x_{}", "y_{}"), ("X_{}", "y_{}"))
 CLASSES = "classes.txt"
 SIDE, CHANNELS = 32, 3
 MOST = 2**28
@@ -52,10 +51,8 @@ def numbered_classes(labels: Sequence[object]) -> Plain:
 
 
 def joined_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> Samples[Bytes]:
-    """Parts one after another, each image called by its part and its row; a part `all` is no split."""
-    rows = [(part, row) for part, images in values.items() for row in range(len(images))]
-    official = None if "all" in values else tuple(part for part, _ in rows)
-    names = [f"{part}-{row:05d}" for part, row in rows]
+    """Parts one after another, each image called by its part and its row."""
+    names, official = named_rows({part: len(images) for part, images in values.items()})
     return images_of(np.concatenate(list(values.values())), names, source, official=official, **known)
 
 
@@ -66,7 +63,7 @@ def is_archive(path: Path) -> bool:
         DataError: It is no sound archive.
     """
     archive = Archive(path, 2**62, quoted(path.name, 80))
-    shapes = [archive.header(images).shape for images, _ in _pairs(archive).values()]
+    shapes = [archive.header(pair.samples).shape for pair in pairs_of(archive).values()]
     return bool(shapes) and all(has_axes(shape) for shape in shapes)
 
 
@@ -78,20 +75,23 @@ def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     """
     where = quoted(path.name, 80)
     archive = Archive(path, options.max_bytes, where)
-    pairs = _pairs(archive)
+    pairs = pairs_of(archive)
     if not pairs:
         raise DataError(
             f"{where}: arrays of images and labels are needed: images and labels, train_images and train_labels, or "
             f"x_train and y_train. It holds {listed(archive.names)}. Save them under such names."
         )
-    values = {part: _arrays(archive, images, options) for part, (images, _) in pairs.items()}
+    values = {part: _arrays(archive, pair.samples, options) for part, pair in pairs.items()}
     forms = sorted({array.shape[1:] for array in values.values()})
     if len(forms) > 1:
         raise DataError(
             f"{where}: images of all parts must have one size. Got {listed(forms)}. Bring them to one (",
             Fix("read.size", max(form[0] for form in forms)), " ", Fix("read.channels", "rgb"), ").",
         )  # fmt: skip
-    labels = {part: _classes_in(archive, y, len(values[part])) for part, (_, y) in pairs.items() if y is not None}
+    labels = {
+        part: labels_in(archive, pair.labels, len(values[part]), words=True)
+        for part, pair in pairs.items() if pair.labels is not None
+    }  # fmt: skip
     if 0 < len(labels) < len(values):
         raise DataError(f"{where}: every part needs labels, or none. Got them for {listed(labels)}. Add the others.")
     return joined_pictures(
@@ -99,38 +99,11 @@ def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     )
 
 
-def _pairs(archive: Archive) -> dict[str, tuple[str, str | None]]:
-    """Names of the arrays of images and labels by part; a part without labels has None."""
-    whole = next(((x, y if y in archive.names else None) for x, y in WHOLE if x in archive.names), None)
-    if whole is not None:
-        return {"all": whole}
-    pairs: dict[str, tuple[str, str | None]] = {}
-    for part, spellings in SPELLINGS.items():
-        for x, y in ((x.format(word), y.format(word)) for x, y in BY_PART for word in spellings):
-            if x in archive.names:
-                pairs.setdefault(part, (x, y if y in archive.names else None))
-    return pairs
-
-
 def _arrays(archive: Archive, name: str, options: PictureOptions) -> Bytes:
     header = archive.header(name)
     check_form(header.shape, header.dtype, f"{archive.where}, array '{quoted(name)}'")
     check_room(header.shape[0], header.shape[1:], options.max_bytes, archive.where)
     return resized(archive.read(name), options)
-
-
-def _classes_in(archive: Archive, name: str, count: int) -> list[object]:
-    header = archive.header(name, words=True)
-    if header.dtype.kind not in "iubU" or header.shape not in ((count,), (count, 1)):
-        raise DataError(
-            f"{archive.where}: '{quoted(name)}' must hold one whole number or word for each of {count} images. "
-            f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
-        )
-    given = archive.read(name, words=True).reshape(-1)
-    labels: list[object] = list((given if given.dtype.kind == "U" else given.astype(np.int64)).tolist())
-    if "" in labels:
-        raise DataError(f"{archive.where}: '{quoted(name)}' names no class for image {labels.index('')}. Fill it in.")
-    return labels
 
 
 def is_strips(folder: Path) -> bool:

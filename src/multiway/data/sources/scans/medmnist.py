@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from multiway.data.catalogue import known_by_file
 from multiway.data.findings import listed, quoted
+from multiway.data.samples import SPELLINGS, SPLITS
 from multiway.data.sources.arrays import Archive
+from multiway.data.sources.labelled_arrays import Pair, labels_in, named_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import prepared_header
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError, Fix
-
-PARTS = {"train": "train", "validation": "val", "test": "test"}
 
 
 class ArchiveFiles:
@@ -30,39 +30,39 @@ class ArchiveFiles:
     def __init__(self, path: Path, options: VolumeOptions) -> None:
         self.where = quoted(path.name, 80)
         self.archive = Archive(path, options.max_bytes, self.where)
-        _check_parts(self.archive, self.where)
-        self.headers = {split: self.archive.header(f"{part}_images") for split, part in PARTS.items()}
+        self.pairs = _pairs(self.archive)
+        self.headers = {split: self.archive.header(pair.samples) for split, pair in self.pairs.items()}
         self.rank = 5 if options.channels else 4
-        for split in PARTS:
+        for split in SPLITS:
             self._check_images(split)
         self.counts = {split: header.shape[0] for split, header in self.headers.items()}
         self._images = functools.lru_cache(maxsize=1)(self._read_images)
-        self._starts = dict(zip(PARTS, np.cumsum([0, *self.counts.values()])[:-1].tolist(), strict=True))
+        self._starts = dict(zip(SPLITS, np.cumsum([0, *self.counts.values()])[:-1].tolist(), strict=True))
 
     def _check_images(self, split: str) -> None:
-        shape = self.headers[split].shape
+        shape, name = self.headers[split].shape, self.pairs[split].samples
         form = "(cases, channels, size, size, size)" if self.rank == 5 else "(cases, size, size, size)"
         if len(shape) != self.rank or 0 in shape:
             fix = (". Set channels for an axis of channels (", Fix("read.channels", True), ")")
             raise DataError(
-                f"{self.where}: '{PARTS[split]}_images' must be {form} with cases in it. Got {shape}",
+                f"{self.where}: '{name}' must be {form} with cases in it. Got {shape}",
                 *(fix if len(shape) == 5 else ()),
                 ". Save volumes so, or list files in a table.",
             )
         if self.rank == 5:
-            check_channels(shape[1], shape[2:], f"{self.where}, '{PARTS[split]}_images'")
+            check_channels(shape[1], shape[2:], f"{self.where}, '{name}'")
         if shape[1:] != self.headers["train"].shape[1:]:
             raise DataError(
                 f"{self.where}: volumes of all parts must have one shape. Got {self.headers['train'].shape[1:]} in "
-                f"'train_images' and {shape[1:]} in '{PARTS[split]}_images'."
+                f"'{self.pairs['train'].samples}' and {shape[1:]} in '{name}'."
             )
 
     def _find(self, index: int) -> tuple[str, int]:
-        split = next(name for name in reversed(PARTS) if index >= self._starts[name])
+        split = next(name for name in reversed(SPLITS) if index >= self._starts[name])
         return split, index - self._starts[split]
 
     def _read_images(self, split: str) -> Array:
-        images = self.archive.read(f"{PARTS[split]}_images")
+        images = self.archive.read(self.pairs[split].samples)
         return images.astype(np.uint8) if images.dtype == bool else images
 
     def header(self, index: int) -> VolumeHeader:
@@ -84,7 +84,7 @@ class ArchiveFiles:
     def place(self, index: int) -> str:
         """File, array and row."""
         split, row = self._find(index)
-        return f"{self.where}, {PARTS[split]}_images[{row}]"
+        return f"{self.where}, {self.pairs[split].samples}[{row}]"
 
 
 def is_medmnist(path: Path) -> bool:
@@ -104,8 +104,8 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         DataError: An array is missing, counts differ, or a label is outside the classes.
     """
     files = ArchiveFiles(path, options)
-    labels, known = {split: _labels(files, split) for split in PARTS}, known_by_file(path)
-    classes, positions = _classes(files.where, labels, None if known is None else known.classes)
+    labels, known = {split: _labels(files, split) for split in SPLITS}, known_by_file(path)
+    classes, positions = _classes(files, labels, None if known is None else known.classes)
     notes = []
     if known is not None and known.shapes and not options.shape_transform:
         fix = Fix("read.shape_transform", True)
@@ -118,36 +118,30 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         files=files, options=options, rows=np.arange(len(positions)), source=files.where, is_even=True,
         header=prepared_header(files.header(0), options, files.where),
     )  # fmt: skip
-    return scan_cases(
-        scans, tuple(f"{split}-{row:05d}" for split, count in files.counts.items() for row in range(count)),
-        labels=positions, classes=classes, notes=tuple(notes),
-        official=tuple(split for split, count in files.counts.items() for _ in range(count)),
-    )  # fmt: skip
+    names, official = named_rows(files.counts)
+    return scan_cases(scans, names, labels=positions, classes=classes, notes=tuple(notes), official=official)
 
 
-def _check_parts(archive: Archive, where: str) -> None:
-    missing = [f"{part}_{kind}" for part in PARTS.values() for kind in ("images", "labels")
-               if f"{part}_{kind}" not in archive.names]  # fmt: skip
+def _pairs(archive: Archive) -> dict[str, Pair]:
+    """Arrays of images and labels of the three parts."""
+    pairs = pairs_of(archive)
+    names = [(f"{SPELLINGS[part][0]}_{kind}", pairs[part][at] if part in pairs else None)
+             for part in SPLITS for at, kind in enumerate(("images", "labels"))]  # fmt: skip
+    missing = [name for name, present in names if present is None]
     if missing:
         raise DataError(
-            f"{where}: images and labels of train, val and test are needed. It lacks {listed(missing)} and holds "
-            f"{listed(archive.names)}. Save all six, or list files in a table."
+            f"{archive.where}: images and labels of train, val and test are needed. It lacks {listed(missing)} and "
+            f"holds {listed(archive.names)}. Save all six, or list files in a table."
         )
+    return pairs
 
 
 def _labels(files: ArchiveFiles, split: str) -> NDArray[np.int64]:
-    name = f"{PARTS[split]}_labels"
-    header, count = files.archive.header(name), files.counts[split]
-    if header.dtype.kind not in "iub" or header.shape not in ((count,), (count, 1)):
-        raise DataError(
-            f"{files.where}: '{name}' must hold one whole number for each of the {count} images of its part. "
-            f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
-        )
-    return files.archive.read(name).reshape(-1).astype(np.int64)
+    return np.array(labels_in(files.archive, str(files.pairs[split].labels), files.counts[split]), np.int64)
 
 
 def _classes(
-    where: str, labels: dict[str, NDArray[np.int64]], names: tuple[str, ...] | None
+    files: ArchiveFiles, labels: dict[str, NDArray[np.int64]], names: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Classes of a known set by its names, else the labels of the training part; and all labels as their positions."""
     known = np.arange(len(names)) if names else np.unique(labels["train"])
@@ -156,7 +150,7 @@ def _classes(
         if len(outside):
             rule = f"a label of the set is 0 to {len(known) - 1}" if names else "every label must occur in training"
             raise DataError(
-                f"{where}: {rule}. Got {values[outside[0]]} in '{PARTS[split]}_labels' row {outside[0]} "
+                f"{files.where}: {rule}. Got {values[outside[0]]} in '{files.pairs[split].labels}' row {outside[0]} "
                 f"({len(outside)} such). Known labels: {listed(known)}. Correct them."
             )
     positions = np.searchsorted(known, np.concatenate(list(labels.values()))).astype(np.int64)
