@@ -16,6 +16,7 @@ from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located
 from multiway.tasks.options import numbers, read_names
 from multiway.tasks.protocol import Option, State
+from multiway.tasks.run import Run
 from multiway.tasks.samples import EncodedTask, SampleConfig
 from multiway.training.memory import settled
 
@@ -75,6 +76,10 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
     def called(self, source: object) -> str:
         """What messages call a source."""
         return super().called(source) if isinstance(source, str | Path) else "arrays in memory"
+
+    def cautions(self, run: Run) -> list[str]:
+        """How much of the scans was cut off, where some was."""
+        return [*super().cautions(run), *(note for note in run.facts.get("notes", ()) if note.startswith("size "))]
 
     def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
         """Batches that fit into memory, where none were asked for."""

@@ -1,7 +1,9 @@
 """What a check of images and masks says: each finding once, with its place, and the sizes and shares of the summary."""
 
 import numpy as np
+import pytest
 
+from multiway.errors import DataError
 from multiway.tasks.segmentation.task import TASK
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
@@ -28,3 +30,16 @@ def test_so_are_the_blocks_of_a_scene_of_one_value(tmp_path):
     assert (kind, severity, len(set(blocks))) == ("constant", "warning", 6)
     assert report.summary["sizes"] == "15 x 10 (4), 15 x 11 (2)" and report.summary["channels"] == "5"
     assert report.summary["validation voxels"] == "1 37.50%, 2 25.00%, 3 37.50%"
+
+
+def test_masks_that_a_size_cuts_are_refused_unless_the_config_takes_them(tmp_path):
+    path = write_boxes(tmp_path)
+    config = config_of(path, read={"size": [6, 8, 8]})
+    rule = r"size 6 x 8 x 8 cuts \d+ masks\. Of image\d+ \d+ of 64 marked voxels are left\. Set one that holds them"
+    with pytest.raises(DataError, match=rule) as caught:
+        TASK.prepare(config, str(path))
+    assert any(finding.line().startswith("size 6 x 8 x 8 cuts") for finding in TASK.check(config, str(path)).findings)
+    fix = next(part for part in caught.value.args if getattr(part, "field", "") == "read.size")
+    TASK.prepare(config_of(path, read={"size": fix.value}), str(path))
+    taken = TASK.check(config_of(path, read={"size": [6, 8, 8], "cut_masks": True}), str(path))
+    assert taken.is_usable and "% of what masks mark" in taken.summary["kept by size"]

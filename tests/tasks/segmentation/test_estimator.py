@@ -46,7 +46,7 @@ def test_fit_predict_score(fitted):
 
 def test_masks_lie_on_the_grid_of_images_that_are_cropped():
     images, masks = boxes(12)
-    model = make(settings={**SETTINGS, "read": {"size": [6, 8, 8]}}).fit(images, masks)
+    model = make(settings={**SETTINGS, "read": {"size": [6, 8, 8], "cut_masks": True}}).fit(images, masks)
     assert model.run_.facts["sizes"] == [6, 8, 8]
     assert model.predict(images[:2]).shape == (2, 8, 9, 10)
 

@@ -97,6 +97,22 @@ def test_logistic_regression_learns_spectra_and_ignores_what_is_unlabelled(tmp_p
     assert mean_dice(majority, scene.part("test")) < 0.4
 
 
+def test_dice_is_scored_on_the_grid_of_the_files_too(tmp_path):
+    """What a size cuts off is missed there, though no crop shows it."""
+    prepared, _ = prepared_at(write_boxes(tmp_path), read={"size": [4, 6, 6], "cut_masks": True})
+    test = prepared.part("test")
+    frame = measure(perfect(prepared), test)
+    ours = frame[frame["class"] == "1"].iloc[0]
+    mask = np.load(tmp_path / "mask10.npy")
+    kept = int(mask[2:6, 1:7, 2:8].sum())
+    assert 0 < kept < 64 and ours["dice"] == 1
+    assert ours["dice_on_file"] == pytest.approx(2 * kept / (kept + 64), rel=ROUNDING64)
+    rows = overlap_rows(frame, "truth", "test", 0)
+    assert value(rows, "dice_on_file") == ours["dice_on_file"]
+    whole, _ = prepared_at(write_boxes(tmp_path))
+    assert "dice_on_file" not in measure(perfect(whole), whole.part("test"))
+
+
 def test_patients_are_drawn_whole():
     weights = case_weights(np.array(["a", "b", "a", "c"]), 200)
     assert weights.shape == (201, 4) and (weights[0] == 1).all()

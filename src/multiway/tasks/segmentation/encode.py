@@ -13,11 +13,12 @@ from multiway.data.findings import listed
 from multiway.data.samples import Rows, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of
+from multiway.data.sources.scans.preparing import to_file
 from multiway.data.sources.scans.volume import Array, VolumeHeader
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.source import class_names, mask_of, values_of_masks
+from multiway.tasks.segmentation.source import check_cuts, class_names, mask_of, values_of_masks
 from multiway.training.overlap_losses import IGNORED
 
 PLAIN = "unet"
@@ -59,10 +60,11 @@ class SegmentState(Config):
         """Classes, sizes, and the intensities of the training images alone, which are read one at a time.
 
         Raises:
-            DataError: The masks say nothing.
+            DataError: The masks say nothing, or are cut.
             ConfigError: The model takes other axes, the patch other sizes, a baseline other data, or the weights of the
                 classes are not one positive number each.
         """
+        check_cuts(cases)
         values, scans = values_of_masks(cases, train, config), cases.inputs[train]
         assert scans.header is not None
         names, header = class_names(cases, values, config), scans.header
@@ -155,6 +157,20 @@ class Examples:
         """Voxels along each axis, by the header alone."""
         return self.scans.form(int(self.rows[index])).sizes
 
+    @property
+    def is_regridded(self) -> bool:
+        """Whether images are prepared on another grid than that of their files."""
+        options = self.scans.options
+        return any((options.orientation, options.spacing, options.size, options.resample_to))
+
+    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there."""
+        row = int(self.rows[index])
+        mask, options = self.scans.file_mask(row), self.scans.options
+        assert mask is not None
+        back = to_file(classes, self.scans.file_header(row), options, self.scans.place(row), nearest=True)
+        return back, positions_in(self.values, mask.values[0], self.ignore)
+
     def read(self, index: int) -> Example:
         """An image with its classes.
 
@@ -173,17 +189,23 @@ class Examples:
         return example
 
 
+def positions_in(values: tuple[int, ...], mask: Array, ignore: int | None) -> NDArray[np.int16]:
+    """Positions of a mask's values: `IGNORED` for the one to ignore, one beyond the last for any other."""
+    target = np.full(mask.shape, len(values), dtype=np.int16)
+    for position, value in enumerate(values):
+        target[mask == value] = position
+    if ignore is not None:
+        target[mask == ignore] = IGNORED
+    return target
+
+
 def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> NDArray[np.int16]:
     """Positions in `values` of a mask's values, `IGNORED` for the one to ignore.
 
     Raises:
         DataError: The mask holds another value.
     """
-    target = np.full(mask.shape, len(values), dtype=np.int16)
-    for position, value in enumerate(values):
-        target[mask == value] = position
-    if ignore is not None:
-        target[mask == ignore] = IGNORED
+    target = positions_in(values, mask, ignore)
     if (target == len(values)).any():
         other = np.unique(mask[target == len(values)]).tolist()
         raise DataError(

@@ -15,7 +15,7 @@ from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import OURS, Row
-from multiway.tasks.segmentation.encode import Example, Examples
+from multiway.tasks.segmentation.encode import Examples
 from multiway.training.overlap_losses import IGNORED
 
 Predictor = Callable[[Array], NDArray[np.int64]]
@@ -23,6 +23,8 @@ Predictor = Callable[[Array], NDArray[np.int64]]
 OverlapMetric = Callable[[Tensor, Tensor], float | None]
 MEAN = "mean"
 ALL = "all"
+OVERLAP: dict[str, OverlapMetric] = {"dice": dice}
+OF_CASES = ("dice", "dice_on_file", "cl_dice", "hd95")
 COUNTS = ("both", "predicted", "missed")
 Floats = NDArray[np.float64]
 
@@ -68,27 +70,32 @@ def _voxel_losses(frame: pd.DataFrame) -> Floats:
 def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = True) -> pd.DataFrame:
     """Predict each case; one row per case and class with its counts and metrics, NaN where one is undefined.
 
-    Voxels that do not count are taken out of prediction and target alike. Surface distances and clDice are measured
-    on volumes, unless `surfaces` is false; of a scene's blocks, which cut through its fields, only overlaps mean
-    anything.
+    Voxels that do not count are taken out of prediction and target alike. Unless `surfaces` is false, surface distances
+    and clDice are measured on volumes, and Dice on the grid of the files, where that is another. Of a scene's blocks,
+    which cut through its fields, only overlaps mean anything.
     """
     table: list[Row] = []
     names, images = cases.names["case"], cases.inputs
     for row, example in enumerate(images):
-        metrics: dict[str, OverlapMetric] = {"dice": dice}
+        metrics = dict(OVERLAP)
         if surfaces and images.num_modes == 3:
             metrics |= {"cl_dice": cl_dice, "hd95": functools.partial(hd95, spacing=example.spacing)}
         case = {"case": names[row], "patient": (cases.groups or names)[row]}
-        table += [{**case, **scores} for scores in _by_class(predict(example.values), example, cases, metrics)]
+        classes = predict(example.values)
+        by_class = list(_by_class(classes, example.target, cases, metrics))
+        if surfaces and images.is_regridded:
+            for scores, there in zip(by_class, _by_class(*images.on_file(row, classes), cases, OVERLAP), strict=True):
+                scores["dice_on_file"] = there["dice"]
+        table += [{**case, **scores} for scores in by_class]
     return pd.DataFrame(table)
 
 
 def _by_class(
-    classes: NDArray[np.int64], example: Example, cases: Samples[Examples],
+    classes: NDArray[np.int64], known: NDArray[np.int16], cases: Samples[Examples],
     metrics: dict[str, OverlapMetric],
 ) -> Iterator[Row]:  # fmt: skip
     """Counts of every class of a case, and the metrics of those that are scored."""
-    target = torch.from_numpy(example.target.astype(np.int64))
+    target = torch.from_numpy(known.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
     for label, name in enumerate(cases.classes or ()):
         predicted, expected, is_scored = given == label, target == label, label in cases.inputs.scored
@@ -106,7 +113,7 @@ def overlap_rows(frame: pd.DataFrame, model: str, split: str, draws: int) -> lis
     """
     classes = list(dict.fromkeys(frame["class"][frame["scored"]]))
     weights = case_weights(frame.drop_duplicates("case")["patient"].to_numpy(), draws)
-    tables = {name: _table(frame, name, classes) for name in ("dice", "cl_dice", "hd95", *COUNTS) if name in frame}
+    tables = {name: _table(frame, name, classes) for name in (*OF_CASES, *COUNTS) if name in frame}
     both, predicted, missed = (weights @ tables.pop(name) for name in COUNTS)
     rows = []
     for metric, values in tables.items():

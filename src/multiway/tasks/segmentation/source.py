@@ -8,7 +8,8 @@ import numpy as np
 from multiway.config import Plain
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Rows
-from multiway.data.sources.scans.cases import Cases, Scans
+from multiway.data.sources.scans.bodies import in_words
+from multiway.data.sources.scans.cases import Cases, Cut, Scans
 from multiway.data.sources.scans.loading import Source, check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
@@ -106,6 +107,37 @@ def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) ->
     return tuple("background" if value == 0 else str(value) for value in values)
 
 
+def check_cuts(cases: Cases) -> None:
+    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored.
+
+    Raises:
+        DataError: There is one.
+    """
+    scans = cases.inputs
+    if scans.options.size is None or scans.options.cut_masks:
+        return
+    cuts = ((scans.cut(row), name) for row, name in enumerate(cases.names["case"]))
+    refuse_cuts([(cut, name) for cut, name in cuts if cut is not None], scans)
+
+
+def refuse_cuts(cuts: Sequence[tuple[Cut, str]], scans: Scans) -> None:
+    """See `check_cuts`."""
+    lost = sorted(((cut.kept / cut.marked, name, cut) for cut, name in cuts if cut.kept < cut.marked), key=_share)
+    if not lost or scans.options.cut_masks or scans.options.size is None:
+        return
+    _, name, cut = lost[0]
+    size = [max(sides) for sides in zip(scans.options.size, *(cut.needed for _, _, cut in lost), strict=True)]
+    raise DataError(
+        f"{scans.source}: size {in_words(scans.options.size)} cuts {len(lost)} masks. Of {name} {cut.kept} of "
+        f"{cut.marked} marked voxels are left. Set one that holds them (", Fix("read.size", size),
+        "), or take masks as they are cut (", Fix("read.cut_masks", True), ").",
+    )  # fmt: skip
+
+
+def _share(lost: tuple[float, str, Cut]) -> float:
+    return lost[0]
+
+
 def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plain:
     """Note masks that mark nothing, and those with a value that training lacks; the share of each class by split."""
     looks, _ = cases.inputs.looks
@@ -115,6 +147,7 @@ def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plai
         training = [row for row in splits["train"].tolist() if row in masks]
         values = _usable_values(((names[row], masks[row]) for row in training), config.ignore, cases.source)
         classes = class_names(cases, values, config)
+        refuse_cuts([(look.cut, names[row]) for row, look in looks.items() if look.cut is not None], cases.inputs)
     except DataError as error:
         findings.take("masks", error)
         return {}

@@ -46,7 +46,10 @@ from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
 
 OF_MEAN = functools.partial(Metric, where={"class": MEAN})
-OF_IMAGES = (OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_pooled", title="Dice, pooled"))
+OF_IMAGES = (
+    OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_on_file", title="Dice on the files' grid"),
+    OF_MEAN(name="dice_pooled", title="Dice, pooled"),
+)  # fmt: skip
 OF_SURFACES = (OF_MEAN(name="cl_dice", title="clDice"), OF_MEAN(name="hd95", title="HD95", higher=False))
 OF_VOXELS = Metric(name="acc", title="Voxels right", where={"class": ALL})
 

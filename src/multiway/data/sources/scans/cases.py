@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, kept
 from multiway.data.samples import SPLITS, Rows, Samples
+from multiway.data.sources.scans.bodies import Room, needed_sizes, room_of
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import check_finite, prepare, prepared_header
 from multiway.data.sources.scans.storing import MEMORY_LIMIT, SAME_SIZE, stacked
@@ -38,12 +39,27 @@ class ScanFiles(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
+class Cut:
+    """What `size` leaves of a mask.
+
+    kept, marked: Voxels that are marked and left, and all that are marked.
+    needed: Voxels along each axis that hold all of them.
+    """
+
+    kept: int
+    marked: int
+    needed: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Look:
     """What a check keeps of a scan whose voxels are gone.
 
     low, high: Least and greatest value.
     digest: Equal for equal voxels.
     mask: Voxels of each value of its mask, if there is one.
+    room: What its body needs.
+    cut: What a size leaves of its mask, if there is one.
     """
 
     low: float
@@ -52,6 +68,8 @@ class Look:
     header: VolumeHeader
     prepared: VolumeHeader
     mask: dict[float, int] | None
+    room: Room
+    cut: Cut | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -126,6 +144,15 @@ class Scans:
         Raises:
             DataError: The mask is not sound or lies on another grid than its volume.
         """
+        mask = self.file_mask(index)
+        return None if mask is None else prepare(mask, self.options, is_mask=True)
+
+    def file_mask(self, index: int) -> Volume | None:
+        """Segmentation mask on the grid of its file; None if there is none.
+
+        Raises:
+            DataError: The mask is not sound or lies on another grid than its volume.
+        """
         mask = self.files.mask(int(self.rows[index]))
         if mask is None:
             return None
@@ -137,8 +164,20 @@ class Scans:
                 f"{_form(header, header.sizes)} of {self.place(index)}. Resample it, or write it with the "
                 f"volume's affine."
             )
-        grid = Volume(values=mask.values, affine=header.affine, source=mask.source, axes=header.axes)
-        return prepare(grid, self.options, is_mask=True)
+        return Volume(values=mask.values, affine=header.affine, source=mask.source, axes=header.axes)
+
+    def cut(self, index: int) -> Cut | None:
+        """What `size` leaves of a mask; None if there is none."""
+        mask = self.file_mask(index)
+        if mask is None:
+            return None
+        whole, left = (prepare(mask, options, is_mask=True).values[0] != 0 for options in (self._whole, self.options))
+        return Cut(int(left.sum()), int(whole.sum()), needed_sizes(whole))
+
+    @property
+    def _whole(self) -> VolumeOptions:
+        """How scans are prepared before they are cut."""
+        return self.options.replace(size=None, window=None, distance=False)
 
     @functools.cached_property
     def stored(self) -> Array:
@@ -169,11 +208,13 @@ class Scans:
         volume = self.read(index)
         check_finite(volume)
         values, mask = volume.values, self.mask(index)
+        whole = prepare(volume, self._whole)
         digest = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest()
         return Look(
             low=float(values.min()), high=float(values.max()), digest=digest, header=volume.header,
             prepared=prepared_header(volume.header, self.options, volume.source),
-            mask=None if mask is None else _counted(mask.values),
+            mask=None if mask is None else _counted(mask.values), room=room_of(whole.values, whole.header),
+            cut=None if self.options.size is None else self.cut(index),
         )  # fmt: skip
 
     def digests(self) -> list[bytes]:

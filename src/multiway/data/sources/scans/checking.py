@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data.findings import Findings, Place, listed
-from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.bodies import as_fix, in_words, proposed
+from multiway.data.sources.scans.cases import Cases, Look
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, VolumeHeader, millimetres
@@ -56,6 +57,26 @@ def check_scans(cases: Cases, findings: Findings) -> None:
             findings.add(kind, "warning", rule, "Leave these cases out if that is not meant.", places, len(rows))
     for note in cases.notes:
         findings.add("note", "note", note.rstrip("."))
+    _check_room(cases, findings)
+
+
+def _check_room(cases: Cases, findings: Findings) -> None:
+    """Note what a size cuts off, and a spacing and a size that hold every body where scans need them."""
+    rooms = {row: look.room for row, look in cases.inputs.looks[0].items()}
+    options, proposal = cases.inputs.options, proposed([*rooms.values()])
+    if proposal is None or options.resample_to is not None or len(rooms[next(iter(rooms))].needed) != 3:
+        return
+    fits = f"every body fits into {in_words(proposal[1])} voxels"
+    fix = ("Set what holds them (", *as_fix(proposal), ").")
+    if options.size is None:
+        if proposal[0] is not None or len({room.whole.sizes for room in rooms.values()}) > 1:
+            at = "" if proposal[0] is None else f" of {millimetres(proposal[0])}"
+            findings.add("geometry", "note", f"{fits}{at}", fix)
+        return
+    cut = [row for row, room in rooms.items() if room.is_cut(options.size)]
+    if cut:
+        rule = f"size {in_words(options.size)} cuts the body in {len(cut)} of {len(rooms)} scans; {fits}"
+        findings.add("cut", "warning", rule, fix, [Place(detail=cases.inputs.place(row)) for row in cut], len(cut))
 
 
 def describe_scans(cases: Cases) -> dict[str, Any]:
@@ -74,9 +95,24 @@ def describe_scans(cases: Cases) -> dict[str, Any]:
         "spacing": _distinct(millimetres(header.spacing, 4) for header in headers),
         "orientation": _distinct(header.orientation or "none" for header in headers),
         "type": _distinct(header.dtype.name for header in headers),
+        "kept by size": _kept(looks, cases.inputs.options.size),
         "intensities": f"{ends[0]:g} to {ends[1]:g}" if looks else None,
         "masks": _masks([look.mask for look in looks if look.mask is not None]) if cases.inputs.has_masks else None,
     }
+
+
+def _kept(looks: list[Look], size: tuple[int, ...] | None) -> str | None:
+    """Share of the voxels, and of marked ones, that a size keeps of all scans, and of the one that it cuts most."""
+    if size is None or not looks:
+        return None
+    shares = [look.room.kept(size) for look in looks]
+    words = f"{100 * sum(shares) / len(shares):.2f} % of the voxels, {100 * min(shares):.2f} % of one scan"
+    cuts = [look.cut for look in looks if look.cut is not None and look.cut.marked]
+    if cuts:
+        left = sum(cut.kept for cut in cuts) / sum(cut.marked for cut in cuts)
+        least = min(cut.kept / cut.marked for cut in cuts)
+        words += f"; {100 * left:.2f} % of what masks mark, {100 * least:.2f} % of one mask"
+    return words
 
 
 def _masks(masks: list[dict[float, int]]) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
 from multiway.data.samples import Samples
+from multiway.data.sources.scans.bodies import Room, in_words
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.listing import Entry, case_names, label_names, list_entries
 from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
@@ -150,7 +151,8 @@ def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | 
         raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
     odd = next((entry for entry in entries if not isinstance(entry.label, str | int)), None)
     if odd is not None:
-        raise DataError(f"{odd.place}: a label is a word or a whole number. Got {quoted(odd.label)}. Correct it.")
+        rule = f"a label is a word or a whole number. Got {quoted(odd.label)}. Regression on scans is not there"
+        raise DataError(f"{odd.place}: {rule}: give classes, such as ranges of the number.")
     if any(isinstance(label, str) for label in given):
         given = [str(label) for label in given]
     classes = sorted(set(given))  # type: ignore[type-var]
@@ -228,8 +230,26 @@ def _with_headers(cases: Cases, same_sizes: bool, findings: Findings | None, fai
     )
     is_even = len({header.sizes for header in after.values()}) == 1
     if findings is not None:
+        _note_cuts(before, after, cases, findings)
         findings.found += _geometry_findings(before, cases.inputs.options)
     return cases.with_inputs(dataclasses.replace(cases.inputs, header=form, is_even=is_even))
+
+
+def _note_cuts(
+    before: dict[str, VolumeHeader], after: dict[str, VolumeHeader], cases: Cases, findings: Findings
+) -> None:
+    """Note the share of voxels that a size keeps of the scan that it cuts most."""
+    options, source = cases.inputs.options, cases.source
+    if options.size is None:
+        return
+    whole = {name: prepared_header(header, options.replace(size=None), source) for name, header in before.items()}
+    shares = {name: Room(whole=header, needed=()).kept(options.size) for name, header in whole.items()}
+    name = min(shares, key=shares.__getitem__)
+    cut = sum(share < 1 for share in shares.values())
+    if cut:
+        rule = f"size {in_words(options.size)} cuts {cut} of {len(after)} scans"
+        least = f"keeps {100 * shares[name]:.2f} % of the voxels of {quoted(name)}, the least"
+        findings.add("size", "note", f"{rule} and {least}")
 
 
 def _check_alike(headers: dict[str, VolumeHeader], same_sizes: bool, source: str) -> None:

@@ -113,7 +113,7 @@ def _labels(y: Any, count: int) -> tuple[NDArray[np.int64], Array]:
         raise DataError(f"y: one class is needed per case, ({count},). Got {given.shape}.")
     if given.dtype.kind == "f" and not (np.isfinite(given).all() and (given == np.floor(given)).all()):
         bad = given[~np.isfinite(given) | (given != np.floor(given))][0]
-        raise DataError(f"y: classes are words or whole numbers. Got {quoted(bad)}.")
+        raise DataError(f"y: classes are words or whole numbers. Got {quoted(bad)}. Regression on scans is not there.")
     if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given):
         given = given.astype(bool)
     if given.dtype.kind == "O" and not all(isinstance(value, str | int | np.integer) for value in given):

@@ -38,6 +38,8 @@ class VolumeOptions(Config):
     """Millimetres between voxels, interpolated to."""
     size: Triple | None = None
     """Voxels per axis, cropped or padded to around the centre, after `spacing`."""
+    cut_masks: bool = False
+    """Take masks that `size` cuts; they are refused unless this is given."""
     resample_to: Triple | None = None
     """Voxels per axis, interpolated to, whatever the spacing."""
     window: tuple[float, float] | None = None

@@ -56,10 +56,17 @@ def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -
 
 def to_scan(values: Array, scan: Volume, options: VolumeOptions, *, nearest: bool = False) -> Array:
     """Bring values `(x, y, z)` from the prepared grid of a scan back to that of its file; what was cut off is 0."""
-    affine = np.eye(4) if scan.affine is None else scan.affine
-    grid = prepared_header(dataclasses.replace(scan.header, affine=affine), options, scan.source)
+    return to_file(values, scan.header, options, scan.source, nearest=nearest)
+
+
+def to_file(
+    values: Array, header: VolumeHeader, options: VolumeOptions, source: str, *, nearest: bool = False
+) -> Array:
+    """As `to_scan`, by what the header of the file says."""
+    affine = np.eye(4) if header.affine is None else header.affine
+    grid = prepared_header(dataclasses.replace(header, affine=affine), options, source)
     assert grid.affine is not None
-    return resampling.to_grid(values, grid.affine, scan.sizes, affine, nearest=nearest)
+    return resampling.to_grid(values, grid.affine, header.sizes, affine, nearest=nearest)
 
 
 def check_finite(volume: Volume) -> None:

@@ -1,0 +1,110 @@
+"""How much room the bodies in scans need, and what is left of scans and masks that are cut to a size."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.data.sources.scans.resampling import crop_starts
+from multiway.data.sources.scans.volume import Array, VolumeHeader
+from multiway.errors import Fix, Message
+
+LEVELS, THIN, MARGIN, STEP = 128, 1e-3, 1, 4
+"""Levels of a histogram; share of a body below which a plane is noise; voxels beside a body; what sizes divide by."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Room:
+    """What a cut about the centre of one scan has to hold.
+
+    whole: The scan before it is cut.
+    needed: Voxels along each axis that hold its body.
+    """
+
+    whole: VolumeHeader
+    needed: tuple[int, ...]
+
+    def kept(self, size: Sequence[int] | None) -> float:
+        """Share of the voxels that a size keeps."""
+        pairs = zip(self.whole.sizes, size or self.whole.sizes, strict=True)
+        return math.prod(min(old, new) / old for old, new in pairs)
+
+    def is_cut(self, size: Sequence[int]) -> bool:
+        """Whether a size is too small for the body."""
+        return any(new < need for new, need in zip(size, self.needed, strict=True))
+
+
+def body_of(values: Array) -> NDArray[np.bool_]:
+    """Voxels `(*sizes)` of `(channels, *sizes)` that are brighter than what lies around: above Otsu's threshold.
+
+    Otsu (1979): the level that parts the histogram into two classes whose means differ most, weighted by their sizes.
+    """
+    image = values.mean(0, dtype=np.float64)
+    if image.min() == image.max():
+        return np.zeros(image.shape, np.bool_)
+    counts, edges = np.histogram(image, LEVELS)
+    middles = (edges[1:] + edges[:-1]) / 2
+    below, total = counts.cumsum(), counts.sum()
+    sums = (counts * middles).cumsum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = (sums[-1] * below - sums * total) ** 2 / (below * (total - below))
+    return np.asarray(image > edges[1 + int(np.nan_to_num(between[:-1]).argmax())])
+
+
+def needed_sizes(inside: NDArray[np.bool_], margin: int = 0, thin: float = 0.0) -> tuple[int, ...]:
+    """Voxels along each axis that a cut about the centre needs to hold what is inside; 1 where nothing is.
+
+    Args:
+        inside: `(*sizes)`.
+        margin: Voxels to keep on either side.
+        thin: Share of what is inside below which a plane does not count.
+    """
+    least, result = max(thin * float(inside.sum()), 1), []
+    for axis, size in enumerate(inside.shape):
+        others = tuple(other for other in range(inside.ndim) if other != axis)
+        planes = np.flatnonzero(inside.sum(others) >= least)
+        first, last = (max(planes[0] - margin, 0), min(planes[-1] + margin, size - 1)) if len(planes) else (size, -1)
+        cuts = ((new, crop_starts([size], [new])[0]) for new in range(1, size + 1))
+        result.append(next((new for new, start in cuts if start <= first and start + new > last), size))
+    return tuple(result)
+
+
+def room_of(values: Array, whole: VolumeHeader) -> Room:
+    """The room that the body of a scan needs; `values` are those before it is cut."""
+    return Room(whole=whole, needed=needed_sizes(body_of(values), MARGIN, THIN))
+
+
+def proposed(rooms: Sequence[Room]) -> tuple[tuple[float, ...] | None, tuple[int, ...]] | None:
+    """A spacing, where scans differ in theirs, and a size that hold every body; None while scans point otherwise."""
+    if not rooms or len({(room.whole.axes, room.whole.orientation) for room in rooms}) > 1:
+        return None
+    steps = [room.whole.spacing for room in rooms]
+    known = [step for step in steps if step is not None]
+    spacing = None
+    if len(known) == len(steps) and len({tuple(np.round(step, 4)) for step in known}) > 1:
+        spacing = tuple(float(f"{value:.3g}") for value in np.median(known, axis=0))
+    return spacing, tuple(
+        max(_rounded(room, axis, spacing) for room in rooms) for axis in range(len(rooms[0].needed))
+    )  # fmt: skip
+
+
+def _rounded(room: Room, axis: int, spacing: tuple[float, ...] | None) -> int:
+    """Voxels that one body needs along an axis, in steps, but no more than the scan has."""
+    own = room.whole.spacing
+    scale = 1.0 if spacing is None or own is None else own[axis] / spacing[axis]
+    needed, size = (math.ceil(count * scale - 1e-9) for count in (room.needed[axis], room.whole.sizes[axis]))
+    return min(-(-needed // STEP) * STEP, max(size, needed))
+
+
+def as_fix(proposal: tuple[tuple[float, ...] | None, tuple[int, ...]]) -> Message:
+    """The settings of a proposal."""
+    spacing, size = proposal
+    first = () if spacing is None else (Fix("read.spacing", list(spacing)), " ")
+    return (*first, Fix("read.size", list(size)))
+
+
+def in_words(size: Sequence[int]) -> str:
+    """A size in words."""
+    return " x ".join(map(str, size))

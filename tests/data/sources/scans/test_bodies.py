@@ -1,0 +1,108 @@
+"""What a size leaves of scans, and what a check proposes: every body fits, and no more than it needs."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from data.sources.scans import scans
+from multiway.data.sources.scans.bodies import Room, body_of, needed_sizes, proposed
+from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.preparing import prepare
+from multiway.data.sources.scans.volume import Volume, VolumeHeader
+from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.volumes.task import TASK
+
+
+def header(sizes, spacing=None):
+    affine = None if spacing is None else np.diag([*spacing, 1.0])
+    return VolumeHeader(sizes=sizes, channels=1, dtype=np.dtype(np.int16), affine=affine)
+
+
+def ball(sizes=(24, 21, 17), centre=(9, 11, 8), radius=5, seed=0):
+    """A bright ball in noise."""
+    grid = np.stack(np.meshgrid(*(np.arange(size) for size in sizes), indexing="ij"), -1)
+    inside = np.linalg.norm(grid - np.array(centre), axis=-1) <= radius
+    noise = np.random.default_rng(seed).normal(0, 8, sizes)
+    return (200 * inside + noise)[None].astype(np.float32), inside
+
+
+def test_the_body_is_what_is_bright():
+    values, inside = ball()
+    assert (body_of(values)[inside]).all() and body_of(values).sum() == inside.sum()
+    assert not body_of(np.full((1, 3, 4, 5), 7.0)).any()
+
+
+def test_the_size_that_is_needed_is_the_least_that_loses_nothing():
+    _, inside = ball()
+    needed = needed_sizes(inside)
+    volume = Volume(values=inside[None].astype(np.uint8), affine=None, source="ball")
+
+    def kept(size):
+        return int(prepare(volume, VolumeOptions(size=size)).values.sum())
+
+    assert kept(needed) == inside.sum()
+    for axis in range(3):
+        assert kept(tuple(size - (axis == other) for other, size in enumerate(needed))) < inside.sum()
+    assert needed_sizes(np.zeros((3, 5, 7), bool)) == (1, 1, 1)
+    for first, last in itertools.combinations_with_replacement(range(6), 2):
+        line = np.zeros(6, bool)
+        line[[first, last]] = True
+        (size,) = needed_sizes(line)
+        start = (6 - size) // 2
+        assert start <= first and last < start + size
+
+
+def test_a_share_is_of_the_voxels_before_the_cut():
+    room = Room(whole=header((48, 48, 48)), needed=(40, 20, 20))
+    assert room.kept((16, 16, 8)) == pytest.approx(16 * 16 * 8 / 48**3)
+    assert room.kept((64, 48, 24)) == 0.5 and room.kept(None) == 1
+    assert room.is_cut((39, 20, 20)) and not room.is_cut((40, 20, 20))
+
+
+def test_a_proposal_holds_every_body_at_one_spacing():
+    rooms = [Room(whole=header((50, 40, 30), (1, 1, 2)), needed=(30, 21, 10)),
+             Room(whole=header((50, 40, 30), (2, 1, 2)), needed=(20, 22, 30)),
+             Room(whole=header((50, 40, 30), (2, 1, 2)), needed=(8, 8, 8))]  # fmt: skip
+    assert proposed(rooms) == ((2, 1, 2), (20, 24, 30))
+    assert proposed(rooms[1:]) == (None, (20, 24, 30))
+    assert proposed([Room(whole=header((9, 9, 9)), needed=(5, 5, 9))]) == (None, (8, 8, 9))
+    turned = Room(
+        whole=VolumeHeader(**{**vars(header((9, 9, 9))), "affine": np.diag([-1.0, 1, 1, 1])}), needed=(1, 1, 1)
+    )
+    assert proposed([rooms[0], turned]) is None
+
+
+def write(folder, sizes=((24, 21, 17), (20, 21, 17))):
+    for row in range(20):
+        shape = sizes[row % len(sizes)]
+        values, _ = ball(shape, tuple(size // 2 - row % 2 for size in shape), 5, row)
+        scans.nifti(folder / f"{row}.nii", values[0].astype(np.int16), np.eye(4))
+    frame = pd.DataFrame({"path": [f"{row}.nii" for row in range(20)], "label": ["a", "b", "b", "a"] * 5})
+    frame.to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def check(path, **read):
+    return TASK.check(VolumeConfig.parse({"read": read}), str(path))
+
+
+def test_a_check_proposes_a_size_that_works_and_cuts_no_body(tmp_path):
+    path = write(tmp_path)
+    (note,) = [finding for finding in check(path).findings if "every body fits" in finding.rule]
+    size = note.fix[1].value
+    assert note.rule == "every body fits into 16 x 16 x 16 voxels" and size == [16, 16, 16]
+    report = check(path, size=size)
+    assert report.is_usable and not any(finding.kind == "cut" for finding in report.findings)
+    assert report.summary["kept by size"].startswith("52.")
+    cut = next(finding for finding in check(path, size=[8, 16, 16]).findings if finding.kind == "cut")
+    assert cut.line().startswith("size 8 x 16 x 16 cuts the body in 20 of 20 scans; every body fits into 16 x 16 x 16")
+    assert "read.size=[16, 16, 16]" in cut.line()
+
+
+def test_training_says_what_a_size_keeps(tmp_path):
+    path = write(tmp_path, ((48, 48, 48),))
+    config = VolumeConfig.parse({"read": {"size": [16, 16, 8]}})
+    notes = TASK.prepare(config, str(path)).notes
+    assert "size 16 x 16 x 8 cuts 20 of 20 scans and keeps 1.85 % of the voxels of 0, the least." in notes
