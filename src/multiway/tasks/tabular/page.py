@@ -34,12 +34,8 @@ def importance_part(run: Run) -> Iterator[PagePart]:
             Bar(name, text.number(value, decimals), round(100 * max(value, 0.0) / largest, 2)) for name, value in shown
         ]
         note = f"The first {SHOWN} of {len(ranked)} columns are shown." if len(ranked) > SHOWN else ""
-        content = [
-            Bars(
-                title=f"{measure_of(run).words[0].upper()}{measure_of(run).words[1:]}, by column", bars=bars, note=note
-            )
-        ]
-        yield PagePart(id="importance", title="What the answer went by", side=SIDE, content=content)
+        chart = Bars(title=f"How far the {measure_of(run).words}, by column", bars=bars, note=note)
+        yield PagePart(id="importance", title="What the answer went by", side=SIDE, content=[chart])
 
 
 def _parts(runs: Sequence[Run]) -> Iterable[PagePart]:
