@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed, quoted
-from multiway.data.sources.cells import RawTable, has_comma, looks_numeric, parse_cells, words
+from multiway.data.sources.cells import RawTable, has_comma, looks_numeric, parse_cells, with_truths, words
 from multiway.data.sources.columns import AS_DECIMALS
 from multiway.data.sources.tables import as_pandas
 from multiway.errors import DataError, Fix, Message
@@ -37,11 +37,18 @@ def read_target(
     otherwise: What helps where they are no classes.
     """
     raw = table.frame[name]
-    text = words(raw)
+    text = _named_truths(words(raw), classes)
     _refuse_missing(table, name, text, findings)
     if classes is not None or (kind != "number" and _are_classes(raw, text, kind)):
         return _labels(table, name, text, classes, kind, findings, otherwise)
     return _numbers(table, name, text, findings), None
+
+
+def _named_truths(text: pd.Series, classes: tuple[str, ...] | None) -> pd.Series:
+    """Truth values by their one name, where the classes are nothing else."""
+    named = with_truths(text)
+    known = {cell for cell in named.unique() if cell} if classes is None else set(classes)
+    return named if known == {"False", "True"} else text
 
 
 def _refuse_missing(table: RawTable, name: str, text: pd.Series, findings: Findings) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data.samples import Array, Samples
-from multiway.data.sources.cells import as_text
+from multiway.data.sources.cells import as_text, with_truths
 from multiway.errors import DataError
 from multiway.tasks import targets
 from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
@@ -81,7 +81,7 @@ class SampleClassifier(SampleEstimator, Classifier):
     def predict_proba(self, X: object, model: str | None = None) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
         outputs, names = self._outputs(X, model), list(self._run().state.classes)
-        return outputs[:, [names.index(name) for name in as_text(pd.Series(self.classes_))]]
+        return outputs[:, [names.index(name) for name in self._names()]]
 
     def predict(self, X: object, model: str | None = None) -> Array:
         """Class of each sample: the most probable, or a rare one of two from the threshold of the run on."""
@@ -89,9 +89,14 @@ class SampleClassifier(SampleEstimator, Classifier):
         threshold = cast(SampleTask[Any, Any, Any], run.task).threshold(run)
         if threshold is None:
             return self._named(self.predict_proba(X, model))
-        given, places = list(as_text(pd.Series(self.classes_))), targets.classes_at(self._outputs(X, model), threshold)
+        given, places = self._names(), targets.classes_at(self._outputs(X, model), threshold)
         named: Array = self.classes_[[given.index(name) for name in run.state.classes]][places]
         return named
+
+    def _names(self) -> list[str]:
+        """What the run calls the classes, in the order of `classes_`."""
+        given, names = as_text(pd.Series(self.classes_)), self._run().state.classes
+        return list(given if set(given) == set(names) else with_truths(given))
 
     def _take(self, run: Run) -> None:
         super()._take(run)

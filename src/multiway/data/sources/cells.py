@@ -94,6 +94,15 @@ def words(raw: pd.Series) -> pd.Series:
     return text.where(~text.isin(EMPTY_CELLS), "")
 
 
+TRUTHS = {"true": "True", "TRUE": "True", "false": "False", "FALSE": "False"}
+"""How text files and spreadsheets write truth values, and the one name of each here."""
+
+
+def with_truths(text: pd.Series) -> pd.Series:
+    """Cells as text, truth values by their one name."""
+    return text.map(lambda cell: TRUTHS.get(cell, cell))
+
+
 def looks_numeric(text: pd.Series) -> bool:
     """Whether most cells that hold something are numbers, or would be with a point for a comma."""
     _, bad, _ = parse_cells(text)

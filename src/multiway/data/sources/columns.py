@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Cells
-from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, words
+from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, with_truths, words
 from multiway.data.sources.dates import read_dates
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.times import looks_like_time
@@ -138,7 +138,7 @@ def read_cells(
     text = {name: words(frame[name]) for name in numbers if not pd.api.types.is_numeric_dtype(frame[name])}
     table = dataclasses.replace(table, frame=frame.assign(**text))
     values = parse_numbers(table, list(numbers), findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
-    columns = [words(frame[name]).to_numpy(object) for name in categories]
+    columns = [with_truths(words(frame[name])).to_numpy(object) for name in categories]
     cells = np.column_stack(columns) if columns else np.empty((len(frame), 0), object)
     forms = {name: form for name, (_, form) in read.items()}
     values = np.column_stack([values, *(days for days, _ in read.values())])

@@ -1,15 +1,14 @@
 """Rows of a table as samples: which columns are inputs, which one is the target, every flaw with its place."""
 
 import contextlib
-from collections.abc import Mapping
 from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from pydantic import Field, model_validator
 
-from multiway.data.findings import Findings, Place, Unreadable
-from multiway.data.looking import judge
+from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.looking import FEW_ROWS, judge
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import RawTable
@@ -80,20 +79,12 @@ def rows_of(
         source, options = frame, options.replace(target=name)
     raw = load_table(source, options, findings)
     raw = raw.sound() if raw.broken.any() else raw
-    columns = raw.names
     target = options.target if state is None else state.target_name if has_target else None
     if state is None:
-        _check_names(columns, options, findings)
-        roles = {options.target, options.group, options.time, *options.drop}
-        names = [name for name in options.columns or columns if name not in roles]
-        is_named = options.columns is not None
-        numbers, categories, dated = judge(raw, names, options.categories, findings, is_named=is_named)
-        dates: Mapping[str, str | None] = dict.fromkeys(dated)
+        cells = _first_cells(raw, options, findings)
     else:
-        dates, categories = {parts.column: parts.form for parts in state.dates}, state.categories
-        numbers = tuple(name for name in state.numbers if name not in dates)
-        match_names(columns, [*state.numbers, *categories, *([] if target is None else [target])], findings)
-    cells = read_cells(raw, numbers, categories, findings, dates=dates, options=options)
+        match_names(raw.names, [*state.numbers, *state.categories, *([] if target is None else [target])], findings)
+        cells = _later_cells(raw, options, findings, state)
     groups, times = named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
     _note_missing(cells, options, findings)
     known = None if state is None else state.classes
@@ -103,6 +94,30 @@ def rows_of(
         target=values if values is None or classes is None else values.astype(np.int64), classes=classes,
         target_name=target, columns=cells.names, groups=groups, times=times, rows=raw.rows, unit=raw.unit,
     )  # fmt: skip
+
+
+def _first_cells(raw: RawTable, options: TableOptions, findings: Findings) -> Cells:
+    """Inputs by what their cells look like."""
+    _check_names(raw.names, options, findings)
+    roles = {options.target, options.group, options.time, *options.drop}
+    names = [name for name in options.columns or raw.names if name not in roles]
+    is_named = options.columns is not None
+    numbers, categories, dates = judge(raw, names, options.categories, findings, is_named=is_named)
+    return read_cells(raw, numbers, categories, findings, dates=dict.fromkeys(dates), options=options)
+
+
+def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state: TableState) -> Cells:
+    """Inputs as training took them; columns of levels that are all new are findings."""
+    dates = {parts.column: parts.form for parts in state.dates}
+    numbers = [name for name in state.numbers if name not in dates]
+    cells = read_cells(raw, numbers, state.categories, findings, dates=dates, options=options)
+    for name, column, levels in zip(state.categories, cells.words.T, state.levels, strict=True):
+        present = column[column != ""].astype(str)
+        if levels and len(present) >= FEW_ROWS and not np.isin(present, levels).any():
+            rule = f"none of the {len(present)} cells of '{quoted(name)}' has a level that training had"
+            fix = f"Write them as training did ({listed(levels, 4)}), or empty them."
+            findings.add("levels", "error", rule, fix, [Place(column=name, value=str(present[0]))])
+    return cells
 
 
 def _check_names(columns: list[str], options: TableOptions, findings: Findings) -> None:
