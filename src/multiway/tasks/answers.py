@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 
 from multiway.config import Plain
-from multiway.data.findings import listed
+from multiway.data.findings import listed, quoted
 from multiway.data.writing import csv_text, write_table
-from multiway.errors import ConfigError, closest
+from multiway.errors import ConfigError, Fix, closest
 from multiway.files import make_folder
 
 
@@ -104,8 +104,8 @@ def in_folder(
     return dataclasses.replace(answer, files=files, notes=[*told, *notes]) if more else answer
 
 
-def positions_of(names: Sequence[str], known: Sequence[str], lack: str) -> list[int]:
-    """Positions of names among those that are known; `lack` says that one is not.
+def positions_of(names: Sequence[str], known: Sequence[str], lack: str, *fix: str | Fix) -> list[int]:
+    """Positions of names among those that are known; `lack` says that one is not, and the fix what helps.
 
     Raises:
         ConfigError: A name is unknown.
@@ -113,5 +113,5 @@ def positions_of(names: Sequence[str], known: Sequence[str], lack: str) -> list[
     positions = {name: position for position, name in enumerate(known)}
     for name in names:
         if name not in positions:
-            raise ConfigError(f"{lack} {name!r}{closest(name, positions)}")
+            raise ConfigError(f"{lack} '{quoted(name)}'{closest(name, positions)}", *fix)
     return [positions[name] for name in names]

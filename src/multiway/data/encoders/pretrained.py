@@ -1,6 +1,7 @@
 """Folders of pretrained models: the user's own, those of packages, the Hugging Face cache, and the hub at last."""
 
 import contextlib
+import hashlib
 import importlib.util
 import shutil
 import warnings
@@ -36,6 +37,12 @@ def quietly(transformers: Any) -> Iterator[None]:
         log.set_verbosity(verbosity)
         if bars:
             log.enable_progress_bar()
+
+
+def digest_of_files(paths: Sequence[Path], *settings: str) -> str:
+    """Hash of files by their names and contents, and of settings."""
+    lines = [*settings, *(f"{path.name} {files.sha256_of(path)}" for path in paths)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 CONFIG = "config.json"

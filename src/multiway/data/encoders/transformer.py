@@ -1,7 +1,6 @@
 """A pretrained network as an encoder: the mean of its last layer over a text's tokens."""
 
 import functools
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway import files
 from multiway.data.encoders.encoder import EncoderOptions
-from multiway.data.encoders.pretrained import load_encoder, load_network, quietly
+from multiway.data.encoders.pretrained import digest_of_files, load_encoder, load_network, quietly
 from multiway.errors import ConfigError
 from multiway.extras import load_extra
 
@@ -35,9 +33,8 @@ class TransformerEncoder:
     @functools.cached_property
     def digest(self) -> str:
         """Hash of weights, tokenizer and configuration, the number of tokens, and the precision."""
-        seen = [f"{path.name} {files.sha256_of(path)}" for path in _files(self.folder)]
         settings = f"mean 1, {self.options.max_tokens} tokens, {'bf16' if self.is_bf16 else 'float32'}"
-        return hashlib.sha256("\n".join([settings, *seen]).encode()).hexdigest()
+        return digest_of_files(_files(self.folder), settings)
 
     @functools.cached_property
     def dim(self) -> int:

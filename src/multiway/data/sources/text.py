@@ -68,14 +68,17 @@ def _text_only(raw: bytes, findings: Findings) -> bytes:
         raise findings.fatal("empty", "the file is empty", "Give a file with a header and rows.")
     if raw.startswith(OLD_EXCEL):
         raise findings.fatal("text", "it is an Excel file of the old form (.xls)", "Save it as .xlsx or CSV.")
-    if b"\x00" in raw and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        at = raw.index(b"\x00")
-        line, start = raw.count(b"\n", 0, at) + 1, raw.rfind(b"\n", 0, at) + 1
-        detail = f"character {at - start + 1}"
-        raise findings.fatal(
-            "text", "it holds a NUL byte, so it is no sound text file", EXPORT, [Place(row=line, detail=detail)]
-        )
+    check_nul(raw, findings, fix=EXPORT)
     return raw
+
+
+def check_nul(raw: bytes, findings: Findings, called: str = "it", *, fix: str = "Export it as text.") -> None:
+    """Refuse bytes with a NUL among them, but for those of UTF-16."""
+    at = raw.find(b"\x00")
+    if at >= 0 and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        line, start = raw.count(b"\n", 0, at) + 1, raw.rfind(b"\n", 0, at) + 1
+        place = Place(row=line, detail=f"character {at - start + 1}")
+        raise findings.fatal("text", f"{called} holds a NUL byte, so it is no sound text file", fix, [place])
 
 
 def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:

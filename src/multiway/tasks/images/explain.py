@@ -11,11 +11,11 @@ from torch import Tensor
 
 from multiway.data.findings import quoted
 from multiway.data.samples import Samples
-from multiway.errors import ConfigError, Fix, MultiwayError, closest
+from multiway.errors import Fix, MultiwayError
 from multiway.explain.gradients import ImageExplanation, explain_image, save_image
 from multiway.files import make_folder, write_with
 from multiway.metrics.classes import predicted_classes
-from multiway.tasks.answers import Answer
+from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of
 from multiway.tasks.run import Run
 from multiway.tasks.samples import outputs_of
@@ -70,13 +70,10 @@ def explained(run: Run, names: Sequence[str]) -> list[Seen]:
         DataError: The data are gone, or no longer sound.
     """
     images = run.task.prepare(run.config, data_of(run), run.state).encoded
-    positions = {str(name): position for position, name in enumerate(images.names["image"])}
-    unknown = [name for name in names if name not in positions]
-    if unknown:
-        rule = f"{images.source} has no image '{quoted(unknown[0])}'{closest(unknown[0], positions)}"
-        usual = quoted(next(iter(positions)))
-        raise ConfigError(f"{rule} Name images of the data as it does (", Fix("images", usual), ").")
-    return [_seen(run, images.take(np.array([positions[name]]))) for name in names]
+    known = list(map(str, images.names["image"]))
+    fix = (" Name images of the data as it does (", Fix("images", quoted(known[0])), ").")
+    positions = positions_of(names, known, f"{images.source} has no image", *fix)
+    return [_seen(run, images.take(np.array([position]))) for position in positions]
 
 
 def _seen(run: Run, one: Samples[Tensor]) -> Seen:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from multiway import files
 from multiway.config import Config
 from multiway.data.datasets import cache_folder
-from multiway.data.encoders.pretrained import find_model, load_network
+from multiway.data.encoders.pretrained import digest_of_files, find_model, load_network
 from multiway.data.samples import Samples
 from multiway.errors import ConfigError, Fix, RunError, typed
 from multiway.extras import load_extra
@@ -198,8 +198,7 @@ def _of_hugging_face(name: str) -> FrozenTeacher:
         features = FrozenFeatures(network, *_preprocessing(folder, network))
     except (ValueError, TypeError) as error:
         raise ConfigError(f"distill.teacher: {folder / PREPROCESSING} cannot be read: {error}.") from None
-    seen = [f"{path.name} {files.sha256_of(path)}" for path in sorted(folder.glob("*")) if _matters(path)]
-    return FrozenTeacher(features, hashlib.sha256("\n".join(seen).encode()).hexdigest())
+    return FrozenTeacher(features, digest_of_files(sorted(filter(_matters, folder.glob("*")))))
 
 
 def _matters(path: Path) -> bool:

@@ -18,7 +18,7 @@ from multiway.data.sources.bytes import BROKEN, MAX_BYTES, bytes_of, first_bytes
 from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_texts_table, source_name
-from multiway.data.sources.text import characters
+from multiway.data.sources.text import characters, check_nul
 from multiway.data.splitting import Shares
 from multiway.errors import DataError, Fix
 
@@ -258,10 +258,7 @@ def _check_headings(path: Path, text: str, options: TextOptions, findings: Findi
 def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
     """The whole of a text file."""
     raw = unpacked(bytes_of(path, findings), options.max_bytes, findings)
-    at = raw.find(b"\x00")
-    if at >= 0 and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        rule, place = f"{_named(path, findings)} holds a NUL byte, so it is no text", raw.count(b"\n", 0, at) + 1
-        raise findings.fatal("text", rule, "Export it as text.", [Place(row=place)])
+    check_nul(raw, findings, _named(path, findings))
     return characters(raw, options.encoding, findings)
 
 
