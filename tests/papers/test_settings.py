@@ -206,3 +206,15 @@ def check_named_model(paper):
     model = fields["open"]["model"] | fields["stated"]["model"]
     defaults = {key: value for key, value in model_defaults(model.pop("name")).items() if key != "horizon"}
     assert {key: model.get(key) for key in defaults} == defaults
+
+
+def test_the_network_of_a_recipe_answers_whatever_validation_prefers():
+    recipes = {name: load_recipe(name) for name in recipe_names()}
+    forecasts = {name for name, recipe in recipes.items() if recipe.task == "forecast"}
+    assert all(
+        recipe.form != "paper" or "answer" in recipe.settings for name, recipe in recipes.items() if name in forecasts
+    )
+    for name, recipe in recipes.items():
+        (settings, *_) = recipe.settings_of_runs()
+        stated = recipe.settings.get("answer", "auto") if name in forecasts else "network"
+        assert task_of(recipe.task).config.parse(settings).answer == stated, name

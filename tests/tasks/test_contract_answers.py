@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from command import outcome, printed
-from multiway import workflows
+from multiway import TabularClassifier, workflows
 from multiway.tasks.choice import called
 from multiway.tasks.lifecycle import load
 from multiway.tasks.registry import TASKS, task_of
@@ -84,3 +84,24 @@ def test_an_explanation_says_what_it_explains(made, tmp_path):
     assert code == 0, err
     first = said.splitlines()[0]
     assert first.endswith(answer.line()) and (first == answer.line() or first.startswith("This explains the network"))
+
+
+def test_a_run_of_one_model_refuses_to_ask_another_and_names_what_answers(tmp_path_factory):
+    made = finished("forecast", tmp_path_factory)
+    line = made.said.splitlines()[0]
+    assert line.startswith("Answer: ") and printed("evaluate", made.run).splitlines()[0] == line
+    code, _, err = outcome("predict", made.run, "--model", "ridge")
+    assert code == 1 and "is answered by one model" in err
+
+
+def test_an_estimator_predicts_what_the_command_line_does(tmp_path_factory, tmp_path):
+    made = finished("tabular", tmp_path_factory)
+    _, table = predicted(made, tmp_path / "out")
+    model = TabularClassifier.load(made.run)
+    rows = pd.read_csv(made.tiny.data)
+    names = list(model.run_.state.numbers + model.run_.state.categories)
+    shares = model.predict_proba(rows[names])
+    np.testing.assert_allclose(shares, table[[f"p_{name}" for name in model.classes_]], rtol=1e-9)
+    assert model.predict(rows[names]).tolist() == table["predicted"].tolist()
+    others = {name: model.predict_proba(rows[names], model=called(name)) for name in model.run_.models}
+    assert not np.allclose(others["majority"], others["multiway"])

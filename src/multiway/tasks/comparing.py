@@ -146,7 +146,7 @@ class _Comparison:
         words = caution_of(self.groups, f"test {self.subject.rows}")
         is_ranked = are_comparable(self.groups)
         tables = score_tables(self.subject, scores, colours, self.names[0], "Run", is_ranked=is_ranked)
-        lines = [f"{name}: {runs[0].answer.line()}" for name, runs in zip(self.names, self.groups, strict=True)]
+        lines = [f"{name}: {runs[0].line}" for name, runs in zip(self.names, self.groups, strict=True)]
         best = " The best is set in bold." if is_ranked else ""
         side = [f"Each run by the model that answers. {directions(scores)}{best}"]
         none = Text(words="No run has scores.", style="none")

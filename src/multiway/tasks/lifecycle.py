@@ -12,7 +12,6 @@ import torch
 
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError, RunError, concerning
-from multiway.tasks.choice import AUTO, known_as
 from multiway.tasks.protocol import OURS, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -28,8 +27,7 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
         state = task.learn(config, prepared)
         config = task.settle(config, state, progress=progress)
         models = Models(task, config, state)
-        if config.answer != AUTO:
-            known_as(config.answer, models if task.has_choice else (OURS,))
+        task.check_answer(config, models)
         models.check()
     facts = {"source": prepared.source, "notes": list(prepared.notes), "data_sha256": digest_of(prepared.content())}
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol
 
@@ -97,6 +97,11 @@ class Run:
         return self.models[self.answer.name]
 
     @property
+    def line(self) -> str:
+        """Which model answers, and why: the first line of whatever the run gives."""
+        return self.task.answer_line(self)
+
+    @property
     def candidates(self) -> tuple[str, ...]:
         """Names of what can answer: the models, and their blend where that answers."""
         return (*self.models, *((BLEND,) if self.answer.weights else ()))
@@ -109,7 +114,12 @@ class Run:
         """
         if name is None:
             return self
-        chosen = known_as(name, self.candidates if self.task.has_choice else (OURS,))
+        if not self.task.has_choice:
+            word = self.task.name
+            raise ConfigError(
+                f"a run of {word} is answered by one model, and no other can be asked. Leave out the name."
+            )
+        chosen = known_as(name, self.candidates)
         if chosen == self.answer.name:
             return self
         return dataclasses.replace(self, answer=fixed(chosen, f", asked in place of {called(self.answer.name)}"))
@@ -254,7 +264,20 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
         if evidence is not None:
             return choose(evidence, answer=answer)
-        return fixed(OURS, "") if answer == AUTO else fixed(known_as(answer, (OURS,)))
+        return fixed(OURS, "")
+
+    def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
+        """Whether the model that the config names as the answer is there.
+
+        Raises:
+            ConfigError: It is not.
+        """
+        if config.answer != AUTO:
+            known_as(config.answer, names if self.has_choice else (OURS,))
+
+    def answer_line(self, run: Run) -> str:
+        """Which model answers for a run, and why."""
+        return run.answer.line()
 
     @property
     def has_choice(self) -> bool:

@@ -62,7 +62,7 @@ def answer_line(runs: Sequence[Run]) -> str:
     """Which model answers, and why; of several seeds the first, with a word on those that differ."""
     others = sum(run.answer.name != runs[0].answer.name for run in runs)
     more = f" {others} of {len(runs)} seeds have another answer." if others else ""
-    return f"{runs[0].answer.line()}{more}"
+    return f"{runs[0].line}{more}"
 
 
 def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:

@@ -59,8 +59,12 @@ class Recipe(Config):
         return self.at(str(row["horizons"]).split(",")) if row.get("horizons") else self
 
     def settings_of_runs(self) -> list[dict[str, Any]]:
-        """Settings of each run that the cell is the mean of, one per horizon, or one; its network answers."""
-        base = {"data": self.data, "answer": "network", **self.settings}
+        """Settings of each run that the cell is the mean of, one per horizon, or one.
+
+        Its network answers, but that recipes of forecasts say so themselves: some are of ridge beside a network.
+        """
+        answer = {} if self.task == "forecast" else {"answer": "network"}
+        base = {"data": self.data, **answer, **self.settings}
         return [{"horizon": horizon, **base} for horizon in self.horizons] or [base]
 
 

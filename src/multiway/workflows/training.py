@@ -25,7 +25,7 @@ class Trained:
 
     def lines(self) -> list[str]:
         """Which model answers and why, what came out and where it lies."""
-        return [line for run in self.runs for line in (run.answer.line(), self._outcome(run))]
+        return [line for run in self.runs for line in (run.line, self._outcome(run))]
 
     def _outcome(self, run: Run) -> str:
         return f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}"
@@ -39,7 +39,7 @@ class Trained:
         runs = [
             {
                 "folder": run.folder and str(run.folder.path), "answer": run.task.sentence(run),
-                "model": run.answer.name, "reason": run.answer.line(),
+                "model": run.answer.name, "reason": run.line,
             }
             for run in self.runs
         ]  # fmt: skip

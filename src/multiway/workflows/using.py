@@ -77,7 +77,7 @@ def predict(
     options = (options or {}) | ({"progress": True} if progress else {})
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
-    return dataclasses.replace(answer, head=answer.head or loaded.answer.line(), raw=raw)
+    return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
 
 
 def backtest(
@@ -96,7 +96,7 @@ def backtest(
     out, loaded = _check_out("backtest", out, overwrite), load_run(run)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
-    return dataclasses.replace(answer, head=answer.head or loaded.answer.line(), raw=raw)
+    return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
 
 
 @contextlib.contextmanager
@@ -129,7 +129,7 @@ def explain(
     out, loaded = _check_out("explain", out), load_run(run).asking(model)
     with _answering(loaded, out or run_folders(run)[0], raw):
         answer = loaded.task.explain(loaded, out, options or {})
-    return dataclasses.replace(answer, head=answer.head or loaded.answer.line(), raw=raw)
+    return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
 
 
 def report(run: Path | str, *, out: Path | str | None = None) -> Path:

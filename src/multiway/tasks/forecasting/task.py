@@ -204,6 +204,13 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """What validation chose."""
         return {"selections": [self.sentence(run) for run in runs]}
 
+    def check_answer(self, config: ForecastConfig, names: object) -> None:
+        """Whatever the config takes for an answer is a candidate."""
+
+    def answer_line(self, run: Run) -> str:
+        """What forecasts, and why."""
+        return f"Answer: {self.sentence(run)}"
+
     def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """The steps after the end of a file."""
         check_target(out)
