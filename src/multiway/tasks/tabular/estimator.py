@@ -108,14 +108,14 @@ class TabularEstimator(SampleEstimator):
 class TabularClassifier(TabularEstimator, SampleClassifier):
     """Classify the rows of a table; see `TabularEstimator` for the arguments."""
 
-    baselines: Sequence[str] = ("majority", "logistic")
+    baselines: Sequence[str] = ("majority", "logistic", "trees")
 
 
 @estimator
 class TabularRegressor(TabularEstimator, Regressor):
     """Predict a number for the rows of a table; see `TabularEstimator` for the arguments."""
 
-    baselines: Sequence[str] = ("mean", "ridge")
+    baselines: Sequence[str] = ("mean", "ridge", "trees")
 
     def predict(self, X: object, model: str | None = None) -> NDArray[np.float64]:
         """Number of each row, in the units of the target; by the answer of the run, or a model of it."""
