@@ -80,23 +80,21 @@ class SampleClassifier(SampleEstimator, Classifier):
 
     def predict_proba(self, X: object, model: str | None = None) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
-        outputs, names = self._outputs(X, model), list(self._run().state.classes)
-        return outputs[:, [names.index(name) for name in self._names()]]
+        return self._outputs(X, model)[:, self._places()]
 
     def predict(self, X: object, model: str | None = None) -> Array:
         """Class of each sample: the most probable, or a rare one of two from the threshold of the run on."""
-        run = self._run().asking(model)
+        outputs, run = self._outputs(X, model), self._run().asking(model)
         threshold = cast(SampleTask[Any, Any, Any], run.task).threshold(run)
         if threshold is None:
-            return self._named(self.predict_proba(X, model))
-        given, places = self._names(), targets.classes_at(self._outputs(X, model), threshold)
-        named: Array = self.classes_[[given.index(name) for name in run.state.classes]][places]
+            return self._named(outputs[:, self._places()])
+        named: Array = self.classes_[np.argsort(self._places())][targets.classes_at(outputs, threshold)]
         return named
 
-    def _names(self) -> list[str]:
-        """What the run calls the classes, in the order of `classes_`."""
-        given, names = as_text(pd.Series(self.classes_)), self._run().state.classes
-        return list(given if set(given) == set(names) else with_truths(given))
+    def _places(self) -> list[int]:
+        """Place of each of `classes_` among the classes of the run."""
+        given, names = as_text(pd.Series(self.classes_)), list(self._run().state.classes)
+        return [names.index(name) for name in (given if set(given) == set(names) else with_truths(given))]
 
     def _take(self, run: Run) -> None:
         super()._take(run)
