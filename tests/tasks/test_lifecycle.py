@@ -1,12 +1,13 @@
 """Stored values that are not those of a run are said to be so in one line; the hash of data sees every part of it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from multiway.errors import ConfigError, RunError
-from multiway.tasks.run import digest_of, readable
+from multiway.tasks.run import Models, digest_of, readable
 
 
 @pytest.mark.parametrize("error", [KeyError("scale"), TypeError("scale"), ValueError("scale"), OSError("scale")])
@@ -35,3 +36,8 @@ def test_other_values_names_shapes_and_types_are_other_data():
     ]
     assert len({digest_of(content) for content in contents}) == len(contents)
     assert digest_of(("a", values[::-1])) == digest_of(iter(("a", values[::-1].copy())))
+
+
+def test_whether_a_model_is_there_is_known_without_making_it():
+    models = Models(SimpleNamespace(names=lambda config, state: ("multiway", "trees")), None, None)
+    assert "trees" in models and "forest" not in models and list(models) == ["multiway", "trees"]

@@ -45,6 +45,9 @@ class Models(Mapping[str, nn.Module]):
             self._made[name] = self._make(name)
         return self._made[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._names  # without making it
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
@@ -119,7 +122,7 @@ def load(path: Path) -> Run:
         )  # fmt: skip
         run.models[OURS]
         for name in stored.answer.shares:
-            known_as(name, run.models)
+            run.models[known_as(name, run.models)]
         task.check_stored(run)
         caution(run)
     return run
