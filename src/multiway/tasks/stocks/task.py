@@ -18,7 +18,6 @@ from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Option, Ro
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitTask
-from multiway.tasks.stocks import page
 from multiway.tasks.stocks.answers import explain_stocks, predict_next, read
 from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.baselines import QUANTILES, baseline_in, build_stock_baseline
@@ -33,6 +32,7 @@ from multiway.tasks.stocks.network import (
     of_network,
     validation_score,
 )
+from multiway.tasks.stocks.page import PAGE
 from multiway.tasks.stocks.source import looks_like_stocks
 from multiway.tasks.stocks.state import StockState
 from multiway.tasks.stored import same_length
@@ -57,7 +57,7 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
     name = "stocks"
-    page = page
+    page = PAGE
     config = StockConfig
     state = StockState
     facts = StockFacts
