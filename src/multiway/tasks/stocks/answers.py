@@ -24,7 +24,7 @@ from multiway.tasks.stocks.explain import (
     average_attention,
     chosen_pairs,
     explain_pairs,
-)
+)  # fmt: skip
 from multiway.tasks.stocks.network import of_network, rises_and_levels
 from multiway.tasks.stocks.panel import CLOSE
 from multiway.tasks.stocks.source import read_stocks
@@ -128,10 +128,8 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
     average = average_attention(run, prepared)
     folder = run.explanation(out)
     make_folder(folder)
-    files, tables = (
-        _write_maps(folder, average, days),
-        {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)},
-    )
+    files = _write_maps(folder, average, days)
+    tables = {"texts.csv": texts_frame(days), "stocks.csv": stocks_frame(days)}
     for name in (name for name, frame in tables.items() if len(frame)):
         write_table(tables[name], folder / name)
         files.append(folder / name)
@@ -148,39 +146,21 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
 def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per text and ticker explained, the strongest 200 of each."""
     return pd.DataFrame(
-        {
-            "date": str(item.date),
-            "ticker": item.ticker,
-            "p_up": item.p_up,
-            "text_ticker": part.ticker,
-            "text_day": str(part.day),
-            "read_on": str(part.slot_day),
-            "contribution": part.share,
-            "text": part.text,
-        }
-        for day in days
-        for item in day.tickers
-        for part in item.texts[:MAX_TEXTS]
-    )
+        {"date": str(item.date), "ticker": item.ticker, "p_up": item.p_up, "text_ticker": part.ticker,
+         "text_day": str(part.day), "read_on": str(part.slot_day), "contribution": part.share, "text": part.text}
+        for day in days for item in day.tickers for part in item.texts[:MAX_TEXTS]
+    )  # fmt: skip
 
 
 def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per ticker explained, stock and day, with what its prices and its texts contributed."""
     return pd.DataFrame(
-        {
-            "date": str(item.date),
-            "ticker": item.ticker,
-            "of_ticker": name,
-            "day": str(slot_day),
-            "prices": float(item.contributions.prices[stock, slot]),
-            "texts": float(item.contributions.texts[stock, slot]),
-        }
-        for day in days
-        for item in day.tickers
-        for stock, name in enumerate(item.names)
-        for slot, slot_day in enumerate(day.slot_days)
-        if item.contributions.prices[stock, slot] or item.contributions.texts[stock, slot]
-    )
+        {"date": str(item.date), "ticker": item.ticker, "of_ticker": name, "day": str(slot_day),
+         "prices": float(moved.prices[stock, slot]), "texts": float(moved.texts[stock, slot])}
+        for day in days for item in day.tickers for moved in [item.contributions]
+        for stock, name in enumerate(item.names) for slot, slot_day in enumerate(day.slot_days)
+        if moved.prices[stock, slot] or moved.texts[stock, slot]
+    )  # fmt: skip
 
 
 def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExplanation]) -> list[Path]:

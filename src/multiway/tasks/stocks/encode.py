@@ -21,13 +21,13 @@ from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.panel import StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.samples import StockSamples, build_samples, tomorrow
+from multiway.tasks.stocks.source import Market
 from multiway.tasks.stocks.state import StockScale, StockState
 
 READY = "ready vectors"
 """Name of the encoder where the texts came as vectors."""
 COPIES = 3
 """Of the vectors of groups while they are averaged and scaled."""
-Market = tuple[StockPanel, StockTexts | None]
 Rows = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
@@ -35,11 +35,8 @@ Marks = NDArray[np.bool_]
 class StockInputs:
     """Samples as a source of batches, gathered from contiguous tables, a few days at a time.
 
-    Args:
-        samples: Where they come from, all of them.
-        scale: Of the training days.
-        vectors: One per group of texts, standardised; None where the network reads prices alone.
-        target_mask: `(samples, stocks)`, which are learnt from and scored.
+    vectors: One per group of texts, standardised; None where the network reads prices alone.
+    target_mask: `(samples, stocks)`, which are learnt from and scored.
     """
 
     def __init__(
@@ -160,11 +157,6 @@ class PreparedStocks:
 def prepare_stocks(config: StockConfig, market: Market, *, progress: bool = False) -> PreparedStocks:
     """Cut, encode and scale; whatever can be wrong with the data shows here, before a run is written.
 
-    Args:
-        config: Of the run.
-        market: Prices, and texts about them.
-        progress: Say on stderr how far encoding is.
-
     Raises:
         DataError: A split has no target, or texts are to be read and there are none.
         ConfigError: The encoder is not installed.
@@ -194,13 +186,8 @@ def match(
 ) -> PreparedStocks:  # fmt: skip
     """Samples of any data of the run's stocks, scaled and encoded as those that it was trained on.
 
-    Args:
-        state: What was learnt.
-        config: Of the run.
-        market: Prices, and texts about them.
-        protocol: Which days are targets; the run's, with its borders, if not given.
-        ahead: Cut the one sample of the session after the last day.
-        progress: Say on stderr how far encoding is.
+    protocol: Which days are targets; the run's, with its borders, if not given.
+    ahead: Cut the one sample of the session after the last day.
 
     Raises:
         DataError: The stocks or columns are others, or the run reads texts and there are none.

@@ -27,6 +27,7 @@ LONGEST = 300
 """Characters of a text that are shown."""
 LINES = {"long-short": "s0", "buy and hold": "s2"}
 CHANCE = "random rankings, 5 to 95 %"
+RETURN = "Return so far in percent, after costs"
 COUNTS = ["right", "rises", "all"]
 MAX_MONTHS = 12
 PALE = 10
@@ -39,21 +40,14 @@ def next_session(rows: pd.DataFrame) -> Table:
     """What is expected of the session after the last day of the data, the most confident first."""
     order = (rows["p_up"] - 0.5).abs().sort_values(ascending=False, kind="stable").index
     quantiles = [name for name in rows.columns if name.startswith("q")]
-    return Table(
-        title=f"The next session, {str(rows['date'].iloc[0])[:10]}",
-        columns=["Ticker", "Direction", "Probability of a rise", *quantiles, "Last close"],
-        rows=[
-            [
-                str(row["ticker"]),
-                "rise" if row["p_up"] > 0.5 else "fall",
-                text.percent(100 * row["p_up"]),
-                *(signed_percent(row[name]) for name in quantiles),
-                text.number(float(row["last_close"]), 2),
-            ]
-            for _, row in rows.loc[order].iterrows()
-        ],
-        style="numbers tall",
-    )
+    cells = [
+        [str(row["ticker"]), "rise" if row["p_up"] > 0.5 else "fall", text.percent(100 * row["p_up"]),
+         *(signed_percent(row[name]) for name in quantiles), text.number(float(row["last_close"]), 2)]
+        for _, row in rows.loc[order].iterrows()
+    ]  # fmt: skip
+    columns = ["Ticker", "Direction", "Probability of a rise", *quantiles, "Last close"]
+    title = f"The next session, {str(rows['date'].iloc[0])[:10]}"
+    return Table(title=title, columns=columns, rows=cells, style="numbers tall")
 
 
 def interesting_answers(run: Run, prepared: PreparedStocks) -> Iterator[tuple[str, CaseAnswer]]:
@@ -95,15 +89,10 @@ def _texts(item: TickerExplanation) -> list[Table]:
     """Texts that moved it most, with bars in percent of the strongest."""
     shown = item.texts[:STRONGEST]
     most = max((abs(part.share) for part in shown), default=0.0) or 1.0
+    bars = [TableCell(width=round(100 * abs(part.share) / most, 1), style=f"f{int(part.share <= 0)}") for part in shown]
     rows: list[list[TableCell | str]] = [
-        [
-            text.signed(part.share, 4),
-            TableCell(width=round(100 * abs(part.share) / most, 1), style="f0" if part.share > 0 else "f1"),
-            part.ticker,
-            str(part.day),
-            part.text[:LONGEST],
-        ]
-        for part in shown
+        [text.signed(part.share, 4), bar, part.ticker, str(part.day), part.text[:LONGEST]]
+        for part, bar in zip(shown, bars, strict=True)
     ]
     return [Table(columns=["Moved it by", "", "About", "Day", "Text"], rows=rows, style="texts")] if rows else []
 
@@ -151,25 +140,17 @@ def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:
 def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
     """Return so far, the table of portfolios, and what the figures suppose."""
     heads = ["Portfolio", "Before costs", "After costs", "Sharpe ratio a year", "Traded a day", "Largest fall"]
-    return PagePart(
-        id="backtest",
-        title="Backtest",
-        side=[
-            "What trading by the predictions would have returned on the test days.",
-            "It is set against holding every ticker and against random rankings that trade as often.",
-            WORDS,
-        ],
-        content=[
-            Text(words=_true_minus(traded.sentence()), style="support"),
-            Chart(
-                drawing=_backtest_drawing(traded),
-                title="Return so far in percent, after costs",
-                legend=[*LINES.items(), (CHANCE, "b0")],
-            ),
-            Table(columns=heads, rows=[_portfolio(row) for row in traded.table()]),
-            *(Text(words=line) for line in (*traded.assumptions(), *remarks)),
-        ],
-    )
+    side = [
+        "What trading by the predictions would have returned on the test days.",
+        "It is set against holding every ticker and against random rankings that trade as often.", WORDS,
+    ]  # fmt: skip
+    content = [
+        Text(words=_true_minus(traded.sentence()), style="support"),
+        Chart(drawing=_backtest_drawing(traded), title=RETURN, legend=[*LINES.items(), (CHANCE, "b0")]),
+        Table(columns=heads, rows=[_portfolio(row) for row in traded.table()]),
+        *(Text(words=line) for line in (*traded.assumptions(), *remarks)),
+    ]
+    return PagePart(id="backtest", title="Backtest", side=side, content=content)
 
 
 def _backtest_drawing(traded: Backtest) -> charts.Drawing:
@@ -182,28 +163,19 @@ def _backtest_drawing(traded: Backtest) -> charts.Drawing:
     low, high = (100 * edge for edge in traded.band())
     up = scale_of([*(values for _, values in lines.values()), low, high, [0.0]])
     return charts.line_drawing(
-        lines,
-        across.place(seconds),
-        [str(day.date()) for day in days],
-        up,
-        axis_ticks([days], across, 6),
-        describes="Return so far in percent, after costs",
-        bands=[charts.ChartSeries(CHANCE, "b0", low, high)],
-        height=260,
+        lines, across.place(seconds), [str(day.date()) for day in days], up, axis_ticks([days], across, 6),
+        describes=RETURN, bands=[charts.ChartSeries(CHANCE, "b0", low, high)], height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
-    )
+    )  # fmt: skip
 
 
 def _portfolio(row: Row) -> list[str]:
     error = "" if row["sharpe_error"] is None else f" ± {text.number(row['sharpe_error'], 2)}"
     return [
-        row["portfolio"],
-        signed_percent(row["return_gross"]),
-        signed_percent(row["return_net"]),
-        text.number(row["sharpe"], 2) + error,
-        text.percent(100 * row["turnover"]),
+        row["portfolio"], signed_percent(row["return_gross"]), signed_percent(row["return_net"]),
+        text.number(row["sharpe"], 2) + error, text.percent(100 * row["turnover"]),
         text.percent(100 * row["max_drawdown"]),
-    ]
+    ]  # fmt: skip
 
 
 def signed_percent(share: float) -> str:
@@ -218,30 +190,19 @@ def _true_minus(words: str) -> str:
 
 def grid_part(test: pd.DataFrame) -> PagePart:
     """Tables of test predictions: date, ticker, label and predicted."""
-    rows = pd.DataFrame(
-        {
-            "ticker": test["ticker"].astype(str),
-            "month": pd.DatetimeIndex(test["date"]).strftime("%Y-%m"),
-            "right": test["predicted"] == test["label"],
-            "rises": test["label"] == 1,
-            "all": 1,
-        }
-    )
+    months, right = pd.DatetimeIndex(test["date"]).strftime("%Y-%m"), test["predicted"] == test["label"]
+    columns = {"ticker": test["ticker"].astype(str), "month": months, "right": right, "rises": test["label"] == 1}
+    rows = pd.DataFrame({**columns, "all": 1})
     keys = ("month", "ticker", ["ticker", "month"])
     by_month, by_ticker, by_both = (rows.groupby(key)[COUNTS].sum() for key in keys)
-    months = [_row(month, *counts) for month, *counts in by_month.itertuples()]
-    return PagePart(
-        id="grid",
-        title="Tickers and months",
-        side=[
-            f"Share of the test movements whose direction {OURS} classified correctly.",
-            "Blue is above one half, orange below; the fewer movements, the paler.",
-        ],
-        content=[
-            Table(columns=["Month", "ACC", "Movements", "Rises"], rows=months, style="numbers confusion"),
-            *(_by_ticker(by_ticker, by_both, list(by_month.index)) if len(by_ticker) > 1 else []),
-        ],
-    )
+    cells = [_row(month, *counts) for month, *counts in by_month.itertuples()]
+    table = Table(columns=["Month", "ACC", "Movements", "Rises"], rows=cells, style="numbers confusion")
+    side = [
+        f"Share of the test movements whose direction {OURS} classified correctly.",
+        "Blue is above one half, orange below; the fewer movements, the paler.",
+    ]
+    more = _by_ticker(by_ticker, by_both, list(by_month.index)) if len(by_ticker) > 1 else []
+    return PagePart(id="grid", title="Tickers and months", side=side, content=[table, *more])
 
 
 def _by_ticker(sums: pd.DataFrame, by_both: pd.DataFrame, months: list[str]) -> list[Section]:

@@ -58,21 +58,14 @@ class StockScale(Config):
 
     @classmethod
     def fit(
-        cls,
-        samples: StockSamples,
-        vectors: NDArray[np.float32] | None,
-        target_mask: NDArray[np.bool_] | None = None,
-        quantiles: Sequence[float] = (),
+        cls, samples: StockSamples, vectors: NDArray[np.float32] | None,
+        target_mask: NDArray[np.bool_] | None = None, quantiles: Sequence[float] = (),
         date_features: tuple[str, ...] = USUAL_DATES,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Learn from the training samples: each day of a stock counts once, and so does each group of texts.
 
-        Args:
-            samples: All of them; those of training are looked at.
-            vectors: One per group of texts.
-            target_mask: `(samples, stocks)`, whose movements count; those with a label if not given.
-            quantiles: Those of the movements that are predicted.
-            date_features: What of a date the network reads.
+        vectors: One per group of texts.
+        target_mask: `(samples, stocks)`, whose movements count; those with a label if not given.
         """
         rows = samples.splits["train"]
         slots = samples.slots[rows]
