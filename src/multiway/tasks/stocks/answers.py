@@ -70,13 +70,9 @@ def reload(run: Run) -> PreparedStocks:
 
 
 def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-    """One row per stock for the session after the last day of the data.
+    """One row per stock for the session after the last day of the data; those of the run if none are given.
 
-    Args:
-        run: A finished run.
-        data: Prices of the same stocks; the run's own data if not given.
-        out: A .csv, .csv.gz, .parquet or .xlsx.
-        options: `texts`, a file of texts in place of what the data or the run's settings name.
+    options: `texts`, a file of texts in place of what the data or the run's settings name.
 
     Raises:
         ConfigError: The ending of `out` is unknown, or the run's protocol cannot look ahead.
@@ -110,15 +106,10 @@ def prediction_table(run: Run, market: Market) -> pd.DataFrame:
 
 
 def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
-    """Explain a date and tickers, or the most confident test errors, beside the run or into a folder.
+    """Explain a date and tickers (`options`), or the most confident test errors, into a folder or beside the run.
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
     it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
-
-    Args:
-        run: A finished run on a file.
-        out: Folder; `explanation` in the run's own if not given.
-        options: `date`, a day such as 2015-11-03, and `tickers`, names.
 
     Raises:
         ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.

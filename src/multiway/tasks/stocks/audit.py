@@ -64,12 +64,8 @@ def audit_stocks(
 ) -> AuditReport:  # fmt: skip
     """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
 
-    Args:
-        panel: Prices.
-        texts: About them.
-        protocol: What makes labels of them.
-        scale: What a run learnt; that of the training samples if not given.
-        encoder: What encodes the texts, as users call it; None where nothing does.
+    scale: What a run learnt; that of the training samples if not given.
+    encoder: What encodes the texts, as users call it; None where nothing does.
 
     Raises:
         DataError: The protocol labels nothing.
@@ -114,14 +110,14 @@ def _spans(samples: StockSamples) -> Iterator[Verdict | None]:
 def _scale(samples: StockSamples, scale: StockScale) -> Verdict:
     """Whether prices are scaled by the training windows alone."""
 
-    def numbers(rows: Ints) -> dict[str, NDArray[np.float64]]:
-        centre, spread = moments(samples.features[samples.days_seen(rows)])
+    def numbers(centre: NDArray[np.float32], spread: NDArray[np.float32]) -> dict[str, Floats]:
         return {"centre": centre.astype(np.float64), "spread": spread.astype(np.float64)}
 
-    used = {"centre": scale.centre.astype(np.float64), "spread": scale.spread.astype(np.float64)}
-    everything = numbers(np.concatenate(list(samples.splits.values())))
-    training = numbers(samples.splits["train"])
-    return check_statistics(used, training, everything, samples.feature_names, rows="training windows")
+    every = np.concatenate(list(samples.splits.values()))
+    seen = (samples.features[samples.days_seen(rows)] for rows in (samples.splits["train"], every))
+    right, whole = (numbers(*moments(values)) for values in seen)
+    used = numbers(scale.centre, scale.spread)
+    return check_statistics(used, right, whole, samples.feature_names, rows="training windows")
 
 
 def check_prices(
@@ -134,11 +130,10 @@ def check_prices(
     rows = samples.splits["train"]
     own_day = not protocol.of_movements  # elsewhere, features of a day are what is known before it
     kept = slice(0, int(first) + (0 if own_day else 1))
-    tables = all(np.array_equal(getattr(samples, part)[kept], getattr(changed, part)[kept])
-                 for part in ("features", "known"))  # fmt: skip
-    windows = all(np.array_equal(getattr(samples, part)[rows], getattr(changed, part)[: len(rows)])
-                  for part in ("targets", "slots", "labels"))  # fmt: skip
-    if tables and windows:
+    before = dict.fromkeys(("features", "known"), (kept, kept))
+    windows = dict.fromkeys(("targets", "slots", "labels"), (rows, slice(len(rows))))
+    cuts = (before | windows).items()
+    if all(np.array_equal(getattr(samples, name)[own], getattr(changed, name)[same]) for name, (own, same) in cuts):
         return f"with every price from {day} on changed, earlier inputs and training labels stay what they are"
     return finding(
         "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change",
@@ -299,11 +294,9 @@ def label_facts(samples: StockSamples, labels: pd.DataFrame) -> dict[str, Ints]:
 def quote_facts(fields: Mapping[str, Floats], ticker: Ints, day: Ints, training: Flags) -> dict[str, Ints]:
     """In which twentieth of the training rows each field lies; a volume stands beside the ticker's usual one.
 
-    Args:
-        fields: Prices and volume by name, `(tickers, days)` each, NaN without a row.
-        ticker: `(labels,)`, of which stock.
-        day: `(labels,)`, the last row before the target day; -1 without one.
-        training: `(labels,)`, which bound the bins.
+    fields: Prices and volume by name, `(tickers, days)` each, NaN without a row.
+    ticker, day, training: `(labels,)`, of which stock, the last row before the target day (-1 without one), and which
+        bound the bins.
     """
     facts = {}
     for name, column in fields.items():

@@ -183,13 +183,9 @@ def _tables(predictions: pd.DataFrame) -> tuple[NDArray[np.datetime64], Floats, 
 
 
 def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-    """Trade the test days by a run; the returns day by day are written where a path is given.
+    """Trade the test days by a run, on later prices if given; the returns day by day are written to `out`.
 
-    Args:
-        run: A finished run.
-        data: Later prices of the same tickers; the run's own data if not given.
-        out: A .csv, .csv.gz, .parquet or .xlsx for the returns day by day.
-        options: `top` and `cost_bps`, see `backtest`.
+    options: `top` and `cost_bps`, see `backtest_stocks`.
 
     Raises:
         ConfigError: The run's labels are no movements, or an option is out of range.

@@ -131,19 +131,16 @@ class Calendar(nn.Module):
 
     def fit(self, prepared: PreparedStocks) -> Facts:
         """Count rises in every cell of each look-up; take the look-up with the lowest log loss on validation."""
-        samples = prepared.samples
-        tables = [_table(samples, keys) for keys in TABLES]
-        held = samples.splits["validation"]
-        labels = samples.labels[held]
-        losses = [
-            log_loss(labels[labels >= 0], shares[_cells(samples, held, keys)][labels >= 0])
-            for keys, shares in zip(TABLES, tables, strict=True)
-        ]
-        best = int(np.argmin(losses))
+        samples, held = prepared.samples, prepared.samples.splits["validation"]
+        tables, labels = {keys: _table(samples, keys) for keys in TABLES}, samples.labels[held]
+        losses = {
+            " + ".join(keys): log_loss(labels[labels >= 0], shares[_cells(samples, held, keys)][labels >= 0])
+            for keys, shares in tables.items()
+        }
+        best = int(np.argmin(list(losses.values())))
         self.choice.fill_(best)
-        self.shares[: len(tables[best])] = torch.from_numpy(tables[best])
-        named = {" + ".join(keys): loss for keys, loss in zip(TABLES, losses, strict=True)}
-        return {"keys": list(self.keys), "validation_loss": named}
+        self.shares[: len(tables[TABLES[best]])] = torch.from_numpy(tables[TABLES[best]])
+        return {"keys": list(self.keys), "validation_loss": losses}
 
     def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
         """Share of rises in the training cell."""

@@ -71,10 +71,8 @@ def _half(chosen: Floats) -> Floats:
 def trade(targets: Iterable[Floats], returns: Floats, cost: float) -> Track:
     """Trade to each day's weights at the close before, and hold them for the day, through which they drift.
 
-    Args:
-        targets: Weights of each day, `(..., tickers)`.
-        returns: `(days, tickers)`, NaN where there is none.
-        cost: Of a unit of capital bought or sold, as a share of it; what is held at the end is not sold.
+    targets: Weights of each day, `(..., tickers)`; `returns` are `(days, tickers)`, NaN where there is none.
+    cost: Of a unit of capital bought or sold, as a share of it; what is held at the end is not sold.
     """
     held: Floats | float = 0.0
     days = []
