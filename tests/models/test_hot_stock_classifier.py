@@ -106,10 +106,11 @@ def test_what_is_not_valid_is_never_read(generator, fusion, attention, absent):
 @pytest.mark.parametrize("attention", ["kronecker", "full"])
 def test_slots_of_padding_in_front_change_nothing_under_a_mask(generator, attention, rotary):
     """A window of four days is the same as one of five whose first is not there, where there are no positions."""
-    long, batch = small(attention=attention, rotary=rotary), inputs(generator)
+    form = {"attention": attention, "rotary": rotary, "tokens": "learnt"}
+    long, batch = small(**form), inputs(generator)
     prices, price_valid, dates, text, text_valid = batch
     price_valid[:, :, 0] = text_valid[:, :, 0] = False
-    short = small(attention=attention, rotary=rotary, num_slots=SLOTS - 1)
+    short = small(**form, num_slots=SLOTS - 1)
     short.load_state_dict(long.state_dict())
     got = short(prices[:, :, 1:], price_valid[:, :, 1:], dates[:, 1:], text[:, :, 1:], text_valid[:, :, 1:])
     if rotary:  # the stock's token stands one step closer
@@ -136,10 +137,39 @@ def test_stocks_exchange_information_only_where_that_mode_attends(generator):
 @pytest.mark.parametrize(("modes", "sees"), [((), False), ((0,), True), ((1,), True)], ids=str)
 def test_prices_reach_the_token_where_any_mode_attends(modes, sees, generator):
     """Along stocks alone through the weights: queries and keys are pooled over days."""
-    model, batch = small(attended_modes=modes), inputs(generator)
+    model, batch = small(attended_modes=modes, tokens="learnt"), inputs(generator)
     batch[1][:] = True
     changed = [batch[0] + 1, *batch[1:]]
     assert torch.equal(model(*batch), model(*changed)) != sees
+
+
+def test_a_token_starts_from_its_own_days_of_which_each_weighs_twice_the_one_before(generator):
+    model, batch = small(attended_modes=(), use_ffn=False), inputs(generator)
+    *_, text, valid = batch
+    tower = model.encoder
+    first = tower.embed(text, valid)[0][:, :, 0]
+    days = torch.nn.functional.linear(text, tower.projection.weight, tower.projection.bias)
+    for row, stock in itertools.product(range(len(text)), range(STOCKS)):
+        kept = [0.5 ** (SLOTS - slot) * days[row, stock, slot] for slot in range(SLOTS) if valid[row, stock, slot]]
+        assert_same(first[row, stock], sum(kept, tower.stock_token[stock]))
+
+
+def test_texts_reach_the_own_head_alone_without_attention(generator):
+    model, batch = small(attended_modes=()), inputs(generator)
+    batch[-1][:, 1, -1] = True
+    changed = [each.clone() for each in batch]
+    changed[3][:, 1, -1] += 1
+    apart = (model(*batch) != model(*changed)).any(-1)
+    assert apart[:, 1].all() and not apart[:, [0, 2, 3, 4, 5, 6]].any()
+
+
+def test_features_of_texts_are_dropped_in_training_alone(generator):
+    model, (_, _, _, text, valid) = small(dropout=0.0, text_dropout=0.9), inputs(generator)
+    whole = model.encoder.embed(text, valid)[0]
+    assert_same(whole, small(dropout=0.0, text_dropout=0.0).encoder.embed(text, valid)[0])
+    model.train()
+    assert not torch.allclose(whole, model.encoder.embed(text, valid)[0])
+    assert not small(text_dropout=0.9).decoder.hide.p
 
 
 def test_a_decoder_block_looks_at_the_encoder_block_of_its_depth(generator):
@@ -158,7 +188,7 @@ def test_a_decoder_block_looks_at_the_encoder_block_of_its_depth(generator):
 @pytest.mark.parametrize("feature_map", ["softmax", "smreg"])
 @pytest.mark.parametrize("modality", MODALITIES)
 def test_maps_are_those_of_the_forward_pass(generator, modality, feature_map):
-    model, batch = small(modality=modality, feature_map=feature_map), inputs(generator)
+    model, batch = small(modality=modality, feature_map=feature_map, num_blocks=2), inputs(generator)
     logits, maps = model.forward_with_maps(*batch)
     assert_same(logits, model(*batch))
     assert set(maps) == {"multimodal": {"text", "price", "cross"}}.get(modality, {modality})

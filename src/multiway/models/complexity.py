@@ -4,7 +4,7 @@ BLEND = "blend"
 """Name of a blend of models."""
 CONSTANT, LINEAR, TREES, NETWORK, MIXED = range(5)
 _CONSTANTS = ("background", "majority", "mean", "naive", "previous", "random", "seasonal_naive", "unigram")
-_LINEAR = ("calendar", "logistic", "ridge", "ridge_inputs", "tfidf", "threshold", "trigram", "vectors")
+_LINEAR = ("calendar", "logistic", "ridge", "ridge_inputs", "tfidf", "tfidf_ticker", "threshold", "trigram", "vectors")
 OF_NAMES = {
     **dict.fromkeys(_CONSTANTS, CONSTANT),
     **dict.fromkeys(_LINEAR, LINEAR),

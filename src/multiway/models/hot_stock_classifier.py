@@ -36,14 +36,20 @@ class HOTStockClassifierConfig(BlockConfig):
     """Decoder of prices that looks at an encoder of texts, or one of the two alone (stock HOT table 2)."""
     fusion: Literal["cross", "product"] = "cross"
     """How two modalities meet: by cross-attention (stock HOT figure 2), or features of two encoders multiplied."""
-    num_blocks: int = Field(2, gt=0)
+    num_blocks: int = Field(1, gt=0)
     """Blocks of the encoder, and as many of the decoder."""
     ffn_multiple: int = Field(4, gt=0)
     """Hidden width of each SwiGLU over `dim`."""
-    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+    dropout: float = Field(0.3, ge=0.0, lt=1.0)
     """Share of embeddings, and of each branch's output, dropped in training."""
+    text_dropout: float = Field(0.5, ge=0.0, lt=1.0)
+    """Share of the features of texts dropped in training: hundreds of them against few texts are learnt by heart."""
     attended_modes: tuple[int, ...] = (STOCK, TIME)
     """Modes with an attention factor: 0 stocks, 1 days; () leaves value and output projections (stock HOT table 3)."""
+    tokens: Literal["days", "learnt"] = "days"
+    """A stock's token starts from a learnt vector and a weighted sum of the stock's own days, and the head reads those
+    of both modalities; or from the learnt vector alone, and the head reads the decoder's, as printed. A factor over N
+    stocks whose rows sum to one passes 1/N of a stock's own days to its token at first."""
     absent: Literal["mask", "token"] = "mask"
     """Days without prices or texts are left out of the attention, or a learnt token stands for them."""
 
@@ -64,6 +70,8 @@ class HOTStockClassifierConfig(BlockConfig):
             "preset": "paper",
             "feature_map": "smreg",
             "absent": "token",
+            "tokens": "learnt",
+            "text_dropout": 0.0,
         }
 
     @model_validator(mode="after")
@@ -102,7 +110,7 @@ class HOTStockClassifier(torch_nn.Module):
         super().__init__()
         self.config = config
         has_text, has_price = config.modality != "price", config.modality != "text"
-        self.encoder = _Tower(config, config.text_features) if has_text else None
+        self.encoder = _Tower(config, config.text_features, hidden=config.text_dropout) if has_text else None
         width = config.price_features + config.date_features
         multiplied = config.fusion == "product"
         self.decoder = _Tower(config, width, is_decoder=has_text and not multiplied) if has_price else None
@@ -162,7 +170,10 @@ class HOTStockClassifier(torch_nn.Module):
         tokens, valid = self.decoder.embed(self._dated(prices, dates), price_valid)
         seen = [] if self.factor_norms else memory
         outputs = self.decoder(tokens, valid, seen, memory_valid, maps=maps, name="price")
-        return self._read(self._multiplied(memory[-1], outputs[-1]) if self.factor_norms else outputs[-1])
+        if self.factor_norms:
+            return self._read(self._multiplied(memory[-1], outputs[-1]))
+        both = bool(memory) and self.config.tokens == "days"
+        return self._read(memory[-1] + outputs[-1] if both else outputs[-1])
 
     def _multiplied(self, text: Tensor, prices: Tensor) -> Tensor:
         of_text, of_prices = self.factor_norms
@@ -200,12 +211,17 @@ class HOTStockClassifier(torch_nn.Module):
 class _Tower(torch_nn.Module):
     """Embedding of one modality, the stocks' tokens in front, and its blocks."""
 
-    def __init__(self, config: HOTStockClassifierConfig, features: int, *, is_decoder: bool = False) -> None:
+    def __init__(
+        self, config: HOTStockClassifierConfig, features: int, *, is_decoder: bool = False, hidden: float = 0.0
+    ) -> None:  # fmt: skip
         super().__init__()
         dim = config.dim
         self.projection = torch_nn.Linear(features, dim)
         self.stock_token = torch_nn.Parameter(torch.randn(config.num_stocks, dim) * dim**-0.5)
+        slots = 0.5 ** torch.arange(config.num_slots, 0, -1)  # what is new says most of the next day
+        self.slot_weights = torch_nn.Parameter(slots) if config.tokens == "days" else None
         self.absent = torch_nn.Parameter(torch.zeros(dim)) if config.absent == "token" else None
+        self.hide = nn.Dropout(hidden)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = torch_nn.ModuleList(
             build_block(config, num_modes=NUM_MODES, ordered_modes=(TIME,), is_decoder=is_decoder)
@@ -214,11 +230,13 @@ class _Tower(torch_nn.Module):
 
     def embed(self, values: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens `(batch, stocks, 1 + slots, dim)` and which of them count; what is not valid is never read."""
-        days = self.dropout(self.projection(torch.where(valid[..., None], values, 0)))
+        days = self.dropout(self.projection(self.hide(torch.where(valid[..., None], values, 0))))
         if self.absent is not None:
             days = torch.where(valid[..., None], days, self.absent)
             valid = torch.ones_like(valid)
         first = self.stock_token.to(days.dtype)[None, :, None].expand(len(values), -1, -1, -1)
+        if self.slot_weights is not None:
+            first = first + torch.einsum("bnsd,s->bnd", days * valid[..., None], self.slot_weights)[:, :, None]
         tokens = torch.cat([first, days], dim=2)
         return tokens, torch.cat([valid.new_ones(valid[..., :1].shape), valid], dim=2)
 

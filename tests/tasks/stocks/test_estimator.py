@@ -46,6 +46,15 @@ def test_the_next_session_of_every_ticker(fitted):
     assert (later["date"] > frame["date"]).all()
 
 
+def test_a_ticker_that_has_ended_has_no_forecast(fitted):
+    prices = make_prices()
+    ended = prices[(prices["ticker"] != "NA") | (prices["date"] < trading_days()[60])]
+    assert fitted.forecast(ended, make_texts(prices))["ticker"].tolist() == ["ACME", "ZED"]
+    assert fitted.predict(ended, make_texts(prices))[1] == -1
+    shares = fitted.predict_proba(ended, make_texts(prices))
+    assert np.isnan(shares[1]).all() and np.isfinite(shares[[0, 2]]).all()
+
+
 def test_scores_are_of_the_test_days(fitted):
     assert fitted.score() == fitted.evaluate().query("model == 'multiway' and metric == 'acc'")["value"].item() > 0.6
     later = fitted.evaluate(make_prices(), make_texts(make_prices()))

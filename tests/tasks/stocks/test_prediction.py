@@ -70,8 +70,9 @@ def test_prices_with_a_column_that_training_did_not_read_are_refused(tmp_path):
 
 
 def test_one_row_for_every_stock(finished, tmp_path):
-    (said,) = task.answer(finished, None, tmp_path / "next.csv", {}).lines()
+    said, remark = task.answer(finished, None, tmp_path / "next.csv", {}).lines()
     assert said == f"3 rows written to {tmp_path / 'next.csv'}"
+    assert "is the next weekday, which may be a holiday of the exchange" in remark
     rows = pd.read_csv(tmp_path / "next.csv", keep_default_na=False)
     assert list(rows) == ["date", "ticker", "p_up", "predicted", "last_close", "last_day", "days", "texts"]
     assert rows["ticker"].tolist() == list(TICKERS)
@@ -80,10 +81,24 @@ def test_one_row_for_every_stock(finished, tmp_path):
     row = rows[rows["ticker"] == "NA"].iloc[0]
     assert (row["last_close"], row["last_day"]) == (prices["close"].iloc[-1], str(prices["date"].iloc[-1].date()))
     assert (rows["predicted"] == (rows["p_up"] > 0.5)).all()
-    (shown,) = task.answer(finished, None, None, {}).lines()
+    shown, _ = task.answer(finished, None, None, {}).lines()
     assert shown.splitlines()[0].startswith("date,ticker,p_up")
     task.answer(finished, None, tmp_path / "next.parquet", {})
     assert len(pd.read_parquet(tmp_path / "next.parquet")) == 3
+
+
+def test_a_ticker_that_has_ended_is_listed_and_gets_no_forecast(finished, tmp_path):
+    folder = tmp_path / "ended"
+    write_stocks(folder)
+    prices = make_prices()
+    last = str(trading_days()[DAYS - 30])
+    prices[(prices["ticker"] != "NA") | (prices["date"] <= last)].to_csv(folder / "prices.csv", index=False)
+    answer = task.answer(finished, str(folder), None, {})
+    assert answer.frame["ticker"].tolist() == ["ACME", "ZED"]
+    assert answer.notes[0] == "no forecast for NA: no price in the last 20 trading days"
+    recent = str(trading_days()[DAYS - 15])
+    prices[(prices["ticker"] != "NA") | (prices["date"] <= recent)].to_csv(folder / "prices.csv", index=False)
+    assert task.answer(finished, str(folder), None, {}).frame["ticker"].tolist() == list(TICKERS)
 
 
 def test_texts_of_the_last_day_decide(finished):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.stocks.panel import FIELDS
+from multiway.tasks.stocks.panel import FIELDS, STALE
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import STALE, build_samples, tomorrow
+from multiway.tasks.stocks.samples import build_samples, tomorrow
 from tasks.stocks import slow_samples
 from tasks.stocks.stock_panels import (
     make_panel,

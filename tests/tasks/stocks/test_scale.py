@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.state import StockScale
-from tolerances import ROUNDING32, ROUNDING64
+from tasks.stocks.stock_panels import make_panel, make_texts
+from tolerances import LONG32, ROUNDING32, ROUNDING64
 
 
 @pytest.fixture
@@ -52,3 +55,15 @@ def test_the_weekday_counts_from_monday_and_dates_may_be_left_out(scale):
 def test_a_scale_without_texts_comes_back_from_plain_values(scale):
     state = scale.plain()
     assert StockScale.parse(state).plain() == state
+
+
+@pytest.mark.parametrize("text_scale", ["one", "each"])
+def test_texts_are_divided_by_one_spread_or_each_feature_by_its_own(text_scale):
+    panel = make_panel()
+    samples = build_samples(panel, make_texts(panel), StockProtocol())
+    vectors = np.random.default_rng(0).normal(0, [0.1, 1, 3], (samples.groups.num_rows, 3)).astype(np.float32)
+    spread = StockScale.fit(samples, vectors, text_scale=text_scale).text_spread
+    used = np.unique(samples.text_rows[samples.splits["train"]])
+    each = vectors[used[used > 0]].std(0)
+    expected = each if text_scale == "each" else np.full(3, np.sqrt(np.square(each).mean()))
+    np.testing.assert_allclose(spread, expected, rtol=LONG32)

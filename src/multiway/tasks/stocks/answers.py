@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from multiway.config import Plain
+from multiway.data.findings import listed
+from multiway.data.sessions import has_calendar
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
@@ -16,18 +18,18 @@ from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.encode import Market, PreparedStocks, match
-from multiway.tasks.stocks.explain import (
+from multiway.tasks.stocks.encode import PreparedStocks, match
+from multiway.tasks.stocks.explain import (  # fmt: skip
     NOT_ATTRIBUTION,
     DayExplanation,
     TickerExplanation,
     average_attention,
     chosen_pairs,
     explain_pairs,
-)  # fmt: skip
+)
 from multiway.tasks.stocks.network import of_network, rises_and_levels
-from multiway.tasks.stocks.panel import CLOSE
-from multiway.tasks.stocks.source import read_stocks
+from multiway.tasks.stocks.panel import CLOSE, STALE, StockPanel
+from multiway.tasks.stocks.source import Market, read_stocks
 
 MAX_TEXTS = 200
 """Texts listed per ticker and day, the strongest first."""
@@ -79,11 +81,22 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -
         DataError: The data is not sound, or of other stocks.
     """
     check_target(out)
-    return written(prediction_table(run, read_for(run, data, options.get("texts"))), out)
+    market = read_for(run, data, options.get("texts"))
+    return written(prediction_table(run, market), out, remarks_on(market[0]))
+
+
+def remarks_on(panel: StockPanel) -> list[str]:
+    """Tickers that have ended, and whether the next session may be a holiday."""
+    ended = [ticker for ticker, listed in zip(panel.tickers, panel.is_listed, strict=True) if not listed]
+    lines = [f"no forecast for {listed(ended)}: no price in the last {STALE} trading days"] if ended else []
+    if not has_calendar(panel.exchange):
+        rest = "install exchange-calendars to know holidays" if panel.exchange else "name its calendar in read.exchange"
+        lines.append(f"{panel.next_session} is the next weekday, which may be a holiday of the exchange; {rest}")
+    return lines
 
 
 def prediction_table(run: Run, market: Market) -> pd.DataFrame:
-    """One row per stock, in the order of the run's: what is expected of the next session.
+    """One row per stock that still trades, in the order of the run's: what is expected of the next session.
 
     date, ticker, p_up, predicted (1 rise, 0 fall), last_close, last_day of the prices, days and texts of the window
     that were there to be read; with quantiles a column for each.
@@ -102,7 +115,7 @@ def prediction_table(run: Run, market: Market) -> pd.DataFrame:
         "days": samples.price_valid(row)[0].sum(1),
         "texts": samples.groups.sizes[samples.text_rows[0]].sum(1),
     }
-    return pd.concat([pd.DataFrame(columns), levels], axis=1)
+    return pd.concat([pd.DataFrame(columns), levels], axis=1)[panel.is_listed].reset_index(drop=True)
 
 
 def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:

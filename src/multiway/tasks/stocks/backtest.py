@@ -14,9 +14,9 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import read_for
-from multiway.tasks.stocks.encode import Market, PreparedStocks, match
+from multiway.tasks.stocks.encode import PreparedStocks, match
 from multiway.tasks.stocks.network import Scored, predicted
-from multiway.tasks.stocks.portfolio import (
+from multiway.tasks.stocks.portfolio import (  # fmt: skip
     CALENDAR_YEAR,
     YEAR,
     Floats,
@@ -27,8 +27,9 @@ from multiway.tasks.stocks.portfolio import (
     random_rankings,
     sharpe,
     trade,
-)  # fmt: skip
+)
 from multiway.tasks.stocks.samples import StockSamples
+from multiway.tasks.stocks.source import Market
 
 COST_BPS = 10.0
 DRAWS = 200

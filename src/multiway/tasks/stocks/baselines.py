@@ -13,8 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from multiway.data.words import FIRST
 from multiway.models.arima import Arima
 from multiway.models.baselines import Facts, Linear, fit_logistic
+from multiway.models.tfidf import TfidfLogistic
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.encode import PreparedStocks
@@ -23,6 +25,7 @@ from multiway.tasks.stocks.samples import StockSamples
 from multiway.tasks.stocks.state import Sizes, StockState
 
 QUANTILES = "training_quantiles"
+OF_WORDS = ("tfidf", "tfidf_ticker")
 Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
 
@@ -224,6 +227,54 @@ class Logistic(Linear):
         return np.concatenate(parts)
 
 
+class Words(nn.Module):
+    """Logistic regression on TF-IDF of what was written since the last session, of all tickers or one for each.
+
+    Without a text, or of a ticker that training tells nothing of, the share of rises in training is named.
+    """
+
+    share: Tensor
+    learnt: Tensor
+
+    def __init__(self, num_words: int, parts: int = 1) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(TfidfLogistic(num_words + FIRST, 2) for _ in range(parts))
+        self.register_buffer("share", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("learnt", torch.zeros(parts, dtype=torch.bool))
+
+    def fit(self, prepared: PreparedStocks) -> Facts:
+        """Choose the penalty of each part on validation."""
+        self.share.fill_(share_of_rises(prepared.samples))
+        for number, part in enumerate(self.parts):
+            (ids, labels), held = (self._movements(prepared, split, number) for split in ("train", "validation"))
+            if len(labels.unique()) == 2 and len(held[1]):
+                cast(TfidfLogistic, part).fit(ids, labels, *held)
+                self.learnt[number] = True
+        return {"words": len(prepared.words), "learnt": int(self.learnt.sum())}
+
+    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+        """Probability of a rise of every ticker, `(rows, tickers)`."""
+        groups = prepared.samples.text_rows[rows, :, -1]
+        chances = np.full(groups.shape, float(self.share))
+        for number, part in enumerate(self.parts):
+            chosen = (groups > 0) & self._tickers(groups.shape[1], number) & bool(self.learnt[number])
+            shares = part(prepared.word_ids[torch.from_numpy(groups[chosen]).long()]).softmax(1)[:, 1]
+            chances[chosen] = shares.numpy()
+        return chances
+
+    def _movements(self, prepared: PreparedStocks, split: str, number: int) -> tuple[Tensor, Tensor]:
+        """Ids and classes of the labelled movements of a split that texts stand before."""
+        samples, rows = prepared.samples, prepared.samples.splits[split]
+        groups, labels = samples.text_rows[rows, :, -1], samples.labels[rows]
+        chosen = (groups > 0) & (labels >= 0) & self._tickers(groups.shape[1], number)
+        ids = prepared.word_ids[torch.from_numpy(groups[chosen]).long()]
+        return ids, torch.from_numpy(labels[chosen].astype(np.int64))
+
+    def _tickers(self, count: int, number: int) -> NDArray[np.bool_]:
+        """Which tickers a part is of."""
+        return np.arange(count) == number if len(self.parts) > 1 else np.ones(count, np.bool_)
+
+
 def build_stock_baseline(config: StockConfig, state: StockState, name: str) -> nn.Module:
     """A baseline by its name, not yet fitted."""
     makers: dict[str, Callable[[], nn.Module]] = {
@@ -233,6 +284,8 @@ def build_stock_baseline(config: StockConfig, state: StockState, name: str) -> n
         "random": lambda: Random(config.training.seed),
         "arima": lambda: PriceArima(len(state.tickers)),
         "logistic": lambda: Logistic(state.sizes),
+        "tfidf": lambda: Words(len(state.words)),
+        "tfidf_ticker": lambda: Words(len(state.words), len(state.tickers)),
         QUANTILES: lambda: TrainingQuantiles(len(config.levels)),
     }
     return makers[name]()

@@ -11,17 +11,19 @@ from multiway.tasks.choice import Answering
 from multiway.tasks.options import check_model, network_fields, starting_from
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.state import Sizes
+from multiway.tasks.stocks.state import Sizes, TextScale
 from multiway.tasks.stored import SplitFacts
 from multiway.training import TrainingConfig
 
-Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calendar"]
+Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calendar", "tfidf", "tfidf_ticker"]
+USUAL: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar", "tfidf", "tfidf_ticker")
 OURS = "hot_stock_classifier"
 DateFeature = Literal["day", "month", "year", "weekday"]
 SET_BY_DATA = ("num_stocks", "num_slots", "price_features", "date_features", "text_features", "num_outputs")
 TRAINING: Plain = {
-    "loss": "cross_entropy", "optimizer": "adam", "epochs": 40, "batch_size": 8, "validation_batch_size": 64,
-    "learning_rate": 5e-4, "weight_decay": 0.0, "schedule": "constant", "warmup_steps": 50, "patience": 10,
+    "loss": "cross_entropy", "optimizer": "adamw", "epochs": 12, "batch_size": 16, "validation_batch_size": 64,
+    "learning_rate": 1e-3, "weight_decay": 0.05, "schedule": "cosine", "warmup_steps": 30, "patience": 0,
+    "average": 0.98, "clip_norm": 1.0,
 }  # fmt: skip
 """Fields of `TrainingConfig` where movements differ from a forecast; a sample is one day of all stocks."""
 
@@ -39,15 +41,18 @@ class StockConfig(Answering):
     multimodal where there are texts, and price where there are none."""
     dates: tuple[DateFeature, ...] = ("day", "month", "year")
     """What of each day's date the network reads; the paper has day of the month, month and year."""
+    text_scale: TextScale = "one"
+    """Vectors of texts are divided by one spread, so that words that are rare weigh little; or each feature by its own."""
     target: Literal["movement", "quantiles"] = "movement"
     """Rise or fall of a day, or the levels that its movement stays below with the given probabilities."""
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
     """For the target `quantiles`: the probabilities, ascending."""
-    baselines: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar")
+    baselines: tuple[Baseline, ...] = USUAL
     """What is fitted and scored beside it, under the same protocol; quantiles have those of the training days.
-    Also random, a fair coin, and arima, of each stock's prices alone, which needs statsforecast."""
+    tfidf, of the words written since the last session, and tfidf_ticker, one for each ticker, are there where texts
+    are read. Also random, a fair coin, and arima, of each stock's prices alone, which needs statsforecast."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
-    select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "macro_f1"
+    select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "loss"
     """Which score on validation chooses the epoch; ties go to the lower loss. Quantiles: always the loss."""
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of days behind each interval; 0 gives none."""

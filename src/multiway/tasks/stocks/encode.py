@@ -16,6 +16,7 @@ from multiway.config import Plain
 from multiway.data.encoders import Encoded, EncoderOptions, chosen_encoder, encode_texts
 from multiway.data.samples import SPLITS
 from multiway.data.sources.bytes import free_memory
+from multiway.data.words import frequent_words, longest, word_ids
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.panel import StockPanel, StockTexts
@@ -26,6 +27,8 @@ from multiway.tasks.stocks.state import StockScale, StockState
 
 READY = "ready vectors"
 """Name of the encoder where the texts came as vectors."""
+VOCABULARY, MOST_WORDS = 20_000, 2048
+"""Words that are counted at most: different ones of all texts, and those of a stock's day."""
 COPIES = 3
 """Of the vectors of groups while they are averaged and scaled."""
 Rows = NDArray[np.int64]
@@ -97,6 +100,7 @@ class PreparedStocks:
     vectors: `(groups, text features)` float32, means of the texts of each group, standardised by the training groups,
         zeros first; None where prices alone are read.
     target_mask: `(samples, stocks)`, which are learnt from and scored.
+    words: Frequent words of the training texts; none where texts are not read as words.
     notes: What a reader of the scores should know, one line each.
     """
 
@@ -107,6 +111,7 @@ class PreparedStocks:
     encoded: Encoded | None
     vectors: NDArray[np.float32] | None
     target_mask: Marks
+    words: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -147,6 +152,14 @@ class PreparedStocks:
             "with_text": int((mask & (samples.text_rows[rows] > 0).any(-1)).sum()),
         }  # fmt: skip
 
+    @functools.cached_property
+    def word_ids(self) -> Tensor:
+        """Ids `(groups, words)` of the words of each group of texts."""
+        said = () if self.texts is None else self.texts.text or ()
+        groups = [self.samples.groups.of(row) for row in range(self.samples.groups.num_rows)]
+        joined = ["\n".join(said[item] for item in items) for items in groups]
+        return torch.from_numpy(word_ids(joined, self.words, longest(joined, MOST_WORDS)))
+
     def text_vectors(self, items: Rows) -> Tensor:
         """Vectors of single texts, standardised as the means of groups are; of no length where none are read."""
         if self.encoded is None:
@@ -172,10 +185,10 @@ def prepare_stocks(config: StockConfig, market: Market, *, progress: bool = Fals
     _check_labels(samples, target_mask, panel.source, bool(config.levels))
     encoded = None if config.modality == "price" else encode_shown(texts, samples, config.text, progress=progress)
     means = None if encoded is None else group_means(samples, encoded)
-    scale = StockScale.fit(samples, means, target_mask, config.levels, config.dates)
+    scale = StockScale.fit(samples, means, target_mask, config.levels, config.dates, config.text_scale)
     return PreparedStocks(
         panel=panel, texts=texts, samples=samples, scale=scale, target_mask=target_mask, encoded=encoded,
-        vectors=None if means is None else scale.texts(means),
+        vectors=None if means is None else scale.texts(means), words=training_words(texts, samples, encoded),
         notes=(*panel.notes, *(() if texts is None else texts.notes), *samples.notes),
     )  # fmt: skip
 
@@ -204,7 +217,7 @@ def match(
         state.check_encoder(encoded)
     return PreparedStocks(
         panel=panel, texts=texts, samples=samples, scale=state.scale, encoded=encoded,
-        target_mask=target_mask_of(samples, bool(state.scale.movement_levels)),
+        target_mask=target_mask_of(samples, bool(state.scale.movement_levels)), words=state.words,
         vectors=None if encoded is None else state.scale.texts(group_means(samples, encoded)),
         notes=(*panel.notes, *samples.notes),
     )  # fmt: skip
@@ -235,6 +248,15 @@ def _check_labels(samples: StockSamples, target_mask: Marks, source: str, of_qua
     rows = samples.splits["train"]
     if not of_quantiles and len(np.unique(samples.labels[rows][target_mask[rows]])) < 2:
         raise DataError(f"{source}: every training day goes the same way. Give days of rise and of fall.")
+
+
+def training_words(texts: StockTexts | None, samples: StockSamples, encoded: Encoded | None) -> tuple[str, ...]:
+    """Frequent words of the texts that training samples show."""
+    if texts is None or texts.text is None or encoded is None:
+        return ()
+    groups = np.unique(samples.text_rows[samples.splits["train"]])
+    shown = np.unique(np.concatenate([samples.groups.of(row) for row in groups]))
+    return frequent_words([texts.text[item] for item in shown], VOCABULARY, min_count=2)
 
 
 def encoder_of(texts: StockTexts, options: EncoderOptions) -> str:

@@ -12,10 +12,10 @@ from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import prediction_table
-from multiway.tasks.stocks.config import OURS
-from multiway.tasks.stocks.encode import Market, match
+from multiway.tasks.stocks.config import OURS, USUAL
+from multiway.tasks.stocks.encode import match
 from multiway.tasks.stocks.explain import DayExplanation, chosen_pairs, explain_pairs
-from multiway.tasks.stocks.source import read_stocks
+from multiway.tasks.stocks.source import Market, read_stocks
 
 
 @estimator
@@ -28,7 +28,7 @@ class StockMovementClassifier(Estimator):
         validation: Share of the days that choose the best epoch, before those of the test.
         test: Share of the days that are scored once, at the end: the last ones.
         encoder: What makes vectors of texts: auto, minilm, finbert, hashed, or a Hugging Face name or folder.
-        baselines: Some of majority, random, previous, arima, logistic and calendar.
+        baselines: Some of majority, random, previous, arima, logistic, calendar, tfidf and tfidf_ticker.
         seed: Seed of everything random.
         settings: Other fields of `StockConfig`, nested: `{"model": {"dim": 32}, "protocol": {"look_back": 10}}`.
         progress: Show a bar or lines on stderr.
@@ -44,7 +44,7 @@ class StockMovementClassifier(Estimator):
     validation: float = 0.1
     test: float = 0.2
     encoder: str = "auto"
-    baselines: Sequence[str] = ("majority", "previous", "logistic", "calendar")
+    baselines: Sequence[str] = USUAL
 
     def fit(self, prices: object, texts: object = None) -> Self:
         """Fit on frames or paths; nothing is written to disk.
@@ -72,13 +72,18 @@ class StockMovementClassifier(Estimator):
         return prediction_table(self._run(), self._read(prices, texts))
 
     def predict_proba(self, prices: object = None, texts: object = None) -> NDArray[np.float64]:
-        """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`."""
-        rises = self.forecast(prices, texts)["p_up"].to_numpy(np.float64)
+        """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`.
+
+        NaN for a ticker that no longer trades.
+        """
+        rows = self.forecast(prices, texts).set_index("ticker").reindex(self.tickers_)
+        rises = rows["p_up"].to_numpy(np.float64)
         return np.stack([1 - rises, rises], axis=1)
 
     def predict(self, prices: object = None, texts: object = None) -> NDArray[np.int64]:
-        """1 where the next session is expected to rise, 0 where to fall, in the order of `tickers_`."""
-        return np.asarray(self.forecast(prices, texts)["predicted"].to_numpy(np.int64))
+        """1 for a rise in the next session, 0 for a fall, in the order of `tickers_`; -1 for one that has ended."""
+        rows = self.forecast(prices, texts).set_index("ticker").reindex(self.tickers_)
+        return np.asarray(rows["predicted"].fillna(-1).to_numpy(np.int64))
 
     def score(self, prices: object = None, texts: object = None) -> float:
         """Share of right directions on the test days, from the run's first test day to the last day of the prices."""

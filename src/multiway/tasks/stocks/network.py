@@ -112,6 +112,7 @@ class Scored:
     """Movements of a split, with what the models said of them.
 
     days, tickers: `(movements,)`.
+    with_text: Whether a text was written since the last session.
     labels: 1 rise, 0 fall; -1 for quantiles of a movement that the protocol does not label.
     returns: The movements themselves.
     outputs: By model, the probability of a rise `(movements,)`, or the quantiles `(movements, quantiles)`.
@@ -120,6 +121,7 @@ class Scored:
     config: StockConfig
     days: NDArray[np.datetime64]
     tickers: NDArray[np.object_]
+    with_text: NDArray[np.bool_]
     labels: NDArray[np.int64]
     returns: Values
     outputs: dict[str, Values]
@@ -135,6 +137,7 @@ class Scored:
             config=config,
             days=samples.target_days[rows][day],
             tickers=np.array(samples.tickers, dtype=object)[stock],
+            with_text=(samples.text_rows[rows, :, -1] > 0)[chosen],
             labels=samples.labels[rows][chosen].astype(np.int64),
             returns=samples.returns[rows][chosen].astype(np.float64),
             outputs={name: values[chosen].astype(np.float64) for name, values in outputs.items()},
@@ -148,8 +151,15 @@ class Scored:
         rows: list[Row] = []
         for model, output in self.outputs.items():
             rows += model_rows(metrics, truth, {model: output}, split, **draw)
+            rows += [] if self.config.levels else self._with_texts(model, output, split, draws)
             rows.append({"model": model, "split": split, **count})
         return rows
+
+    def _with_texts(self, model: str, output: Values, split: str, draws: int) -> list[Row]:
+        """Scores of the movements that texts stand before; undefined where there are none."""
+        chosen, metrics = self.with_text, {f"{name}_texts": partial(of_rises, OF_RISES[name]) for name in TOLD}
+        draw = {"units": self.days[chosen], "block": self.config.block_days, "draws": draws, "seed": SEED}
+        return model_rows(metrics, self.labels[chosen], {model: output[chosen]}, split, **draw)
 
     def frame(self, split: str) -> pd.DataFrame:
         """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.
@@ -171,6 +181,10 @@ class Scored:
 OF_RISES: dict[str, ScoreFunction] = {
     "acc": classes.accuracy, "f1": classes.f1, "macro_f1": classes.mean_f1, "mcc": classes.mcc, "auc": classes.auc
 }  # fmt: skip
+
+
+TOLD = ("acc", "mcc")
+"""What is scored with texts apart."""
 
 
 def of_rises(metric: ScoreFunction, labels: NDArray[np.int64], rises: Values) -> float | None:

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.sessions import OF_ZONES
 from multiway.data.sources.bytes import MAX_BYTES
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.json_lines import is_line_file, load_lines
@@ -69,6 +70,9 @@ class StockOptions(Config):
     """Zone of the exchange, in which its days begin and end."""
     close: str = "16:00"
     """When the exchange closes; a text written then or later counts as of the next day."""
+    exchange: str | None = None
+    """Calendar of the exchange by its code, such as XNYS, for the next session; that of the zone if not given. Without
+    the package exchange-calendars holidays are not known."""
     jumps: Literal["error", "warn", "ignore"] = "error"
     """An adjusted close that jumps like a split (2:1, 3:1, 1:10, ...), or on its own."""
     start: str | None = None
@@ -93,6 +97,11 @@ class StockOptions(Config):
         if self.start is not None and self.end is not None and self.start > self.end:
             raise ValueError(f"start must not lie after end. Got {self.start} and {self.end}")
         return self
+
+    @property
+    def calendar(self) -> str | None:
+        """Code of the calendar; None where none is known of the zone."""
+        return self.exchange or OF_ZONES.get(self.exchange_zone)
 
 
 def is_zone(name: str) -> bool:

@@ -22,7 +22,8 @@ from multiway.tasks.target_page import SplitPage, calibration_part
 
 MODELS = {
     "random": "fair coin", "arima": "ARIMA", "previous": "previous direction", "logistic": "logistic regression",
-    "calendar": "calendar look-up", "training_quantiles": "training quantiles",
+    "calendar": "calendar look-up", "training_quantiles": "training quantiles", "tfidf": "bag of words",
+    "tfidf_ticker": "bag of words per ticker",
 }  # fmt: skip
 READS = {"price": "prices", "text": "texts", "multimodal": "prices and texts"}
 TITLES = {
@@ -85,8 +86,9 @@ def _selected_by(run: Run) -> str:
 
 
 def _columns(run: Run) -> list[Metric]:
-    """Every metric but the count, which stands with the splits."""
-    return [metric for metric in run.task.metrics(run.config) if metric.name != "count"]
+    """Every metric but the count, which stands with the splits; with texts apart where there are any."""
+    left_out = ("count",) if run.state.encoder else ("count", "acc_texts", "mcc_texts")
+    return [metric for metric in run.task.metrics(run.config) if metric.name not in left_out]
 
 
 def _support(runs: Sequence[Run]) -> Iterator[str]:

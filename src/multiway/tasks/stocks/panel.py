@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Severity, listed
 from multiway.data.samples import Rows
+from multiway.data.sessions import session_after
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import Fix
 from multiway.tasks.stocks.options import StockOptions
@@ -24,6 +25,8 @@ DISAGREES = 1e-4
 """Difference of movements beyond their digits."""
 DIGITS = 6
 """StockNet's movements have six."""
+STALE = 20
+"""Trading days after which a ticker's last price no longer counts as known."""
 SPAN = 4_000_000
 """Days that a day's number is kept within; datetime64 reaches further than any calendar."""
 Days = NDArray[np.datetime64]
@@ -55,6 +58,7 @@ class StockPanel:
         rounded to 6 digits; as the file says it where it has a column `movement`. NaN without a row or an earlier one.
     source: Name of the file or folder.
     read: Columns of prices that were there to be read, in every file; the close stands in for others.
+    exchange: Code of the calendar of the exchange; None where it is not known.
     notes: What a reader should know, one line each.
     """
 
@@ -65,13 +69,18 @@ class StockPanel:
     movement: Floats
     source: str
     read: tuple[str, ...] = FIELDS
+    exchange: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def next_session(self) -> np.datetime64:
-        """The first weekday after the last day; holidays are not known."""
-        later: np.datetime64 = np.busday_offset(self.days[-1] + np.timedelta64(1, "D"), 0, roll="forward")
-        return later
+        """The first trading day of the exchange after the last day."""
+        return session_after(self.days[-1], self.exchange)
+
+    @property
+    def is_listed(self) -> Marks:
+        """`(tickers,)`, whether there is a row in the last trading days; others have ended."""
+        return np.asarray(self.traded[:, -STALE:].any(axis=1))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,7 +128,7 @@ def build_panel(rows: PriceRows, options: StockOptions, findings: Findings) -> S
     gone = sorted(set(frame["ticker"]) - set(kept["ticker"]))
     if gone:
         findings.add("tickers", "note", f"{len(gone)} tickers have no row in the days kept: {listed(gone)}")
-    return dataclasses.replace(_placed(kept), read=rows.read)
+    return dataclasses.replace(_placed(kept), read=rows.read, exchange=options.calendar)
 
 
 def _placed(frame: pd.DataFrame) -> StockPanel:

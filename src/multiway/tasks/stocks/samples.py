@@ -12,6 +12,7 @@ from multiway.tasks.stocks.panel import (
     ADJUSTED,
     CLOSE,
     FIELDS,
+    STALE,
     Groups,
     StockPanel,
     StockTexts,
@@ -25,8 +26,6 @@ NEEDED = ("high", "low", "close", "adj_close")
 """Columns that the features are made of."""
 FIRST_TARGET = 2
 """For `chronological`: a change of price is known once a ticker has two days."""
-STALE = 20
-"""Trading days after which a ticker's last price no longer counts as known."""
 Values = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
@@ -252,8 +251,7 @@ def _last_movement(panel: StockPanel) -> NDArray[np.float32]:
 
 def _traded(panel: StockPanel) -> Marks:
     """`(days + 1, tickers)` whether there is a price row; the next session counts as one to come."""
-    listed = panel.traded[:, -STALE:].any(axis=1, keepdims=True)
-    return np.concatenate([panel.traded, listed], axis=1).T
+    return np.concatenate([panel.traded, panel.is_listed[:, None]], axis=1).T
 
 
 def row_before(traded: Marks) -> Rows:

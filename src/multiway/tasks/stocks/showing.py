@@ -144,7 +144,7 @@ def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
         "What trading by the predictions would have returned on the test days.",
         "It is set against holding every ticker and against random rankings that trade as often.", WORDS,
     ]  # fmt: skip
-    content = [
+    content: list[Section] = [
         Text(words=_true_minus(traded.sentence()), style="support"),
         Chart(drawing=_backtest_drawing(traded), title=RETURN, legend=[*LINES.items(), (CHANCE, "b0")]),
         Table(columns=heads, rows=[_portfolio(row) for row in traded.table()]),

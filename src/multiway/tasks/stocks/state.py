@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from multiway.tasks.stocks.samples import NEEDED, StockSamples
 
 SMALLEST = 1e-9
 USUAL_DATES = ("day", "month", "year")
+TextScale = Literal["one", "each"]
 SMALLEST_GAP = 1e-3
 """Between two levels of the training days, in spreads, so that a network can widen it."""
 
@@ -60,7 +61,7 @@ class StockScale(Config):
     def fit(
         cls, samples: StockSamples, vectors: NDArray[np.float32] | None,
         target_mask: NDArray[np.bool_] | None = None, quantiles: Sequence[float] = (),
-        date_features: tuple[str, ...] = USUAL_DATES,
+        date_features: tuple[str, ...] = USUAL_DATES, text_scale: TextScale = "each",
     ) -> Self:  # fmt: skip
         """Learn from the training samples: each day of a stock counts once, and so does each group of texts.
 
@@ -74,6 +75,8 @@ class StockScale(Config):
         if vectors is not None:
             used = np.unique(samples.text_rows[rows])
             text_centre, text_spread = moments(vectors[used[used > 0]])
+            if text_scale == "one":
+                text_spread = np.full_like(text_spread, np.sqrt(np.square(text_spread, dtype=np.float64).mean()))
         years = years_of(samples.days[slots[slots >= 0]])
         counted = samples.labels[rows] >= 0 if target_mask is None else target_mask[rows]
         moved = samples.returns[rows][counted].astype(np.float64)
@@ -146,11 +149,16 @@ class StockState(Config):
     encoder_digest: str | None
     borders: tuple[str, str]
     """First target days of validation and test."""
+    words: tuple[str, ...] = ()
+    """Frequent words of the training texts; none where texts are not read as words."""
     columns: tuple[str, ...] | None = None
     """Columns of prices that were read, of those that features are made of; None in a run that does not say it."""
 
     @classmethod
-    def of(cls, samples: StockSamples, panel: StockPanel, scale: StockScale, encoded: Encoded | None) -> Self:
+    def of(
+        cls, samples: StockSamples, panel: StockPanel, scale: StockScale, encoded: Encoded | None,
+        words: tuple[str, ...] = (),
+    ) -> Self:  # fmt: skip
         """Names, sizes and scale of the training."""
         first, second = (str(samples.target_days[samples.splits[split]].min()) for split in SPLITS[1:])
         sizes = Sizes(
@@ -159,7 +167,7 @@ class StockState(Config):
         )  # fmt: skip
         return cls(
             tickers=samples.tickers, sizes=sizes, scale=scale, encoder=encoded and encoded.name,
-            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=_columns_of(panel),
+            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=_columns_of(panel), words=words,
         )  # fmt: skip
 
     def protocol(self, protocol: StockProtocol) -> StockProtocol:

@@ -20,7 +20,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitTask
 from multiway.tasks.stocks.answers import explain_stocks, predict_next, read
 from multiway.tasks.stocks.audit import audit_stocks
-from multiway.tasks.stocks.baselines import QUANTILES, baseline_in, build_stock_baseline
+from multiway.tasks.stocks.baselines import OF_WORDS, QUANTILES, baseline_in, build_stock_baseline
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.config import StockConfig, StockFacts
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
@@ -45,6 +45,8 @@ OF_MOVEMENTS = (
     Metric(name="macro_f1", title="Macro F1"),
     Metric(name="mcc", title="MCC", spread=True),
     Metric(name="auc", title="AUC"),
+    Metric(name="acc_texts", title="ACC with texts"),
+    Metric(name="mcc_texts", title="MCC with texts"),
     COUNT,
 )
 OF_QUANTILES = (
@@ -136,11 +138,13 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
 
     def learn(self, config: StockConfig, prepared: PreparedStocks) -> StockState:
         """Names, sizes and scale."""
-        return StockState.of(prepared.samples, prepared.panel, prepared.scale, prepared.encoded)
+        return StockState.of(prepared.samples, prepared.panel, prepared.scale, prepared.encoded, prepared.words)
 
     def names(self, config: StockConfig, state: StockState) -> tuple[str, ...]:
         """The network and the baselines of the config; quantiles have those of the training days."""
-        return (OURS, QUANTILES) if config.levels else super().names(config, state)
+        if config.levels:
+            return OURS, QUANTILES
+        return tuple(name for name in super().names(config, state) if state.words or name not in OF_WORDS)
 
     def build(self, config: StockConfig, state: StockState, name: str) -> nn.Module:
         """The network or a baseline."""

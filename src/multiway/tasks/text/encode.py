@@ -1,6 +1,5 @@
 """From texts to ids of words, vectors, or ids of an encoder's tokens, by what training learnt of them."""
 
-import collections
 from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple, Self
 
@@ -13,14 +12,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from multiway.config import Config
 from multiway.data.encoders import EncoderOptions, encode_texts, make_encoder, token_encoder
-from multiway.data.encoders.hashed import WORD
 from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
+from multiway.data.words import FIRST, frequent_words, longest, word_ids
 from multiway.errors import ConfigError
 from multiway.tasks.text.source import Strings
 
-PADDING, UNKNOWN, FIRST = 0, 1, 2
-"""Ids of what stands behind a text, of a word that training had not, and of the most frequent word."""
 LONGEST = 2048
 """Words of a text that TF-IDF counts."""
 InputKind = Literal["words", "vectors", "tokens"]
@@ -34,23 +31,6 @@ class WordOptions(Config):
     """Most words with an id of their own; the most frequent ones."""
     min_count: int = Field(2, ge=1)
     """Training texts that a word is in at least; rarer ones are one unknown word."""
-
-
-def words_in(text: str) -> list[str]:
-    """Words and marks, case folded."""
-    return WORD.findall(text.casefold())
-
-
-def longest(texts: Sequence[str], most: int) -> int:
-    """Words of the longest text, at most `most`, at least one."""
-    return min(max([1, *(len(words_in(text)) for text in texts)]), most)
-
-
-def frequent_words(texts: Sequence[str], options: WordOptions) -> tuple[str, ...]:
-    """Words of the training texts, the most frequent first; ties go to the alphabet."""
-    counts = collections.Counter(word for text in texts for word in set(words_in(text)))
-    frequent = [word for word, count in counts.items() if count >= options.min_count]
-    return tuple(sorted(frequent, key=lambda word: (-counts[word], word))[: options.max_words])
 
 
 class TextInputs(NamedTuple):
@@ -91,8 +71,8 @@ class TextState(Config):
         encoder, texts = make_encoder(text), training.inputs.tolist()
         return cls(
             columns=training.columns, target_name=training.target_name or "", classes=training.classes or (),
-            inputs=kind, vocabulary=frequent_words(texts, words), length=longest(texts, text.max_tokens),
-            encoder=encoder.name, width=encoder.dim,
+            inputs=kind, vocabulary=frequent_words(texts, words.max_words, words.min_count), encoder=encoder.name,
+            length=longest(texts, text.max_tokens), width=encoder.dim,
         )  # fmt: skip
 
     @property
@@ -102,12 +82,7 @@ class TextState(Config):
 
     def ids(self, texts: Sequence[str], length: int) -> NDArray[np.int64]:
         """Ids `(texts, length)` int64, padded behind; what is longer is cut off."""
-        id_of = {word: number for number, word in enumerate(self.vocabulary, start=FIRST)}
-        ids = np.full((len(texts), length), PADDING, np.int64)
-        for row, text in enumerate(texts):
-            words = words_in(text)[:length]
-            ids[row, : len(words)] = [id_of.get(word, UNKNOWN) for word in words]
-        return ids
+        return word_ids(texts, self.vocabulary, length)
 
     def seen(self, texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
         """Unscaled inputs of some texts, each of which depends on its text alone.

@@ -16,6 +16,7 @@ from multiway.data.encoders import EncoderOptions
 from multiway.data.findings import Findings
 from multiway.data.samples import Prepared, Rows, Samples, read_samples
 from multiway.data.splitting import Splits, drawn_notes, split
+from multiway.data.words import longest, words_in
 from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.metrics.classes import accuracy
 from multiway.models.target_baselines import OF_TEXTS, build_baseline
@@ -32,7 +33,7 @@ from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import TextConfig
-from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors, longest, words_in
+from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words
 from multiway.tasks.text.source import (
     TARGET_NAMES,
