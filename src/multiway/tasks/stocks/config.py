@@ -42,7 +42,7 @@ class StockConfig(Answering):
     dates: tuple[DateFeature, ...] = ("day", "month", "year")
     """What of each day's date the network reads; the paper has day of the month, month and year."""
     text_scale: TextScale = "one"
-    """Vectors of texts are divided by one spread, so that words that are rare weigh little; or each feature by its own."""
+    """Vectors of texts are divided by one spread, so that rare words weigh little, or each feature by its own."""
     target: Literal["movement", "quantiles"] = "movement"
     """Rise or fall of a day, or the levels that its movement stays below with the given probabilities."""
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
