@@ -130,4 +130,4 @@ def test_names():
         brought("weather", "stocks")
     with pytest.raises(ConfigError, match=r"no data set is called stoknet; did you mean stocknet\?"):
         datasets.dataset_path("stoknet")
-    assert ("stocknet", "MIT") in [(row["name"], row["licence"]) for row in datasets.describe()]
+    assert ("stocknet", "MIT") in [(row["name"], row["licence"]) for row in datasets.list_datasets()]

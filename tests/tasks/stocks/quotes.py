@@ -66,6 +66,7 @@ def settings(**changes):
         "protocol": {"look_back": 3, "validation": 0.2, "test": 0.25},
         "model": NETWORK,
         "baselines": ("majority", "calendar"),
+        "select": "macro_f1",
         "draws": 20,
     }
     return {**usual, **changes, "training": {**training, **changes.get("training", {})}}

@@ -127,9 +127,11 @@ def test_contributions_are_slopes_times_inputs():
 
 def test_without_attention_no_other_stock_contributes():
     batch = make_batch(make_texts())
-    alone, together = (contributions(network_score(attended_modes=modes), batch, 3) for modes in ((), (0, 1)))
+    scores = ({"attended_modes": (), "tokens": "learnt"}, {"attended_modes": ()}, {"attended_modes": (0, 1)})
+    blind, alone, together = (contributions(network_score(**fields), batch, 3) for fields in scores)
     others = [stock for stock in range(STOCKS) if stock != 3]
-    assert not alone.texts.any() and not alone.prices.any()  # the token that is read sees no day, not its own either
+    assert not blind.texts.any() and not blind.prices.any()  # the token that is read sees no day, not its own either
+    assert alone.of_stocks[3] and not alone.texts[others].any() and not alone.prices[others].any()
     assert together.of_stocks[others].all()
 
 

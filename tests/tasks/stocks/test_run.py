@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             rows = finished.tables["predictions"].query("model == @model and split == @split")
             labels, rises = rows["label"].to_numpy(), rows["p_up"].to_numpy()
             found = {row["metric"]: row for row in finished.scores if (row["model"], row["split"]) == (model, split)}
-            assert set(found) == {"acc", "f1", "macro_f1", "mcc", "auc", "count"}
+            assert set(found) == {"acc", "f1", "macro_f1", "mcc", "auc", "acc_texts", "mcc_texts", "count"}
             assert found["acc"]["value"] == (rows["predicted"] == rows["label"]).mean()
             assert found["mcc"]["value"] == classes.mcc(labels, np.stack([1 - rises, rises], 1))
             assert found["auc"]["value"] == classes.auc(labels, np.stack([1 - rises, rises], 1))
@@ -263,7 +263,8 @@ def test_a_config_says_what_is_wrong(settings, message):
 
 def test_a_config_starts_from_the_training_of_movements():
     config = task.configure({"data": "prices.csv"}, {"training": {"batch_size": 4}})
-    assert (config.training.loss, config.training.optimizer, config.training.batch_size) == ("cross_entropy", "adam", 4)
+    training = config.training
+    assert (training.loss, training.optimizer, training.batch_size) == ("cross_entropy", "adamw", 4)
     assert StockConfig.parse(config.plain()) == config
     assert StockConfig().training.loss == "cross_entropy"
 
@@ -306,7 +307,8 @@ def test_a_damaged_run_is_refused(finished, tmp_path):
 def test_tables(finished):
     (row, *_) = score_table([finished], "test")
     assert list(row) == [
-        "model", "acc", "acc low", "acc high", "f1", "macro_f1", "mcc", "mcc low", "mcc high", "auc", "count",
+        "model", "acc", "acc low", "acc high", "f1", "macro_f1", "mcc", "mcc low", "mcc high", "auc", "acc_texts",
+        "mcc_texts", "count",
     ]  # fmt: skip
     both = score_table([finished, finished], "test")[0]
     assert (both["mcc"], both["mcc sd"]) == (row["mcc"], 0.0)

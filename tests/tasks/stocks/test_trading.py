@@ -134,5 +134,6 @@ def test_a_backtest_that_cannot_be_is_one_line(run, words, text, monkeypatch, ca
 def test_the_command_prints_the_table_and_the_words(run, monkeypatch, capsys):
     code, out, _ = call(["backtest", str(run.folder.path), "--top", "0.4"], monkeypatch, capsys)
     answer, *lines = out.splitlines()
-    assert code == 0 and answer.startswith("Answer: ") and lines[0].startswith("portfolio") and lines[1].startswith("long-short")
+    assert code == 0 and answer.startswith("Answer: ")
+    assert lines[0].startswith("portfolio") and lines[1].startswith("long-short")
     assert lines[-1] == "Not investment advice."

@@ -7,9 +7,10 @@ import torch
 
 from data.encoders.networks import save_network
 from multiway.data.encoders import EncoderOptions, token_encoder
+from multiway.data.words import frequent_words
 from multiway.errors import ConfigError
 from multiway.tasks.text import TextConfig
-from multiway.tasks.text.encode import TextState, WordOptions, frequent_words
+from multiway.tasks.text.encode import TextState
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 
@@ -43,7 +44,7 @@ def test_words_of_other_rows_are_unknown():
 
 
 def test_ids_are_by_frequency_and_padded_behind():
-    words = frequent_words(["b a", "b c", "b a d"], WordOptions(min_count=2))
+    words = frequent_words(["b a", "b c", "b a d"], max_words=10, min_count=2)
     state = prepared().state.replace(vocabulary=words)
     assert words == ("b", "a") and state.num_ids == 4
     assert state.ids(["A b!", "", "b b b b"], 3).tolist() == [[3, 2, 1], [0, 0, 0], [2, 2, 2]]

@@ -74,9 +74,10 @@ class StockScale(Config):
         text_centre = text_spread = None
         if vectors is not None:
             used = np.unique(samples.text_rows[rows])
-            text_centre, text_spread = moments(vectors[used[used > 0]])
-            if text_scale == "one":
-                text_spread = np.full_like(text_spread, np.sqrt(np.square(text_spread, dtype=np.float64).mean()))
+            seen = vectors[used[used > 0]]
+            text_centre, text_spread = moments(seen)
+            if text_scale == "one" and len(seen):
+                text_spread = np.full_like(text_spread, max(np.sqrt(seen.var(0, dtype=np.float64).mean()), SMALLEST))
         years = years_of(samples.days[slots[slots >= 0]])
         counted = samples.labels[rows] >= 0 if target_mask is None else target_mask[rows]
         moved = samples.returns[rows][counted].astype(np.float64)
