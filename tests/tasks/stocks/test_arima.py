@@ -11,9 +11,10 @@ import torch
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
-from multiway.tasks.stocks.baselines import PriceArima, Random, share_of_rises
+from multiway.tasks.stocks.baselines import PriceArima, Random
 from multiway.tasks.stocks.panel import ADJUSTED
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.regressions import share_of_rises
 from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import make_config, write_stocks

@@ -6,21 +6,12 @@ import numpy as np
 import pytest
 
 from multiway.metrics import classes
-from multiway.tasks.stocks import baselines
-from multiway.tasks.stocks.baselines import (
-    PENALTIES,
-    TABLES,
-    Calendar,
-    Logistic,
-    MovementMajority,
-    Previous,
-    flat_inputs,
-    flat_movements,
-    log_loss,
-)
+from multiway.tasks.stocks import regressions
+from multiway.tasks.stocks.baselines import TABLES, Calendar, MovementMajority, Previous, log_loss
 from multiway.tasks.stocks.network import of_rises
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.regressions import PENALTIES, Logistic, flat_inputs, flat_movements
 from multiway.tasks.stocks.samples import build_samples, tomorrow
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import Sizes
@@ -182,7 +173,7 @@ def test_chunks_change_nothing(chunk, monkeypatch):
     model, _ = fit_logistic(samples, vectors)
     rows = samples.splits["test"]
     whole = says(model, samples, rows, vectors)
-    monkeypatch.setattr(baselines, "CHUNK", chunk)
+    monkeypatch.setattr(regressions, "CHUNK", chunk)
     np.testing.assert_allclose(says(model, samples, rows, vectors), whole, rtol=SUMS64)
     assert whole.shape == (len(rows), len(samples.tickers))
     assert says(model, samples, rows[:0], vectors).shape == (0, len(samples.tickers))
@@ -213,7 +204,7 @@ def test_only_training_movements_are_learnt_from():
 
 def test_many_movements_are_thinned_evenly(monkeypatch):
     samples = make_samples(name="stocknet")
-    monkeypatch.setattr(baselines, "MOVEMENTS", 50)
+    monkeypatch.setattr(regressions, "MOVEMENTS", 50)
     values, labels = flat_movements(SimpleNamespace(samples=samples, vectors=None), "train", 50)
     assert len(values) == len(labels) == 50
     assert np.isfinite(says(fit_logistic(samples)[0], samples, samples.splits["test"])).all()

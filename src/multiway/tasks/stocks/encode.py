@@ -101,7 +101,7 @@ class PreparedStocks:
         zeros first; None where prices alone are read.
     target_mask: `(samples, stocks)`, which are learnt from and scored.
     words: Frequent words of the training texts; none where texts are not read as words.
-    notes: What a reader of the scores should know, one line each.
+    notes: What a reader should know.
     """
 
     panel: StockPanel
@@ -155,9 +155,8 @@ class PreparedStocks:
     @functools.cached_property
     def word_ids(self) -> Tensor:
         """Ids `(groups, words)` of the words of each group of texts."""
-        said = () if self.texts is None else self.texts.text or ()
-        groups = [self.samples.groups.of(row) for row in range(self.samples.groups.num_rows)]
-        joined = ["\n".join(said[item] for item in items) for items in groups]
+        said, groups = (self.texts and self.texts.text) or (), self.samples.groups
+        joined = ["\n".join(said[item] for item in groups.of(row)) for row in range(groups.num_rows)]
         return torch.from_numpy(word_ids(joined, self.words, longest(joined, MOST_WORDS)))
 
     def text_vectors(self, items: Rows) -> Tensor:

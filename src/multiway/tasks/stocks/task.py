@@ -20,7 +20,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitTask
 from multiway.tasks.stocks.answers import explain_stocks, predict_next, read
 from multiway.tasks.stocks.audit import audit_stocks
-from multiway.tasks.stocks.baselines import OF_WORDS, QUANTILES, baseline_in, build_stock_baseline
+from multiway.tasks.stocks.baselines import QUANTILES, baseline_in, build_stock_baseline
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.config import StockConfig, StockFacts
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
@@ -33,6 +33,7 @@ from multiway.tasks.stocks.network import (
     validation_score,
 )
 from multiway.tasks.stocks.page import PAGE
+from multiway.tasks.stocks.regressions import OF_WORDS
 from multiway.tasks.stocks.source import looks_like_stocks
 from multiway.tasks.stocks.state import StockState
 from multiway.tasks.stored import same_length
