@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from multiway.errors import DataError
 from multiway.tasks.tabular.dates import DateParts, calendar
@@ -110,3 +112,18 @@ def test_quarters_and_dates_that_never_change():
     table = read_table(frame, ILL)
     assert table.columns == ("age", "weight", "quarter", "city", "smokes")
     assert table.inputs.numbers[:4, 2].tolist() == [19358, 19448, 19539, 19631]
+
+
+def test_a_linear_model_finds_the_months_that_matter():
+    """No sine of the year is high in four months that do not follow each other."""
+    chance, months = np.random.default_rng(5), (1, 4, 6, 11)
+    day = pd.Series(pd.Timestamp("2021-01-01") + pd.to_timedelta(chance.integers(0, 1095, 900), "D"))
+    yes = chance.random(900) < np.where(day.dt.month.isin(months), 0.9, 0.1)
+    table = read_table(pd.DataFrame({"day": day, "y": np.where(yes, "yes", "no")}), TableOptions(target="y"))
+    train, rest = np.arange(600), np.arange(600, 900)
+    state = TableState.fit(table.take(train))
+    inputs = state.inputs(table.inputs)
+    model = LogisticRegression().fit(inputs[train], table.target[train])
+    found = roc_auc_score(table.target[rest], model.decision_function(inputs[rest]))
+    best = roc_auc_score(table.target[rest], day.dt.month.isin(months)[rest])
+    assert found > best - 0.05 and best > 0.7
