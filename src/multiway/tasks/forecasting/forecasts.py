@@ -1,5 +1,6 @@
 """Forecasts with time stamps and intervals: after the end of the data, and from past moments."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,21 +24,22 @@ def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layou
     """Forecast after the last row of a panel.
 
     Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …`. Wide: `ds`, a column per series, and its bands
-    as `name-lo-80`, `name-hi-80`.
+    as `name-lo-80`, `name-hi-80`. Series without a value in the panel are left out.
 
     Raises:
         DataError: The panel has fewer rows than the look-back.
         ConfigError: The layout is neither, or a level was not fitted.
     """
     levels = run.config.levels if levels is None else levels
-    columns = forecast_columns(run, panel, levels)
+    there = ~np.isnan(panel.values[:, -len(run.state.targets) :]).all(0)
+    columns = {name: values[:, there] for name, values in forecast_columns(run, panel, levels).items()}
+    names = tuple(itertools.compress(run.state.targets, there))
     times = panel.future_times(run.config.horizon)
     if layout == "wide":
-        return pd.DataFrame({"ds": times, **_wide(run.state.targets, columns)})
+        return pd.DataFrame({"ds": times, **_wide(names, columns)})
     if layout != "long":
         raise ConfigError(f"predict: layout is long or wide, got {layout!r}.")
     repeated = {column: values.T.ravel() for column, values in columns.items()}
-    names = run.state.targets
     ids = np.repeat(np.array(names, dtype=object), len(times))
     return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(names) - 1)), **repeated})
 

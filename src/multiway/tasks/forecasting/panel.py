@@ -125,6 +125,14 @@ def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:
     return match_panel(panel, [*seen, *targets])
 
 
+def with_absent(panel: Panel, names: Sequence[str]) -> Panel:
+    """Bring the variates into the order of `names`; one that is absent has no value at any time."""
+    absent = [name for name in names if name not in panel.names]
+    empty = np.full((panel.num_rows, len(absent)), np.nan)
+    whole = dataclasses.replace(panel, values=np.hstack([panel.values, empty]), names=(*panel.names, *absent))
+    return match_panel(whole, names)
+
+
 def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
     """Bring the variates into the order of `names`; others are dropped with a note.
 

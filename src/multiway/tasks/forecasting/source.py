@@ -4,6 +4,7 @@ import collections
 import contextlib
 import dataclasses
 import itertools
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from multiway.data.sources.cells import RawTable, as_text, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.times import parse_times
-from multiway.errors import DataError, Fix, MultiwayError
+from multiway.errors import DataError, Fix, MultiwayError, MultiwayWarning
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
-from multiway.tasks.forecasting.panel import Columns, Panel, match_panel, outside
+from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
     FREQUENCY,
@@ -107,7 +108,25 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
     }
 
 
-def _read(source: object, options: ReadOptions, findings: Findings) -> Panel:
+@dataclasses.dataclass
+class Later:
+    """Series of a run, those of which are read that a later table has, and series that the run does not know."""
+
+    names: Sequence[str]
+    new: list[str] = dataclasses.field(default_factory=list)
+
+    def among(self, names: list[str], findings: Findings) -> list[str]:
+        """Names of the run that are there.
+
+        Raises:
+            DataError: None is.
+        """
+        self.new = [name for name in names if name not in self.names]
+        there = [name for name in self.names if name in names]
+        return there or col.require_columns(names, self.names, "variates", findings)
+
+
+def _read(source: object, options: ReadOptions, findings: Findings, later: Later | None = None) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
     if options.frequency is not None:
         check_frequency(options.frequency)
@@ -117,11 +136,12 @@ def _read(source: object, options: ReadOptions, findings: Findings) -> Panel:
     long = find_long(table, time, times, options, findings)
     if long is not None and _are_numbers(source, table, long.ids, options):
         findings.found.clear()
-        return _read(source, options.replace(id_column=long.ids, value_column=long.value, time_column=time), findings)
+        named = options.replace(id_column=long.ids, value_column=long.value, time_column=time)
+        return _read(source, named, findings, later)
     draft = (
-        _wide(table, time, times, options, findings)
+        _wide(table, time, times, options, findings, later)
         if long is None
-        else _pivoted(table, time, long, times, options, findings)
+        else _pivoted(table, time, long, times, options, findings, later)
     )
     _note_layout(time, long, draft)
     draft = once_each(in_time_order(draft))
@@ -165,9 +185,13 @@ def _note_layout(time: str | None, long: Long | None, draft: Draft) -> None:
     draft.findings.add("layout", "note", text)
 
 
-def _wide(table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Draft:
+def _wide(
+    table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings, later: Later | None
+) -> Draft:
     names = [name for name in table.names if name != time]
-    if options.variates is not None:
+    if later is not None:
+        names = later.among(names, findings)
+    elif options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
     elif same := [name for name in names if _is_one_word(table.frame[name])]:
         findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
@@ -190,8 +214,9 @@ CELL = ["stamp", "series"]
 
 
 def _pivoted(
-    table: RawTable, time: str | None, long: Long, times: pd.Index, options: ReadOptions, findings: Findings
-) -> Draft:
+    table: RawTable, time: str | None, long: Long, times: pd.Index, options: ReadOptions, findings: Findings,
+    later: Later | None,
+) -> Draft:  # fmt: skip
     """A row per time, a column per series in order of appearance, NaN where a series has no row."""
     unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
     if unused:
@@ -200,7 +225,9 @@ def _pivoted(
     numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
     labels = _labels(table, long.ids, findings)
     names = list(dict.fromkeys(labels))
-    if options.variates is not None:
+    if later is not None:
+        names = later.among(names, findings)
+    elif options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
     series = pd.Index(names).get_indexer(pd.Index(labels))
     cells = pd.DataFrame({"time": times, "series": series, "number": numbers, "row": np.arange(len(times))})
@@ -272,17 +299,33 @@ def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOp
 def later_panel(source: object, options: ReadOptions, names: Sequence[str], frequency: str | None) -> Panel:
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
+    A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.
+
     Raises:
-        DataError: It lacks a series, or its rows are not as far apart as those of the training.
+        DataError: It has no series of the run, or its rows are not as far apart as those of the training.
     """
     try:
-        panel = read_panel(source, options.replace(variates=tuple(names)))
+        panel = _read_some(source, options, names)
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
         kept = " A run keeps the options it was trained with: fix the file, or train anew."
         raise DataError(*error.args, kept) from None
-    return _at_frequency(match_panel(panel, names), frequency, strict=options.gaps != "ignore")
+    return _at_frequency(with_absent(panel, names), frequency, strict=options.gaps != "ignore")
+
+
+def _read_some(source: object, options: ReadOptions, names: Sequence[str]) -> Panel:
+    """Those of some series that are there; series that are absent, or new to a run that took all, are named."""
+    later = Later(names)
+    panel = soundly(source_name(source), lambda findings: _read(source, options, findings, later))
+    absent = [name for name in names if name not in panel.names]
+    told = {"not there": absent, "new to the run": later.new if options.variates is None else []}
+    for what, which in told.items():
+        if which:
+            verb = "is" if len(which) == 1 else "are"
+            words = f"{panel.source}: {listed(which)} {verb} {what} and left out; the others are forecast."
+            warnings.warn(words, MultiwayWarning, stacklevel=2)
+    return panel
 
 
 def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel:

@@ -1,0 +1,50 @@
+"""Later files that lack a series, or have a new one: the others are forecast, and both are named."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multiway.errors import DataError, MultiwayWarning
+from tasks.forecasting.panels import HORIZON, fitted, forecast, make_frame, scores_on
+
+
+@pytest.fixture(scope="module")
+def run():
+    return fitted(make_frame(), network=False, read={"missing": "mask"})
+
+
+def long(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.melt("date", var_name="unique_id", value_name="y").rename(columns={"date": "ds"})
+
+
+@pytest.mark.parametrize("layout", [lambda frame: frame, long], ids=["wide", "long"])
+def test_a_series_that_is_absent_is_named_and_the_others_are_forecast(run, layout):
+    whole = forecast(run, make_frame())
+    with pytest.warns(MultiwayWarning, match=r"frame: series 1 is not there and left out; the others are forecast\."):
+        table = forecast(run, layout(make_frame().drop(columns="series 1")))
+    expected = whole[whole["unique_id"] != "series 1"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(table, expected)
+    assert len(table) == 2 * HORIZON
+
+
+def test_a_new_series_is_named_and_left_out(run):
+    with pytest.warns(MultiwayWarning, match=r"series 9 is new to the run and left out"):
+        table = forecast(run, long(make_frame().assign(**{"series 9": np.arange(300.0)})))
+    pd.testing.assert_frame_equal(table, forecast(run, make_frame()))
+
+
+def test_series_that_a_run_was_told_to_leave_out_are_not_named(recwarn):
+    chosen = fitted(make_frame(), network=False, read={"variates": ["series 0", "series 2"]})
+    assert set(forecast(chosen, make_frame())["unique_id"]) == {"series 0", "series 2"}
+    assert not [each for each in recwarn if "new to the run" in str(each.message)]
+
+
+def test_a_file_without_any_series_of_the_run_is_refused(run):
+    with pytest.raises(DataError, match="which are not there"):
+        forecast(run, make_frame().rename(columns=lambda name: name.replace("series", "shop")))
+
+
+def test_scores_of_a_later_file_are_of_the_series_that_are_there(run):
+    with pytest.warns(MultiwayWarning, match="series 2 is not there"):
+        rows = scores_on(run, make_frame().drop(columns="series 2"))
+    assert all(row["value"] is None or np.isfinite(row["value"]) for row in rows)
