@@ -129,7 +129,7 @@ def best_classical(run: Run) -> dict[str, Any]:
 
 
 def _forecasts(name: str, values: Values, start: int, origins: Sequence[int], run: Run) -> Values:
-    """Of one model, fitted on the rows before the test rows and run on to every origin, `(origins, horizon, series)`."""
+    """Of one model, fitted on the rows before the test rows and run on to every origin."""
     models = load_extra("statsforecast.models", "the benchmark", "arima")
     out = np.empty((len(origins), run.config.horizon, values.shape[1]))
     for index, series in enumerate(values.T):

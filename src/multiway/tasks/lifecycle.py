@@ -27,7 +27,7 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
         state = task.learn(config, prepared)
         config = task.settle(config, state, progress=progress)
         models = Models(task, config, state)
-        task.check_answer(config, models)
+        task.check_answer(config, task.candidates(config, state))
         models.check()
     facts = {"source": prepared.source, "notes": list(prepared.notes), "data_sha256": digest_of(prepared.content())}
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)

@@ -104,7 +104,7 @@ class Run:
     @property
     def candidates(self) -> tuple[str, ...]:
         """Names of what can answer: the models, and their blend where that answers."""
-        return (*self.models, *((BLEND,) if self.answer.weights else ()))
+        return (*self.task.candidates(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
 
     def asking(self, name: str | None) -> "Run":
         """The same run with another model's answers; with its own where no name is given.
@@ -273,11 +273,15 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
             ConfigError: It is not.
         """
         if config.answer != AUTO:
-            known_as(config.answer, names if self.has_choice else (OURS,))
+            known_as(config.answer, names)
 
     def answer_line(self, run: Run) -> str:
         """Which model answers for a run, and why."""
         return run.answer.line()
+
+    def candidates(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
+        """Names of what can answer: all models where there is evidence to choose by, and the network elsewhere."""
+        return self.names(config, state) if self.has_choice else (OURS,)
 
     @property
     def has_choice(self) -> bool:

@@ -122,7 +122,7 @@ def load(path: Path) -> Run:
         )  # fmt: skip
         run.models[OURS]
         for name in stored.answer.shares:
-            run.models[known_as(name, run.models)]
+            run.models.get(known_as(name, task.candidates(config, state)))  # what answers is read now
         task.check_stored(run)
         caution(run)
     return run

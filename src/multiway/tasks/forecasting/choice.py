@@ -13,6 +13,7 @@ from torch import Tensor
 from multiway import ops
 from multiway.models.complexity import BLEND
 from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.choice import Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
@@ -29,10 +30,10 @@ MAX_CELLS = 100_000_000
 """Of errors that are held at once."""
 
 
-def calibrate(
+def decide(
     model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, sizes: candidates.Sizes
-) -> tuple[Tensor, Row]:
-    """Set the weights of the answer; radii of the intervals, and what was chosen and on how much."""
+) -> tuple["Weighing", Tensor, Row]:
+    """Set the weights of the answer; these, radii of the intervals, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes)
     names = taking_part(model)
     chosen = choose_weights(products_of(parts, names, _stops(model)), config.answer)
@@ -43,7 +44,11 @@ def calibrate(
     learnt = ~prepared.windows["train"].of_targets().never_observed
     few = radii.by_student[..., learnt].double().mean((1, 2)).tolist()
     intervals = {"windows": sum(len(part.windows) for part in parts), "by_student": few}
-    return radii.values, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
+    return (
+        chosen,
+        radii.values,
+        {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals},
+    )
 
 
 def taking_part(model: WeighedForecasts) -> tuple[str, ...]:
@@ -100,6 +105,22 @@ class Weighing:
             "weights": self.means, "shares": shares, "errors": self.errors, "windows": self.windows,
             "validation": self.validation,
         }  # fmt: skip
+
+    def choice(self) -> Choice:
+        """What answers and why, as every task says it."""
+        told = self.sentence().removesuffix(".")
+        lowest = min(self.errors[name] for name in self.names)
+        rows = [
+            Candidate(
+                name=name, loss=self.errors[name], difference=self.errors[name] - lowest, error=None, cases=self.windows
+            )
+            for name in sorted(self.names, key=lambda name: self.errors[name])
+        ]
+        return Choice(
+            name=self.name, reason=told[len(told.split(" (", 1)[0].split(",", 1)[0].split(":", 1)[0]) :],
+            weights=self.means if self.name == BLEND else {}, candidates=tuple(rows), loss="MSE",
+            cases=min(self.blocks), unit="blocks",
+        )  # fmt: skip
 
     @property
     def name(self) -> str:

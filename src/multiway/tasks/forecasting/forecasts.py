@@ -31,9 +31,9 @@ def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layou
         ConfigError: The layout is neither, or a level was not fitted.
     """
     levels = run.config.levels if levels is None else levels
-    there = ~np.isnan(panel.values[:, -len(run.state.targets) :]).all(0)
+    there = np.asarray(~np.isnan(panel.values[:, -len(run.state.targets) :]).all(axis=0))
     columns = {name: values[:, there] for name, values in forecast_columns(run, panel, levels).items()}
-    names = tuple(itertools.compress(run.state.targets, there))
+    names = tuple(itertools.compress(run.state.targets, list(map(bool, there))))
     times = panel.future_times(run.config.horizon)
     if layout == "wide":
         return pd.DataFrame({"ds": times, **_wide(names, columns)})
@@ -61,10 +61,15 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
 
 
 def forecast_columns(run: Run, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
-    """Point forecast and bands, `(horizon, targets)` each, in the units of the data."""
-    scaler = run.state.target_scaler
+    """Forecast of the answer with its bands, or of the candidate asked instead, in the units of the data."""
+    scaler, model = run.state.target_scaler, model_of(run)
+    past, observed = last_window(panel, run.state.scaler, run.config.lookback)
+    other = run.answer.name != run.facts["selection"]["answer"]  # the bands are of the answer's errors alone
+    names = [run.answer.name] if other else model.used()
     with torch.no_grad():
-        scaled = model_of(run)(*last_window(panel, run.state.scaler, run.config.lookback))[0].double().numpy()
+        forecasts = model.forecasts(past, observed, names)
+        scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
+    levels = () if other else levels
     columns = {OURS: scaler.inverse(scaled)}
     for level in levels:
         radius = radius_of(run, level)

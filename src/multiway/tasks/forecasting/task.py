@@ -16,11 +16,12 @@ from multiway.data.looking import look_at
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.explain import save_explanation
-from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
+from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import candidates, encode, forecasts, network, page, scores
 from multiway.tasks.forecasting.audit import audit_forecast
-from multiway.tasks.forecasting.choice import calibrate
+from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
@@ -125,12 +126,21 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
         return network.fit_forecaster(network.model_of(run), prepared, run.config, context)
 
-    def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
-        """Radii of the intervals, after the weights of the candidates."""
+    def candidates(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
+        """Naive forecasts, what was fitted, and the network."""
+        return (*NAIVE, *state.candidates, *(["network"] if config.network else []))
+
+    def choice(self, run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
+        """Weights of all candidates, on the errors that the radii of the intervals are of as well."""
         sizes = encode.sizes_of(run.config, run.state)
-        radii, facts = calibrate(network.model_of(run), prepared, run.config, sizes)
+        chosen, radii, facts = decide(network.model_of(run), prepared, run.config, sizes)
         run.facts |= facts
-        return {"radii": radii}
+        run.calibration = {"radii": radii}
+        return chosen.choice()
+
+    def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
+        """Radii of the intervals, as the choice left them."""
+        return run.calibration
 
     def check_stored(self, run: Run) -> None:
         """Scaling and radii fit the levels, steps and variates.
@@ -204,12 +214,15 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """What validation chose."""
         return {"selections": [self.sentence(run) for run in runs]}
 
-    def check_answer(self, config: ForecastConfig, names: object) -> None:
-        """Whatever the config takes for an answer is a candidate."""
+    @property
+    def has_choice(self) -> bool:
+        """Every candidate can answer."""
+        return True
 
     def answer_line(self, run: Run) -> str:
-        """What forecasts, and why."""
-        return f"Answer: {self.sentence(run)}"
+        """What forecasts, and why; or what was asked in its place."""
+        own = run.answer.name == run.facts["selection"]["answer"]
+        return f"Answer: {self.sentence(run)}" if own else run.answer.line()
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """The steps after the end of a file."""
