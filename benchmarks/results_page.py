@@ -42,6 +42,7 @@ SPEED = {
         "python -m benchmarks.race --data weather --threads 1 --epochs 1"
     ),
     "baselines": "python -m benchmarks.baselines",
+    "classical": "python -m benchmarks.classical --out results/classical.jsonl",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",
     "kills": "python -m benchmarks.kills",
