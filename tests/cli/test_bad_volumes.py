@@ -59,8 +59,8 @@ def split_a_patient():
     write_rows([{**row, "split": "test" if index % 5 == 1 else "train"} for index, row in enumerate(rows())])
 
 
-USABLE = ("no labels",)
-"""Flaws with which scans can still be predicted on, so that a check only remarks on them."""
+USABLE = ("no labels", "other sizes")
+"""Flaws with which scans can be predicted on, or that the proposed command puts right: a check only remarks on them."""
 GENERATOR = np.random.default_rng(1)
 BAD = {
     "no labels": (lambda: drop_column("label"), "label"),
@@ -102,6 +102,12 @@ def test_training_refuses_in_one_line_and_leaves_nothing(case, folder, monkeypat
 def test_check_says_it_and_exits_with_1(case, folder, monkeypatch, capsys):
     BAD[case][0]()
     assert_flaw_is_found(["check", "scans.csv", "--task", "volumes"], monkeypatch, capsys)
+
+
+def test_a_check_of_scans_of_other_sizes_ends_with_a_command_that_trains(folder, monkeypatch, capsys):
+    BAD["other sizes"][0]()
+    code, out, _ = call(["check", "scans.csv"], monkeypatch, capsys)
+    assert code == 0 and "train: multiway train volumes --data scans.csv --size 16,16,8" in out
 
 
 def test_a_check_of_scans_without_labels_says_what_they_are_good_for(folder, monkeypatch, capsys):

@@ -13,12 +13,14 @@ from torch import nn
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import BLOCK, ScanImages, torn_cases
 from multiway.config import Plain
+from multiway.data import CheckReport
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
 from multiway.data.sources.scans.checking import check_scans, describe_scans
 from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scenes import is_scene
@@ -80,13 +82,18 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         has_target: bool = True,
     ) -> Cases:  # fmt: skip
         """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
-        given = in_arrays(source, masks=True)
-        if isinstance(given, Arrays) and given.masks is None:
-            raise DataError("segment: volumes in memory need their masks. Give a pair (X, masks).")
-        cases = read_images(given, config, findings, is_training=state is None)
+        cases = read_images(_with_masks(source), config, findings, is_training=state is None)
         if state is not None:
             _check_alike(cases, state)
         return cases
+
+    def check(self, config: SegmentConfig, source: object) -> CheckReport:
+        """What is in images with masks, and what is wrong with them.
+
+        Raises:
+            DataError: There are no masks in memory.
+        """
+        return super().check(config, _with_masks(source))
 
     def learnt(self, config: SegmentConfig, samples: Cases, train: Rows) -> SegmentState:
         """Classes of the training masks, intensities, and the sizes of a patch."""
@@ -224,6 +231,13 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         """Attention of test cases."""
         answer = explain_run(run, out, options.get("cases"))
         return dataclasses.replace(answer, head=run.answer.explained(OURS, "which alone has attention"))
+
+
+def _with_masks(source: object) -> ScanSource:
+    given = in_arrays(source, masks=True)
+    if isinstance(given, Arrays) and given.masks is None:
+        raise DataError("segment: volumes in memory need their masks. Give a pair (X, masks).")
+    return given
 
 
 def _check_alike(cases: Cases, state: SegmentState) -> None:

@@ -18,6 +18,7 @@ from multiway.data.checking import Hook, check_levels
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at, read_frame
 from multiway.data.samples import Cells, Prepared, Samples, Splits
+from multiway.data.sources.scans.checking import lists_scans
 from multiway.errors import Fix
 from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import targets
@@ -59,12 +60,14 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     def recognises(self, source: object) -> bool:
         """Tables of rows that are not steps of series, and rows with targets."""
         look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-        return isinstance(source, tuple) or (look is not None and look.is_of_rows)
+        return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
 
     def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
         """Tables without times; any table where options of this task are given."""
         look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-        return look is not None and len(look.kinds) > 1 and (is_chosen or look.time is None)
+        if look is None or len(look.kinds) < 2:
+            return False
+        return is_chosen or (look.time is None and not _lists_scans(source))
 
     def proposal(self, config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
         """A column to predict, where none is named: one that is called so, else the last."""
@@ -187,6 +190,11 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         """How much each column matters, by shuffling it over the test rows."""
         prepared = reread(run)
         return explained(run, prepared.raw.take(prepared.rows("test")), out)
+
+
+def _lists_scans(source: object) -> bool:
+    """Whether the rows of a table are files of scans."""
+    return isinstance(source, str | Path) and lists_scans(Path(source))
 
 
 TASK = Tabular()

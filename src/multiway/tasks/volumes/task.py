@@ -16,12 +16,13 @@ from multiway.data.findings import Findings, listed
 from multiway.data.matching import match_classes
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
-from multiway.data.sources.scans.checking import check_scans, describe_scans, looks_like_volumes
+from multiway.data.sources.scans.checking import check_scans, describe_scans, looks_like_volumes, settings_for
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import absent_classes, drawn_notes
+from multiway.errors import Fix
 from multiway.models.baselines import Majority, PooledLogistic
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import OURS, Metric, Option, Row, Task
@@ -95,6 +96,13 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
                     "Give others.",
                 )
         return cases if state is None or not has_target else _matched(cases, state)
+
+    def proposal(self, config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
+        """A spacing and a size that hold every body, where scans differ and none are named."""
+        cases = read_cases(in_arrays(source), config.read, same_sizes=False)
+        if cases.target is None:
+            return None
+        return () if config.read.size or config.read.resample_to else settings_for(cases)
 
     def prepare(
         self, config: VolumeConfig, source: object, state: VolumeState | None = None, *, progress: bool = False

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from data.sources.scans import scans
+from multiway import workflows
 from multiway.data.sources.scans.bodies import Room, body_of, needed_sizes, proposed
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import prepare
@@ -106,3 +107,24 @@ def test_training_says_what_a_size_keeps(tmp_path):
     config = VolumeConfig.parse({"read": {"size": [16, 16, 8]}})
     notes = TASK.prepare(config, str(path)).notes
     assert "size 16 x 16 x 8 cuts 20 of 20 scans and keeps 1.85 % of the voxels of 0, the least." in notes
+
+
+def test_the_settings_that_a_check_proposes_train_on_scans_that_differ(tmp_path):
+    path = write(tmp_path)
+    for row in range(0, 20, 3):
+        values, _ = ball((24, 21, 34), (12, 10, 17), 5, row)
+        scans.nifti(tmp_path / f"{row}.nii", values[0].astype(np.int16), np.diag([-1, 1, 0.5, 1]))
+    report = workflows.check(path)
+    assert (report.task, report.is_usable) == ("volumes", False)  # they point in different directions
+    fixes = TASK.proposal(VolumeConfig(), str(path))
+    assert [fix.field for fix in fixes] == ["read.orientation", "read.spacing", "read.size"]
+    settings = {fix.field.removeprefix("read."): fix.value for fix in fixes}
+    turned = workflows.check(path, {"read": {"orientation": "RAS"}})
+    assert turned.is_usable and turned.proposal == fixes[1:]
+    assert not any(finding.kind == "cut" for finding in check(path, **settings).findings)
+    prepared = TASK.prepare(VolumeConfig.parse({"read": settings}), str(path))
+    assert prepared.raw.inputs.sizes == tuple(settings["size"])
+
+
+def test_a_table_of_scans_is_no_table_of_rows(tmp_path):
+    assert workflows.tasks_of_data(str(write(tmp_path))) == ("volumes",)

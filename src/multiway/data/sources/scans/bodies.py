@@ -98,11 +98,16 @@ def _rounded(room: Room, axis: int, spacing: tuple[float, ...] | None) -> int:
     return min(-(-needed // STEP) * STEP, max(size, needed))
 
 
-def as_fix(proposal: tuple[tuple[float, ...] | None, tuple[int, ...]]) -> Message:
+def as_fix(proposal: tuple[tuple[float, ...] | None, tuple[int, ...]]) -> tuple[Fix, ...]:
     """The settings of a proposal."""
     spacing, size = proposal
-    first = () if spacing is None else (Fix("read.spacing", list(spacing)), " ")
-    return (*first, Fix("read.size", list(size)))
+    steps = [int(step) if step == int(step) else step for step in spacing or ()]
+    return (*((Fix("read.spacing", steps),) if steps else ()), Fix("read.size", list(size)))
+
+
+def spaced(fixes: Sequence[Fix]) -> Message:
+    """Fixes as words of a sentence."""
+    return tuple(part for fix in fixes for part in (" ", fix))[1:]
 
 
 def in_words(size: Sequence[int]) -> str:

@@ -1,18 +1,24 @@
 """What a check says of scans, each of which is read once, and whether a path holds some."""
 
 import collections
+import dataclasses
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from multiway.data.findings import Findings, Place, listed
-from multiway.data.sources.scans.bodies import as_fix, in_words, proposed
+from multiway.data.sources.scans.bodies import as_fix, in_words, proposed, spaced
 from multiway.data.sources.scans.cases import Cases, Look
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, VolumeHeader, millimetres
 from multiway.data.sources.tables import column_names, is_parquet
+from multiway.errors import Fix
+
+TABLES = (".csv", ".tsv", ".txt")
+ORIENTATION = "RAS"
+"""What scans that point in different directions are turned to."""
 
 
 def looks_like_volumes(path: str | Path) -> bool:
@@ -22,15 +28,27 @@ def looks_like_volumes(path: str | Path) -> bool:
         return not _holds_texts(path)
     if is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
         return True
-    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+    if path.suffix.lower() not in TABLES:
         return is_parquet(path) and _names_folders(column_names(path))
+    heads = _first_lines(path)[:1]
+    return lists_scans(path) or any(_names_folders(re.split(r"[,;\t|]", line)) for line in heads)
+
+
+def lists_scans(path: Path) -> bool:
+    """Whether a text table names files of scans in its first rows."""
+    if path.suffix.lower() not in TABLES:
+        return False
+    lines = _first_lines(path)[1:]
+    cells = [cell.strip().strip('"') for line in lines for mark in ",;\t|" for cell in line.split(mark)]
+    return any(is_scan(Path(cell)) for cell in cells if cell)
+
+
+def _first_lines(path: Path) -> list[str]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            lines = [file.readline(100_000) for _ in range(3)]
+            return [file.readline(100_000) for _ in range(3)]
     except OSError:
-        return False
-    cells = [cell.strip().strip('"') for line in lines[1:] for mark in ",;\t|" for cell in line.split(mark)]
-    return any(is_scan(Path(cell)) for cell in cells if cell) or _names_folders(re.split(r"[,;\t|]", lines[0]))
+        return []
 
 
 def _holds_texts(folder: Path) -> bool:
@@ -66,8 +84,12 @@ def _check_room(cases: Cases, findings: Findings) -> None:
     options, proposal = cases.inputs.options, proposed([*rooms.values()])
     if proposal is None or options.resample_to is not None or len(rooms[next(iter(rooms))].needed) != 3:
         return
+    # what the proposal puts right is no reason not to use the data
+    findings.found = [
+        dataclasses.replace(found, severity="warning") if found.kind == "sizes" else found for found in findings.found
+    ]
     fits = f"every body fits into {in_words(proposal[1])} voxels"
-    fix = ("Set what holds them (", *as_fix(proposal), ").")
+    fix = ("Set what holds them (", *spaced(as_fix(proposal)), ").")
     if options.size is None:
         if proposal[0] is not None or len({room.whole.sizes for room in rooms.values()}) > 1:
             at = "" if proposal[0] is None else f" of {millimetres(proposal[0])}"
@@ -77,6 +99,21 @@ def _check_room(cases: Cases, findings: Findings) -> None:
     if cut:
         rule = f"size {in_words(options.size)} cuts the body in {len(cut)} of {len(rooms)} scans; {fits}"
         findings.add("cut", "warning", rule, fix, [Place(detail=cases.inputs.place(row)) for row in cut], len(cut))
+
+
+def settings_for(cases: Cases) -> tuple[Fix, ...]:
+    """Orientation, spacing and size that bring scans to one grid that holds every body; none where they are on one."""
+    scans = cases.inputs
+    if scans.sizes is not None:
+        return ()
+    rooms = [look.room for look in scans.looks[0].values()]
+    proposal = proposed(rooms)
+    if proposal is not None:
+        return as_fix(proposal)
+    if any(room.whole.orientation is None or not room.whole.is_placed for room in rooms):
+        return ()
+    turned = dataclasses.replace(scans, options=scans.options.replace(orientation=ORIENTATION))
+    return (Fix("read.orientation", ORIENTATION), *settings_for(cases.with_inputs(turned)))
 
 
 def describe_scans(cases: Cases) -> dict[str, Any]:

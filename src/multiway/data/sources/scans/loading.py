@@ -224,7 +224,9 @@ def _with_headers(cases: Cases, same_sizes: bool, findings: Findings | None, fai
     if not after:
         return cases
     with kept(failures):
-        _check_alike(after, same_sizes and not (cases.inputs.has_masks and cases.target is None), cases.source)
+        _check_channels(after, cases.source)
+    if same_sizes and not (cases.inputs.has_masks and cases.target is None):
+        _check_sizes(after, findings, cases.source)
     form = dataclasses.replace(
         next(iter(after.values())), dtype=np.result_type(*{header.dtype for header in after.values()})
     )
@@ -252,13 +254,20 @@ def _note_cuts(
         findings.add("size", "note", f"{rule} and {least}")
 
 
-def _check_alike(headers: dict[str, VolumeHeader], same_sizes: bool, source: str) -> None:
+def _check_channels(headers: dict[str, VolumeHeader], source: str) -> None:
     channels = {name: str(header.channels) for name, header in headers.items()}
     if len(set(channels.values())) > 1:
         raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
+
+
+def _check_sizes(headers: dict[str, VolumeHeader], findings: Findings | None, source: str) -> None:
     sizes = {name: "x".join(map(str, header.sizes)) for name, header in headers.items()}
-    if same_sizes and len(set(sizes.values())) > 1:
-        raise DataError(f"{source}: {differing('cases differ in size', sizes)}. ", *SAME_SIZE)
+    if len(set(sizes.values())) < 2:
+        return
+    rule = differing("cases differ in size", sizes)
+    if findings is None:
+        raise DataError(f"{source}: {rule}. ", *SAME_SIZE)
+    findings.add("sizes", "error", rule, SAME_SIZE)
 
 
 def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions) -> Iterator[Finding]:
