@@ -1,5 +1,7 @@
 """`multiway compress` as a user meets it."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -49,6 +51,15 @@ def test_a_dry_run_writes_nothing(run):
     done = call(run, "--rule", ".*=lowrank", "--max-parameters", "0.8", "--dry-run")
     assert done.exit_code == 0 and "layers swapped" in done.output and "written" not in done.output
     assert sorted(run.parent.rglob("*")) == before
+
+
+def test_a_rule_that_says_no_size_halves_each_layer(run):
+    done = call(run, "--rule", ".*=lowrank", "--dry-run", "--json")
+    layers = [
+        layer for layer in json.loads(done.output)["layers"] if layer["parameters_after"] < layer["parameters_before"]
+    ]
+    assert done.exit_code == 0 and layers
+    assert all(layer["parameters_after"] <= layer["parameters_before"] / 2 for layer in layers)
 
 
 def test_without_out_the_folder_lies_beside_the_run(run):

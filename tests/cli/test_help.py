@@ -56,6 +56,15 @@ def test_help_and_lists_import_no_heavy_library():
     assert all(len(text.splitlines()) > 10 for text in (recipes, sets))
 
 
+def test_help_lists_every_task_with_a_command_that_its_training_takes():
+    said = " ".join(outcome("--help")[1].split())
+    for task in declared.TASKS:
+        purpose, example = declared.purpose_of(task), declared.example_of(task)
+        assert purpose in said and example in said, task
+        known = {"data", *declared.declared_options("train", [task])}
+        assert {word[2:] for word in example.split() if word.startswith("--")} <= known, task
+
+
 def test_what_help_knows_is_what_tasks_declare():
     assert declared.content() == json.loads(json.dumps(workflows.declarations())), (
         "run `python -m multiway.cli.declared`"

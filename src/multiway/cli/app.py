@@ -6,11 +6,19 @@ import typer
 
 from multiway.cli import data, recipes, runs, train
 from multiway.cli.commands import command
-from multiway.cli.declared import TASKS, purpose_of
+from multiway.cli.declared import TASKS, example_of, purpose_of
+
+
+def _tasks() -> str:
+    """Every task with what it is for and a usual command, a paragraph each."""
+    first = "First of all, `multiway check FILE` says which of these a file is for, and ends with the command:"
+    return "\n\n".join([first, *(f"{task}: {purpose_of(task)}  {example_of(task)}" for task in TASKS)])
+
 
 app = typer.Typer(
     name="multiway",
     help="Train, evaluate, explain: neural networks that keep the axes of your data.",
+    epilog=_tasks(),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

@@ -70,6 +70,11 @@ def purpose_of(task: str) -> str:
     return str(content()["tasks"][task]["purpose"])
 
 
+def example_of(task: str) -> str:
+    """A usual command that trains for a task."""
+    return f"multiway train {task} {content()['tasks'][task]['example']}"
+
+
 def declared_options(command: str, names: Iterable[str]) -> dict[str, Declared]:
     """Options of a command by name, in the order of the tasks; one that several tasks have stands once."""
     chosen, having = tuple(names), dict[str, list[str]]()

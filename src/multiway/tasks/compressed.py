@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from multiway import compress
-from multiway.errors import RunError
+from multiway.data.findings import listed
+from multiway.errors import ConfigError, RunError
 from multiway.tasks.choice import NETWORK
 from multiway.tasks.lifecycle import costs_of, finish, parameters_of
 from multiway.tasks.protocol import OURS
@@ -35,6 +36,9 @@ def compress_run(
     run.prepared = _data_of(run, path)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, max_parameters=max_parameters, max_error=max_error)
+    if out is not None and all(layer.replacement is None for layer in plan.layers):
+        names = listed(layer.name for layer in plan.layers)
+        raise ConfigError(f"compress: no layer becomes smaller by these rules. Matched are {names}; give other rules.")
     return plan, None if out is None else _smaller(run, plan, out)
 
 

@@ -143,6 +143,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     name: ClassVar[str]
     """As in `multiway train NAME`."""
+    example: ClassVar[str]
+    """What follows `multiway train NAME` in a usual command."""
     config: type[ConfigT]
     state: type[StateT]
     facts: ClassVar[type[Facts]] = Facts

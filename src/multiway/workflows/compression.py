@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from multiway import files, leftovers
-from multiway.compress import Plan, Rule, compress_pretrained, parse_rule
+from multiway.compress import NdLinear, Plan, Rule, compress_pretrained, parse_rule
 from multiway.errors import ConfigError, Fix, RunError
 from multiway.tasks.compressed import compress_run
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import score_table
+
+HALF = 0.5
+"""Share of a layer's parameters that a rule leaves which says nothing of its size."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,8 +53,8 @@ def compress(
     files.check_place(out, report)
     if out is not None and out.exists():
         raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
-    parsed = _parse_rules(rules)
     budget = {"max_parameters": max_parameters, "max_error": max_error}
+    parsed = _parse_rules(rules, has_budget=any(limit is not None for limit in budget.values()))
     is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
         raise ConfigError("compress: a run is measured on its own validation samples. Leave out the data.")
@@ -66,11 +69,14 @@ def compress(
     return Compressed(plan=plan, run=run)
 
 
-def _parse_rules(texts: Sequence[str]) -> dict[str, Rule]:
+def _parse_rules(texts: Sequence[str], *, has_budget: bool) -> dict[str, Rule]:
+    """Rules by pattern; one that says nothing of its size, where no budget does either, halves each of its layers."""
     parsed: dict[str, Rule] = {}
     for text in texts:
         pattern, rule = parse_rule(text)
         if pattern in parsed:
             raise ConfigError(f"compress: the pattern {pattern!r} has two rules. Give it one.")
-        parsed[pattern] = rule
+        is_open = rule.rank is None and rule.max_error is None and rule.max_share is None
+        halved = is_open and not has_budget and not isinstance(rule, NdLinear)
+        parsed[pattern] = dataclasses.replace(rule, max_share=HALF) if halved else rule
     return parsed

@@ -14,7 +14,10 @@ from multiway.tasks.registry import TASKS, task_of
 
 def declarations() -> dict[str, Any]:
     """What a command line has to know of tasks and data sets, in plain values."""
-    tasks = {task.name: {"purpose": _purpose(task), "options": _options(task)} for task in map(task_of, TASKS)}
+    tasks = {
+        task.name: {"purpose": _purpose(task), "example": task.example, "options": _options(task)}
+        for task in map(task_of, TASKS)
+    }
     return {"tasks": tasks, "data_sets": {name: task_of_dataset(name) for name in catalogue()}}
 
 

@@ -392,6 +392,15 @@ def test_duplicates_gaps_and_order():
     assert np.array_equal(read_panel(shuffled, ReadOptions(unsorted="sort")).values, read_panel(frame).values)
 
 
+def test_rows_from_the_newest_to_the_oldest_are_turned_round():
+    frame = wide(rows=8, freq="D")
+    panel = read_panel(frame.iloc[::-1])
+    assert np.array_equal(panel.values, read_panel(frame).values) and panel.times.is_monotonic_increasing
+    assert any("from the newest to the oldest" in note for note in panel.notes)
+    with pytest.raises(DataError, match="times run backwards at 6 rows"):
+        read_panel(frame.iloc[[7, 6, 5, 4, 3, 2, 0, 1]].iloc[::1])
+
+
 def test_times_off_the_step_are_not_dropped_by_filling():
     frame = wide()
     frame.loc[7, "date"] += pd.Timedelta(minutes=3)

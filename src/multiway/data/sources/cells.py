@@ -245,7 +245,9 @@ def are_spelled(text: pd.Series) -> bool:
     """Whether numbers are written as names are: with leading zeros or signs, or one of them in two ways."""
     text = text.astype("string").str.strip()
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)].drop_duplicates()
-    values = parse_cells(text)[0]
+    values, bad, _ = parse_cells(text)
+    if bad.any():
+        return False  # with decimal commas, which a target of numbers may have
     return bool(text.str.match(r"\+|-?0\d").any() or len(np.unique(values)) < len(text))
 
 

@@ -88,6 +88,9 @@ def in_time_order(draft: Draft) -> Draft:
     backwards = np.flatnonzero(draft.times[1:] < draft.times[:-1]) + 1
     if not len(backwards):
         return draft
+    if len(backwards) == len(draft.times) - 1 > 1:
+        draft.findings.add("unsorted", "note", "rows stand from the newest to the oldest, and are turned round")
+        return draft.take(np.arange(len(draft.times))[::-1])
     draft.note("unsorted", backwards, f"times run backwards at {_counted(len(backwards), 'row')}")
     return draft.take(np.argsort(draft.times.to_numpy(), kind="stable"))
 

@@ -57,6 +57,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     """The next steps of a panel of series."""
 
     name = "forecast"
+    example = "--data sales.csv --horizon 14"
     page = page
     config = ForecastConfig
     state = ForecastState
@@ -257,7 +258,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         assert isinstance(model, WeighedForecasts)
         if model.network is None:
             raise ConfigError(
-                "compress: the run has no network to compress. Set network to true in training (",
+                "compress: the run has no network to compress. Set network to true (",
                 Fix("network", True),
                 ").",
             )

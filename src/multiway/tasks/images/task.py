@@ -52,6 +52,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
     """Classes of images, learnt from a teacher too where the config's `distill` names one."""
 
     name = "images"
+    example = "--data shapes"
     needs = "images. Give some"
     page = PAGE
     config = ImageConfig

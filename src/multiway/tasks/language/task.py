@@ -43,6 +43,7 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
     """Each token of a text from those before it."""
 
     name = "language"
+    example = "--data stories.txt"
     needs = "texts. Give a file"
     page = page.PAGE
     config = LanguageConfig

@@ -60,6 +60,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     """A class for every voxel of a volume or pixel of a scene."""
 
     name = "segment"
+    example = "--data scans.csv"
     page = page.PAGE
     config = SegmentConfig
     state = SegmentState

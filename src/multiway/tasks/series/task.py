@@ -36,6 +36,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     """Classes of series."""
 
     name = "series"
+    example = "--data beats.csv"
     needs = "series. Give some"
     page = page.PAGE
     config = SeriesConfig

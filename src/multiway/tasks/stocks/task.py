@@ -60,6 +60,7 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
     name = "stocks"
+    example = "--data prices.csv --texts texts.jsonl"
     page = PAGE
     config = StockConfig
     state = StockState

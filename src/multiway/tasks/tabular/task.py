@@ -40,6 +40,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     """Classes or numbers of the rows of a table."""
 
     name = "tabular"
+    example = "--data patients.csv --target ill"
     needs = "rows. Give a table"
     config = TabularConfig
     state = TableState

@@ -74,6 +74,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
     """Classes of texts."""
 
     name = "text"
+    example = "--data reviews.csv"
     needs = "texts. Give a table, or one text on each line,"
     config = TextConfig
     state = TextState

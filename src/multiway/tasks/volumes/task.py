@@ -57,6 +57,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     """Classes of scans."""
 
     name = "volumes"
+    example = "--data scans.csv --orientation RAS"
     page = page.PAGE
     config = VolumeConfig
     state = VolumeState
