@@ -61,5 +61,10 @@ def test_a_validation_shorter_than_a_block_decides_nothing_alone():
     assert pooled > 0.5 > apart
 
 
+def test_a_blend_that_leaves_little_beside_the_floor_is_the_floor():
+    shares = {blend_weights(products((1.0, worse), 20, common=2.0), 0, 5, 0)[0] for worse in np.linspace(1, 1.4, 81)}
+    assert 1.0 in shares and 0.8 < max(shares - {1.0}) <= 0.9
+
+
 def test_bands_of_a_horizon():
     assert horizon_bands(96) == (12, 24, 48, 96) and horizon_bands(5) == (1, 2, 3, 5) and horizon_bands(1) == (1,)

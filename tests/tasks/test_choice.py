@@ -39,6 +39,13 @@ def test_of_candidates_within_one_standard_error_the_simpler_answers_and_of_equa
     assert "simpler and within one standard error of the network" in chosen.line()
 
 
+def test_a_constant_answers_only_where_it_is_the_best():
+    near = losses(multiway=0.0, logistic=0.004, majority=0.004)
+    assert choose(Evidence(losses=near)).name == "logistic"
+    assert choose(Evidence(losses=near | {"logistic": near["logistic"] + 0.1})).name == OURS
+    assert choose(Evidence(losses=near | {"majority": near["majority"] - 0.1})).name == "majority"
+
+
 def test_a_clearly_better_network_answers():
     chosen = choose(Evidence(losses=losses(multiway=0.0, trees=0.1, logistic=0.2), loss="Brier", unit="rows"))
     assert chosen.name == OURS

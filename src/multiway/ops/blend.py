@@ -10,6 +10,8 @@ from multiway.ops.simplex import simplex_weights
 Floats = NDArray[np.float64]
 SMALLEST = 0.05
 """A weight below this is none: one model fewer serves as well."""
+REST = 0.1
+"""Where the floor leaves less than this to all others, it stands alone."""
 BANDS = 4
 """Parts of a horizon: its last half, the quarter before it, the eighth before that, and the first eighth."""
 
@@ -28,7 +30,7 @@ def blend_weights(products: Floats, floor: int, steps: int, held: int, doubts: S
     target. Few blocks know little of which candidate is better and of how their errors go together; equal weights are
     what holds where nothing is known, and a candidate that is much worse has none even so. Weights below five per cent
     are left out. Where the blend is above the floor, on all windows or on the last of them alone if these hold a block,
-    it is drawn towards the floor until it is not.
+    it is drawn towards the floor until it is not; if that leaves less than a tenth to all others, the floor is alone.
 
     Args:
         products: `(windows, candidates, candidates)`, in the order of time.
@@ -43,7 +45,8 @@ def blend_weights(products: Floats, floor: int, steps: int, held: int, doubts: S
     shrinkage = np.diag(gram).min() / max(1, len(products) // steps) ** 0.5
     weights = _few(gram + shrinkage * np.diag(np.ones(len(gram)) if doubts is None else doubts))
     alone = np.eye(len(gram))[floor]
-    return max((_drawn(weights, alone, each) for each in means), key=lambda drawn: float(drawn[floor]))
+    drawn = max((_drawn(weights, alone, each) for each in means), key=lambda drawn: float(drawn[floor]))
+    return alone if drawn[floor] > 1 - REST else drawn
 
 
 def _few(products: Floats) -> Floats:

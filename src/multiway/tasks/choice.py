@@ -12,7 +12,7 @@ from multiway.config import Config
 from multiway.errors import ConfigError, closest
 from multiway.metrics.paired import clusters_of, standard_error
 from multiway.models.complexity import BLEND as BLEND
-from multiway.models.complexity import complexity_of
+from multiway.models.complexity import CONSTANT, complexity_of
 from multiway.ops.simplex import simplex_weights
 from multiway.tasks.declarations import OURS
 
@@ -144,6 +144,8 @@ def fixed(name: str, reason: str = ", as the settings say") -> Choice:
 def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
     """The candidate of the lowest mean loss, the simpler of those within one standard error of it, or a blend.
 
+    A constant is never the simpler one: of a rare class it is always near, and tells nothing.
+
     A blend, weights w >= 0 with sum 1 of the candidates' outputs, is taken where weights that were fitted on other
     cases are better than the best single candidate by more than one standard error.
 
@@ -196,8 +198,9 @@ class _Trial:
         return standard_error((self.losses[name] - self.losses[other])[cases], self.clusters[cases])
 
     def near(self) -> list[str]:
-        """Candidates within one standard error of the best."""
-        return [name for name in self.names if self.above(name, self.best) <= self.error(name, self.best)]
+        """Candidates within one standard error of the best; a constant, which knows no case, only if it is the best."""
+        near = [name for name in self.names if self.above(name, self.best) <= self.error(name, self.best)]
+        return [name for name in near if name == self.best or complexity_of(name) > CONSTANT]
 
     def blend(self) -> dict[str, float] | None:
         """Weights of a blend that is better than the best candidate by more than one standard error."""
