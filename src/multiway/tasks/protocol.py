@@ -339,6 +339,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def sentence(self, run: Run) -> str:
         """What came out, in one sentence."""
 
+    def scored_as(self, run: Run) -> str:
+        """Name that the scores of the answer stand under."""
+        return run.answer.name
+
     def cautions(self, run: Run) -> list[str]:
         """What nobody should miss who reads scores or predictions of a run, one line each."""
         return []

@@ -28,7 +28,7 @@ def metric_of(run: Run, name: str) -> Metric:
 def models_of(run: Run, split: str = "test") -> list[str]:
     """Names of the models that are scored, the answer first."""
     known = dict.fromkeys(row["model"] for row in run.scores if row["split"] == split)
-    return [name for name in dict.fromkeys([run.answer.name, *known]) if name in known]
+    return [name for name in dict.fromkeys([run.task.scored_as(run), *known]) if name in known]
 
 
 def score_table(runs: Sequence[Run], split: str) -> list[Row]:

@@ -49,7 +49,7 @@ def evaluate(
         with concerning(loaded.task.name):
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
     rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
-    answer = runs[0].answer.name
+    answer = runs[0].task.scored_as(runs[0])
     return Scores([row for row in rows if model is None or row["model"] == answer], [answer_line(runs)])
 
 

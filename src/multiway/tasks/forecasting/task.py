@@ -34,6 +34,7 @@ from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.lifecycle import announce
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
+from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
 from multiway.training import RunFolder
 
@@ -203,8 +204,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return (*METRICS, *apart, *(_coverage_of(level) for level in config.levels))
 
     def sentence(self, run: Run) -> str:
-        """What forecasts, and why."""
-        return str(run.facts["selection"]["sentence"])
+        """How far the answer and every candidate are off."""
+        errors = {name: score_of(run, name, "mae (original)")["value"] for name in models_of(run)}
+        own, *others = (f"{name} {'undefined' if mae is None else f'{mae:.4g}'}" for name, mae in errors.items())
+        rest = f"; {', '.join(others)}" if others else ""
+        return f"off by {own.removeprefix(OURS).strip()} a step on the test rows, in the file's units{rest}."
 
     def cautions(self, run: Run) -> list[str]:
         """See `multiway.tasks.forecasting.facts`."""
@@ -213,7 +217,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What validation chose."""
-        return {"selections": [self.sentence(run) for run in runs]}
+        return {"selections": [_selected(run) for run in runs]}
 
     @property
     def has_choice(self) -> bool:
@@ -222,8 +226,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def answer_line(self, run: Run) -> str:
         """What forecasts, and why; or what was asked in its place."""
-        own = run.answer.name == run.facts["selection"]["answer"]
-        return f"Answer: {self.sentence(run)}" if own else run.answer.line()
+        return f"Answer: {_selected(run)}" if _is_own(run) else run.answer.line()
+
+    def scored_as(self, run: Run) -> str:
+        """Ours, with bands; or the candidate that was asked in place of it."""
+        return OURS if _is_own(run) else run.answer.name
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """The steps after the end of a file."""
@@ -286,6 +293,16 @@ def _split_facts(prepared: PreparedPanel, name: str) -> Row:
         "rows": stop - start, "windows": len(prepared.windows[name]), "first": str(times[start]),
         "last": str(times[stop - 1]), "start": start, "stop": stop,
     }  # fmt: skip
+
+
+def _is_own(run: Run) -> bool:
+    """Whether what validation or the settings chose answers."""
+    return bool(run.answer.name == run.facts["selection"]["answer"])
+
+
+def _selected(run: Run) -> str:
+    """What forecasts, and why."""
+    return str(run.facts["selection"]["sentence"])
 
 
 TASK = Forecasting()
