@@ -13,8 +13,8 @@ PLAIN = "epoch 1.5  train 0.2500  validation 0.1250"
 def test_a_validation_is_a_line_where_there_is_no_terminal(more, text, capsys):
     progress = TrainingProgress(40, show=True)
     with progress.shown():
-        progress.update(30)
-        progress.report({**ROW, **more})
+        progress.show(30, None)
+        progress.show(30, {**ROW, **more})
         progress.say(["a note", "another"])
     assert not progress.is_shown
     assert capsys.readouterr() == ("", f"{text}  (7 s, step 30 of 40)\na note\nanother\n")
@@ -23,7 +23,7 @@ def test_a_validation_is_a_line_where_there_is_no_terminal(more, text, capsys):
 def test_a_quiet_training_says_nothing(capsys):
     progress = TrainingProgress(40, show=False)
     with progress.shown():
-        progress.update(30)
-        progress.report(ROW)
+        progress.show(30, None)
+        progress.show(30, ROW)
         progress.say(["a note"])
     assert capsys.readouterr() == ("", "")

@@ -87,6 +87,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
                     "model": model,
                     "split": "test",
                     "label": [cases.classes[cases.labels[row]] for row in rows],
+                    "predicted": np.array(run.state.classes)[probabilities.argmax(1)],
                     **{f"p_{name}": probabilities[:, place] for place, name in enumerate(run.state.classes)},
                 }
             )
