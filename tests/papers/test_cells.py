@@ -264,7 +264,7 @@ def load_text(path, text: str):
 
 def test_a_file_of_ones_own_is_one_cell_of_any_task_and_metric(tmp_path):
     recipe = load_text(tmp_path / "mine.yaml", USERS_OWN + "published: {perplexity: 12.5, source: here}\n")
-    assert recipe.figures == {"perplexity": 12.5} and recipe.settings_of_runs() == [{"data": "a"}]
+    assert recipe.figures == {"perplexity": 12.5} and recipe.settings_of_runs() == [{"data": "a", "answer": "network"}]
     assert load_text(tmp_path / "bare.yaml", USERS_OWN).figures == {}
 
 

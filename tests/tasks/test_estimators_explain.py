@@ -75,4 +75,4 @@ def test_the_surprise_of_tokens_is_the_mean_that_is_predicted():
     fitted = tiny.make().fit(*tiny.fit)
     texts = stories()[:5]
     bits = fitted.explain(texts).groupby("document", sort=False)["bits_multiway"].mean()
-    np.testing.assert_allclose(bits.to_numpy() * np.log(2), fitted.predict(texts), rtol=1e-5)
+    np.testing.assert_allclose(bits.to_numpy() * np.log(2), fitted.predict(texts, "multiway"), rtol=1e-5)

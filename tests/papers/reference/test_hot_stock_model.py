@@ -1,4 +1,7 @@
-"""The classifier of stocks against the transcription of its paper: values, and gradients of every parameter."""
+"""The classifier of stocks against the transcription of its paper: values, and gradients of every parameter.
+
+Tokens that start from the stock's own days are ours; the oracle has them as a sum around the printed parts.
+"""
 
 import functools
 import itertools
@@ -14,7 +17,7 @@ from tolerances import LONG64, STEPS64, assert_same
 STOCKS, SLOTS, TEXT, DIM, HEADS, BATCH = 3, 2, 5, 8, 2, 2
 SIZES = {
     "num_stocks": STOCKS, "num_slots": SLOTS, "text_features": TEXT, "dim": DIM, "num_heads": HEADS, "dropout": 0.0,
-    "ffn_multiple": 2,
+    "ffn_multiple": 2, "tokens": "learnt",
 }  # fmt: skip
 
 
@@ -76,7 +79,14 @@ def tokens_of(tower, vectors, valid):
     inputs = hot_stocks.PrintedInputs(
         weight=projection.weight, bias=projection.bias, stock_tokens=tower.stock_token, absent=tower.absent
     )
-    return hot_stocks.tokens_of(vectors, valid, inputs)
+    tokens, counts = hot_stocks.tokens_of(vectors, valid, inputs)
+    if tower.slot_weights is not None:
+        first = [
+            own[0] + sum(tower.slot_weights[t] * own[1 + t] for t in range(SLOTS) if real[1 + t])
+            for own, real in zip(tokens, counts, strict=True)
+        ]
+        tokens = torch.cat([torch.stack(first)[:, None], tokens[:, 1:]], 1)
+    return tokens, counts
 
 
 def literal(model, prices, price_valid, dates, text, text_valid):
@@ -99,6 +109,7 @@ def literal(model, prices, price_valid, dates, text, text_valid):
             out = out * hot.rms_norm(hot_stocks.encoder_only(tokens, layers), norm.weight, 1e-6)
     else:
         out = hot_stocks.encoder_decoder(texts, days, readers, layers_of(decoder, config, day_counts, text_counts))
+        out = out + hot_stocks.encoder_only(texts, readers) if config.tokens == "days" else out
     return hot_stocks.stock_logits(out, model.norm.weight, model.head.weight, model.head.bias)
 
 
@@ -110,6 +121,9 @@ FORMS = [
     *({"mode_pooling": pooling} for pooling in ("sum", "max", "learned")),
     {"absent": "token"},
     {"num_blocks": 1, "combine": "sum"},
+    {"tokens": "days"},
+    {"tokens": "days", "absent": "token"},
+    {"tokens": "days", "fusion": "product"},
 ]
 
 
