@@ -51,6 +51,9 @@ SPEED = {
 """Files of other rows, and what wrote them."""
 NO_BASELINES = {"published", "network", "cl"}
 """What else stands before a metric's name: the paper, the network before it is mixed with ridge, Dice along a line."""
+DECIDED = {"network": True, "read.decimal": "."}
+"""What "auto" comes to in every recipe: each names its network or has 2,000 training windows, and its files write
+points."""
 MACHINE = {"benchmark", "bars", "torch", "processor", "rounds", "kernels", "threads", "commit", "curve"}
 """What the tables of speed leave to their files."""
 HEAD = """# Results
@@ -170,9 +173,14 @@ def _typed(value: Any) -> str:
 
 def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:
     """Settings that a row was measured with and its recipe does not have."""
-    stated = leaves(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
-    measured = leaves(row["settings"])
+    stated = _decided(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
+    measured = _decided(row["settings"])
     return {name: measured[name] for name in sorted(stated.keys() & measured) if measured[name] != stated[name]}
+
+
+def _decided(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings by their path, with what "auto" comes to in their place."""
+    return {name: DECIDED.get(name, value) if value == "auto" else value for name, value in leaves(settings).items()}
 
 
 def other_lines() -> Iterator[str]:
