@@ -89,8 +89,8 @@ def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch,
         assert call(words, monkeypatch, capsys)[0] == 0
     together, alone = (call(["predict", run], monkeypatch, capsys) for run in ("run", "run/seed-9"))
     assert together[:2] == alone[:2]
-    assert together[2] == "run holds 2 seeds; this is run/seed-9. Name another to use that.\n"
-    assert alone[2] == ""
+    assert together[2] == f"run holds 2 seeds; this is run/seed-9. Name another to use that.\n{alone[2]}"
+    assert alone[2].startswith("Answer: ridge: no other candidate adds to it") and alone[2].count("\n") == 1
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def trained(tmp_path, monkeypatch, capsys):
     ("words", "text"),
     [
         ([*TRAIN, "--data", "good.csv"], "run exists already"),
-        (["predict", "run", "--data", "lacking.csv"], "b"),
+        (["predict", "run", "--data", "lacking.csv"], "lacking.csv: none of the run's series a, b are in it"),
         (["predict", "run", "--data", "short.csv"], "needs 4 steps of history; there are 3"),
         (
             ["predict", "run", "--data", "empty.csv"],
@@ -124,7 +124,7 @@ def trained(tmp_path, monkeypatch, capsys):
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else None,
 )
 def test_using_a_run_wrongly(words, text, trained, monkeypatch, capsys):
-    (trained / "lacking.csv").write_text("date,a\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 13)))
+    (trained / "lacking.csv").write_text("date,c\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in range(1, 13)))
     (trained / "short.csv").write_text("\n".join(GOOD.splitlines()[:4]) + "\n")
     (trained / "empty.csv").write_text(GOOD.replace("5.5", ""))
     assert_refused(words, text, trained, monkeypatch, capsys)

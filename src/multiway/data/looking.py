@@ -190,7 +190,7 @@ def _look(source: object) -> Look | None:
 
 
 def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
-    """Whether many times repeat for no reason, and whether the table is long."""
+    """Whether many times repeat for no reason, more than one of them at least, and whether the table is long."""
     with contextlib.suppress(Unreadable):
         times, good = parse_times(table, time, FileOptions(), Findings(""))
         sound, findings = table if good.all() else table.take(good), Findings("")
@@ -198,7 +198,8 @@ def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
             is_long = find_long(sound, time, times, ReadOptions(), findings) is not None
         except Unreadable:
             is_long = True  # it is, and only its values are not clear
-        return not is_long and times.duplicated().mean() >= FEW_REPEATS, is_long
+        repeated = times.duplicated()
+        return not is_long and repeated.sum() > 1 and repeated.mean() >= FEW_REPEATS, is_long
     return False, False
 
 

@@ -40,7 +40,7 @@ def short(tmp_path_factory):
 def test_training_warns_and_prints_what_the_intervals_held(short):
     _, (code, out, err) = short
     assert code == 0 and f"multiway: warning: {FEW}" in err
-    head, ours, ridge = (re.split(r"  +", line.strip()) for line in out.splitlines()[1:4])
+    head, ours, ridge = (re.split(r"  +", line.strip()) for line in out.splitlines()[2:5])
     assert {"rmse", "wape", "smape", "pinball", "coverage_80", "coverage_95"} <= set(head)
     values = dict(zip(head, ours, strict=True))
     assert 0 < float(values["coverage_80"]) <= float(values["coverage_95"]) <= 1

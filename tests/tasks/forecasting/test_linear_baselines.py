@@ -64,7 +64,7 @@ def test_a_stored_run_has_the_same_baselines(run):
 
 def test_a_backtest_has_a_column_for_each(run):
     frame = backtest_frame(run, read(run, run.config.data), cutoffs=2)
-    assert list(frame)[4:] == ["multiway", "ridge", "seasonal_naive", "naive", *BASELINES]
+    assert list(frame)[4:] == ["multiway", "ridge", "naive", "seasonal_naive", *BASELINES]
     assert np.isfinite(frame[list(BASELINES)].to_numpy()).all() and len(frame) == 2 * 3 * HORIZON
 
 

@@ -131,7 +131,8 @@ def test_later_rows_are_scored_in_the_runs_own_order(run):
 
 
 def test_the_estimator_takes_targets():
-    forecaster = Forecaster(horizon=HORIZON, lookback=LOOKBACK, targets=("series 1",), epochs=1).fit(make_frame())
+    forecaster = Forecaster(horizon=HORIZON, lookback=LOOKBACK, targets=("series 1",), network=True, epochs=1)
+    forecaster.fit(make_frame())
     assert set(forecaster.predict(layout="long")["unique_id"]) == {"series 1"}
     with pytest.raises(ConfigError, match="has no map of variates and times"):
         forecaster.explain()
