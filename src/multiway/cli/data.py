@@ -10,7 +10,7 @@ from multiway import workflows
 from multiway.cli import completion, declared, options, show
 from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
-from multiway.cli.spelling import command_line, training
+from multiway.cli.spelling import command_line, train_command_of
 from multiway.errors import MultiwayError
 
 Task = declared.one_of("task", declared.TASKS)
@@ -40,7 +40,7 @@ def check_command(
     names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
     reports = _checked(file, names, own, sets or [])
     chosen = next((report for report in reports if report.is_usable), reports[0])
-    words = [*options.words(own), *(word for each in sets or [] for word in ("--set", each))]
+    words = [*options.words_of(own), *(word for each in sets or [] for word in ("--set", each))]
     commands = [
         _training(file, report, words) for report in [chosen, *(each for each in reports if each is not chosen)]
     ]
@@ -72,7 +72,7 @@ def _training(file: str, report: "workflows.CheckReport", words: list[str]) -> s
     """The command that trains on data, where it can be trained on."""
     if report.proposal is None or report.task is None:
         return None
-    return training(report.task, file, words, report.proposal)
+    return train_command_of(report.task, file, words, report.proposal)
 
 
 def _said(report: "workflows.CheckReport", commands: list[str]) -> list[str]:

@@ -71,7 +71,7 @@ def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]
     return values
 
 
-def words(own: dict[str, Any]) -> list[str]:
+def words_of(own: dict[str, Any]) -> list[str]:
     """Options of tasks as they were typed."""
     dashed = {"--" + name.replace("_", "-"): text for name, text in own.items()}
     return [word for name, text in dashed.items() for word in ([name] if text is True else [name, str(text)])]

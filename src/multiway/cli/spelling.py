@@ -47,7 +47,7 @@ def _option(field: str, task: str | None, command: str) -> str | None:
     return None
 
 
-def training(task: str, data: str, words: Sequence[str], proposal: Sequence[Fix]) -> str:
+def train_command_of(task: str, data: str, words: Sequence[str], proposal: Sequence[Fix]) -> str:
     """The command that trains on data, as it can be pasted: with its options and those that are needed."""
     needed = map(command_line(task), proposal)
     return " ".join([f"multiway train {task} --data {shlex.quote(data)}", *map(shlex.quote, words), *needed])

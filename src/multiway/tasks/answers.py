@@ -53,7 +53,7 @@ class Answer:
         return [*head, *self.notes]
 
 
-class Scores(list[Plain]):
+class ScoreTable(list[Plain]):
     """Rows of scores.
 
     head: Which models answer, and why: the first lines.

@@ -48,7 +48,7 @@ def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit:
     """
     held, part = prepared.rows("validation"), prepared.part("validation")
     outputs = {name: numbers_of(task, run, name, part) for name in run.models}
-    evidence = squared(run, prepared.raw.take(held), outputs)
+    evidence = squared_losses(run, prepared.raw.take(held), outputs)
     counts = fold_counts(task, run, prepared) if refit and _is_small(prepared.raw, held) else {}
     if not counts:
         return evidence
@@ -63,7 +63,7 @@ def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit:
     except MultiwayError:  # a fold of few samples may lack what a model needs
         return evidence
     partly = f"{counts[OURS]} folds" if OURS in counts else "validation"
-    return squared(run, samples, whole, measured=f"{FOLDS} folds", partly=partly)
+    return squared_losses(run, samples, whole, measured=f"{FOLDS} folds", partly=partly)
 
 
 def numbers_of(task: Fitting, run: Run, name: str, samples: Samples[Any]) -> NDArray[np.float64]:
@@ -71,7 +71,9 @@ def numbers_of(task: Fitting, run: Run, name: str, samples: Samples[Any]) -> NDA
     return np.nan_to_num(task.outputs(run, name, samples), nan=AWFUL, posinf=AWFUL, neginf=-AWFUL)
 
 
-def squared(run: Run, samples: Samples[Any], outputs: Mapping[str, NDArray[np.float64]], **more: Any) -> Evidence:
+def squared_losses(
+    run: Run, samples: Samples[Any], outputs: Mapping[str, NDArray[np.float64]], **more: Any
+) -> Evidence:
     """Brier scores of classes, squared errors of scaled numbers, over samples or over groups of them."""
     state, units = run.state, None if samples.groups is None else np.array(samples.groups, dtype=str)
     of = {"units": units, "unit": samples.word if units is None else "groups", **more}

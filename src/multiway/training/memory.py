@@ -13,7 +13,7 @@ from multiway.data.sources.bytes import free_memory
 from multiway.training.config import TrainingConfig
 
 
-class Trained(Protocol):
+class Batched(Protocol):
     """A config of a run."""
 
     @property
@@ -24,7 +24,7 @@ class Trained(Protocol):
         """A copy with some fields changed."""
 
 
-ConfigT = TypeVar("ConfigT", bound=Trained)
+ConfigT = TypeVar("ConfigT", bound=Batched)
 MOST_BYTES = 2 * 2**30
 """Of activations on the processor, where larger batches are no faster."""
 SHARE = 0.5

@@ -10,7 +10,7 @@ from multiway import files, leftovers
 from multiway.data.writing import leaving_raw
 from multiway.errors import ConfigError, Fix, RunError, concerning
 from multiway.tasks import lifecycle
-from multiway.tasks.answers import Answer, Scores
+from multiway.tasks.answers import Answer, ScoreTable
 from multiway.tasks.comparing import are_comparable, caution_of
 from multiway.tasks.run import Run, name_of, readable
 from multiway.tasks.scores import answer_line, score_table
@@ -42,7 +42,7 @@ def task_name(path: Path | str) -> str:
 
 def evaluate(
     run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None
-) -> Scores:  # fmt: skip
+) -> ScoreTable:  # fmt: skip
     """A run's stored scores, or fresh ones on other data: the answer beside every candidate, or one of these alone."""
     runs = [loaded.asking(model) for loaded in load_runs(run)]
     for loaded in runs if data is not None else ():
@@ -50,7 +50,7 @@ def evaluate(
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
     rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
     answer = runs[0].task.scored_as(runs[0])
-    return Scores([row for row in rows if model is None or row["model"] == answer], [answer_line(runs)])
+    return ScoreTable([row for row in rows if model is None or row["model"] == answer], [answer_line(runs)])
 
 
 def predict(
@@ -144,7 +144,7 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     return target
 
 
-def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Scores:
+def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> ScoreTable:
     """Test scores of several runs of one task side by side; where their test rows differ, each row says so."""
     if len(runs) < 2:
         raise ConfigError(f"compare: give at least two runs, got {len(runs)}.")
@@ -163,4 +163,4 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
     if not are_comparable(groups):
         rows = [{**row, "comparable": False} for row in rows]
     lines = [f"{path}: {answer_line(group)}" for path, group in loaded.items()]
-    return Scores(rows, [*([caution] if caution else []), *lines])
+    return ScoreTable(rows, [*([caution] if caution else []), *lines])

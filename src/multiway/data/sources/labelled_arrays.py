@@ -16,28 +16,28 @@ WHOLE = (("images", "labels"), ("x", "y"), ("X", "y"), ("data", "labels"))
 BY_PART = (("{}_images", "{}_labels"), ("x_{}", "y_{}"), ("X_{}", "y_{}"))
 
 
-class Pair(NamedTuple):
+class ArrayPair(NamedTuple):
     """Names of an array of samples and of that of their labels, where there is one."""
 
     samples: str
     labels: str | None
 
 
-def pairs_of(archive: Archive) -> dict[str, Pair]:
+def pairs_of(archive: Archive) -> dict[str, ArrayPair]:
     """Arrays of samples and labels by part, which is `ALL` where there is one pair; none under other names."""
-    whole = [Pair(*names) for names in WHOLE if names[0] in archive.names]
+    whole = [ArrayPair(*names) for names in WHOLE if names[0] in archive.names]
     if whole:
         return {ALL: _present(whole[0], archive)}
     spelt = [
-        (part, Pair(x.format(word), y.format(word)))
+        (part, ArrayPair(x.format(word), y.format(word)))
         for part, words in SPELLINGS.items() for x, y in BY_PART for word in words
     ]  # fmt: skip
     named = {part: pair for part, pair in reversed(spelt) if pair.samples in archive.names}
     return {part: _present(named[part], archive) for part in SPELLINGS if part in named}
 
 
-def _present(pair: Pair, archive: Archive) -> Pair:
-    return pair if pair.labels in archive.names else Pair(pair.samples, None)
+def _present(pair: ArrayPair, archive: Archive) -> ArrayPair:
+    return pair if pair.labels in archive.names else ArrayPair(pair.samples, None)
 
 
 def labels_in(archive: Archive, name: str, count: int, *, words: bool = False) -> list[Any]:

@@ -9,7 +9,7 @@ from multiway.config import Plain
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.bodies import in_words
-from multiway.data.sources.scans.cases import Cases, Cut, Scans
+from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.loading import Source, check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
@@ -120,7 +120,7 @@ def check_cuts(cases: Cases) -> None:
     refuse_cuts([(cut, name) for cut, name in cuts if cut is not None], scans)
 
 
-def refuse_cuts(cuts: Sequence[tuple[Cut, str]], scans: Scans) -> None:
+def refuse_cuts(cuts: Sequence[tuple[CutMask, str]], scans: Scans) -> None:
     """See `check_cuts`."""
     lost = sorted(((cut.kept / cut.marked, name, cut) for cut, name in cuts if cut.kept < cut.marked), key=_share)
     if not lost or scans.options.cut_masks or scans.options.size is None:
@@ -134,7 +134,7 @@ def refuse_cuts(cuts: Sequence[tuple[Cut, str]], scans: Scans) -> None:
     )  # fmt: skip
 
 
-def _share(lost: tuple[float, str, Cut]) -> float:
+def _share(lost: tuple[float, str, CutMask]) -> float:
     return lost[0]
 
 

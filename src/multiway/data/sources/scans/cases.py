@@ -39,7 +39,7 @@ class ScanFiles(Protocol):
 
 
 @dataclasses.dataclass(frozen=True)
-class Cut:
+class CutMask:
     """What `size` leaves of a mask.
 
     kept, marked: Voxels that are marked and left, and all that are marked.
@@ -52,7 +52,7 @@ class Cut:
 
 
 @dataclasses.dataclass(frozen=True)
-class Look:
+class ScanLook:
     """What a check keeps of a scan whose voxels are gone.
 
     low, high: Least and greatest value.
@@ -69,7 +69,7 @@ class Look:
     prepared: VolumeHeader
     mask: dict[float, int] | None
     room: Room
-    cut: Cut | None
+    cut: CutMask | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -166,13 +166,13 @@ class Scans:
             )
         return Volume(values=mask.values, affine=header.affine, source=mask.source, axes=header.axes)
 
-    def cut(self, index: int) -> Cut | None:
+    def cut(self, index: int) -> CutMask | None:
         """What `size` leaves of a mask; None if there is none."""
         mask = self.file_mask(index)
         if mask is None:
             return None
         whole, left = (prepare(mask, options, is_mask=True).values[0] != 0 for options in (self._whole, self.options))
-        return Cut(int(left.sum()), int(whole.sum()), needed_sizes(whole))
+        return CutMask(int(left.sum()), int(whole.sum()), needed_sizes(whole))
 
     @property
     def _whole(self) -> VolumeOptions:
@@ -195,22 +195,22 @@ class Scans:
         return stacked(map(self.prepared, range(len(self))), len(self), self.header, self.source, limit=limit)
 
     @functools.cached_property
-    def looks(self) -> tuple[dict[int, Look], Failures]:
+    def looks(self) -> tuple[dict[int, ScanLook], Failures]:
         """A look at each scan, one at a time, and what is wrong with those that it cannot be had of."""
-        looks: dict[int, Look] = {}
+        looks: dict[int, ScanLook] = {}
         failures: Failures = []
         for index in range(len(self)):
             with kept(failures):
                 looks[index] = self._look(index)
         return looks, failures
 
-    def _look(self, index: int) -> Look:
+    def _look(self, index: int) -> ScanLook:
         volume = self.read(index)
         check_finite(volume)
         values, mask = volume.values, self.mask(index)
         whole = prepare(volume, self._whole)
         digest = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest()
-        return Look(
+        return ScanLook(
             low=float(values.min()), high=float(values.max()), digest=digest, header=volume.header,
             prepared=prepared_header(volume.header, self.options, volume.source),
             mask=None if mask is None else _counted(mask.values), room=room_of(whole.values, whole.header),

@@ -9,7 +9,7 @@ from typing import Any
 
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.sources.scans.bodies import as_fix, in_words, proposed, spaced
-from multiway.data.sources.scans.cases import Cases, Look
+from multiway.data.sources.scans.cases import Cases, ScanLook
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, VolumeHeader, millimetres
@@ -138,7 +138,7 @@ def describe_scans(cases: Cases) -> dict[str, Any]:
     }
 
 
-def _kept(looks: list[Look], size: tuple[int, ...] | None) -> str | None:
+def _kept(looks: list[ScanLook], size: tuple[int, ...] | None) -> str | None:
     """Share of the voxels, and of marked ones, that a size keeps of all scans, and of the one that it cuts most."""
     if size is None or not looks:
         return None

@@ -10,7 +10,7 @@ from multiway.data.catalogue import known_by_file
 from multiway.data.findings import listed, quoted
 from multiway.data.samples import SPELLINGS, SPLITS
 from multiway.data.sources.arrays import Archive
-from multiway.data.sources.labelled_arrays import Pair, labels_in, named_rows, pairs_of
+from multiway.data.sources.labelled_arrays import ArrayPair, labels_in, named_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import prepared_header
@@ -122,7 +122,7 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
     return scan_cases(scans, names, labels=positions, classes=classes, notes=tuple(notes), official=official)
 
 
-def _pairs(archive: Archive) -> dict[str, Pair]:
+def _pairs(archive: Archive) -> dict[str, ArrayPair]:
     """Arrays of images and labels of the three parts."""
     pairs = pairs_of(archive)
     names = [(f"{SPELLINGS[part][0]}_{kind}", pairs[part][at] if part in pairs else None)
