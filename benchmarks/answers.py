@@ -21,6 +21,7 @@ from sklearn import datasets
 from vega_datasets import local_data
 
 import multiway
+from benchmarks.classical import facts
 from multiway.errors import MultiwayWarning
 from multiway.tasks.run import Run
 
@@ -49,7 +50,7 @@ def measured(sets: dict[str, Fit], out: Path | None) -> Iterator[dict[str, Any]]
         print(json.dumps({key: value for key, value in row.items() if key != "values"}), flush=True)
         if out is not None:
             with out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+                file.write(json.dumps(row | facts(earlier=False)) + "\n")
         yield row
 
 

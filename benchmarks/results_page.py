@@ -41,6 +41,7 @@ SPEED = {
         "python -m benchmarks.race --data ett_h1 --threads 1; "
         "python -m benchmarks.race --data weather --threads 1 --epochs 1"
     ),
+    "answers": "python -m benchmarks.answers --out results/answers.jsonl",
     "baselines": "python -m benchmarks.baselines",
     "classical": "python -m benchmarks.classical --out results/classical.jsonl",
     "large": "python -m benchmarks.large",

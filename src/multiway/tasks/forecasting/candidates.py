@@ -55,7 +55,7 @@ def candidates_of(
     Raises:
         ConfigError: The panel does not allow what is named.
     """
-    allowed = names_of(training, season, low, network=network)
+    allowed = allowed_names(training, season, low, network=network)
     if answer in (*CLOSED, *CLASSICAL) and answer not in allowed:
         listed = ", ".join((*NAIVE, *allowed))
         raise ConfigError(
@@ -66,7 +66,9 @@ def candidates_of(
     return allowed if answer == "auto" else tuple(name for name in allowed if name in ("ridge", answer))
 
 
-def names_of(training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False) -> tuple[str, ...]:
+def allowed_names(
+    training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False
+) -> tuple[str, ...]:
     """Candidates that a panel allows besides the naive forecasts and the network, in the order of their cost.
 
     Args:
@@ -103,7 +105,7 @@ def build(name: str, sizes: Sizes) -> nn.Module:
     return (Theta if name == "theta" else Smoothing)(horizon, sizes.season, units)
 
 
-def fit(model: nn.Module, training: Windows, validation: Windows | None, floor: Floor) -> None:
+def fit_candidate(model: nn.Module, training: Windows, validation: Windows | None, floor: Floor) -> None:
     """Fit a candidate on windows of the targets; without validation under the penalties that were chosen with it."""
     if isinstance(model, LinearFloor):
         model.set_weight(floor.weight if validation is not None else _weight_at(training, floor))
@@ -170,7 +172,7 @@ def series_of(windows: Windows, units: Units) -> Iterator[NDArray[np.float64]]:
     yield from units.into(filled)[0].T.numpy()
 
 
-def fitted(
+def fit_all(
     sizes: Sizes, names: Sequence[str], training: Windows, models: Mapping[str, nn.Module], floor: Floor
 ) -> dict[str, nn.Module]:
     """The same candidates, fitted on other windows under the penalties of those that are there."""
@@ -178,5 +180,5 @@ def fitted(
     for name, model in made.items():
         if isinstance(model, TransformedRidge):
             model.load_state_dict(models[name].state_dict())
-        fit(model, training, None, floor)
+        fit_candidate(model, training, None, floor)
     return made

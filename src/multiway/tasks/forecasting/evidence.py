@@ -69,7 +69,7 @@ def _earlier(
     for start, following in itertools.pairwise([*usable, end]):
         past = training.between(training.first, start)
         names = [name for name in model.candidates if name not in kept]
-        made = candidates.fitted(sizes, names, past, dict(model.candidates), prepared.floor)
+        made = candidates.fit_all(sizes, names, past, dict(model.candidates), prepared.floor)
         kept |= {name: made[name] for name in names if name in candidates.CLASSICAL}
         windows = training.between(start, min(following + training.horizon - 1, end))
         if len(windows):
@@ -85,12 +85,12 @@ def _all_of(model: WeighedForecasts) -> Forecast:
 @torch.no_grad()
 def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...]) -> Products:
     """Products of errors over all windows of some stretches; windows without an observed cell are left out."""
-    found = [[_products(part, batch, names, stops) for batch in batches_of(part.windows)] for part in parts]
+    found = [[_products(part, batch, names, stops) for batch in _thinned(part.windows)] for part in parts]
     values = [torch.cat(each) for each in found]
     return Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
 
 
-def batches_of(windows: Windows) -> Iterator[dict[str, Tensor]]:
+def _thinned(windows: Windows) -> Iterator[dict[str, Tensor]]:
     """All windows, or every k-th where they hold too many cells."""
     stride = math.ceil(len(windows) * windows.horizon * windows.num_targets / MAX_CELLS)
     return windows.batches(torch.arange(0, len(windows), stride))

@@ -77,7 +77,7 @@ def fit_forecaster(
     """Fit the candidates in the order of their cost, then train the network, where there is one."""
     training, validation = (prepared.windows[name].of_targets() for name in ("train", "validation"))
     for candidate in model.candidates.values():
-        candidates.fit(candidate, training, validation, prepared.floor)
+        candidates.fit_candidate(candidate, training, validation, prepared.floor)
     if model.network is None:
         return None
     history = train_on_windows(model.network, prepared, config.training, context, config.horizons)
