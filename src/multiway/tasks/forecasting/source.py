@@ -123,7 +123,10 @@ class Later:
         """
         self.new = [name for name in names if name not in self.names]
         there = [name for name in self.names if name in names]
-        return there or col.require_columns(names, self.names, "variates", findings)
+        if not there:
+            rule = f"none of the run's series {listed(self.names)} are in it; there are {listed(names)}"
+            raise findings.fatal("series", rule, "Give a file with some of them.")
+        return there
 
 
 def _read(source: object, options: ReadOptions, findings: Findings, later: Later | None = None) -> Panel:
