@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.ops.simplex import simplex_weights
+from multiway.ops.simplex import few_weights
 
 Floats = NDArray[np.float64]
-SMALLEST = 0.05
-"""A weight below this is none: one model fewer serves as well."""
 REST = 0.1
 """Where the floor leaves less than this to all others, it stands alone."""
 BANDS = 4
@@ -43,19 +41,10 @@ def blend_weights(products: Floats, floor: int, steps: int, held: int, doubts: S
     means = [products.mean(0), *([products[-held:].mean(0)] if held >= steps else [])]
     gram = means[0]
     shrinkage = np.diag(gram).min() / max(1, len(products) // steps) ** 0.5
-    weights = _few(gram + shrinkage * np.diag(np.ones(len(gram)) if doubts is None else doubts))
+    weights = few_weights(gram + shrinkage * np.diag(np.ones(len(gram)) if doubts is None else doubts))
     alone = np.eye(len(gram))[floor]
     drawn = max((_drawn(weights, alone, each) for each in means), key=lambda drawn: float(drawn[floor]))
     return alone if drawn[floor] > 1 - REST else drawn
-
-
-def _few(products: Floats) -> Floats:
-    """Convex weights, those below the smallest left out."""
-    weights = simplex_weights(products)
-    kept = np.flatnonzero(weights >= min(SMALLEST, weights.max()))
-    few = np.zeros(len(weights))
-    few[kept] = simplex_weights(products[np.ix_(kept, kept)])
-    return few
 
 
 def _drawn(weights: Floats, floor: Floats, products: Floats) -> Floats:

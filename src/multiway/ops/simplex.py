@@ -4,6 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+SMALLEST = 0.05
+"""A weight below this is none: one model fewer serves as well."""
 
 
 def simplex_weights(products: Floats) -> Floats:
@@ -26,3 +28,12 @@ def simplex_weights(products: Floats) -> Floats:
     weights: Floats = nnls(np.vstack([root, np.ones(count)]), np.append(np.zeros(count), 1.0))[0]
     weights /= weights.sum()
     return weights
+
+
+def few_weights(products: Floats) -> Floats:
+    """The same, those below the smallest left out."""
+    weights = simplex_weights(products)
+    kept = np.flatnonzero(weights >= min(SMALLEST, weights.max()))
+    few = np.zeros(len(weights))
+    few[kept] = simplex_weights(products[np.ix_(kept, kept)])
+    return few

@@ -13,15 +13,13 @@ from multiway.errors import ConfigError, closest
 from multiway.metrics.paired import clusters_of, standard_error
 from multiway.models.complexity import BLEND as BLEND
 from multiway.models.complexity import CONSTANT, complexity_of
-from multiway.ops.simplex import simplex_weights
+from multiway.ops.simplex import few_weights
 from multiway.tasks.declarations import OURS
 
 AUTO, NETWORK = "auto", "network"
 """Answers that a config can name besides a candidate: what validation prefers, and the network whatever it prefers."""
 FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which no blend is tried."""
-SMALLEST = 0.05
-"""A weight below this is none: one model fewer serves as well."""
 Floats = NDArray[np.float64]
 
 
@@ -214,7 +212,7 @@ class _Trial:
         self.losses[BLEND], self.means[BLEND] = losses, float(np.nanmean(losses))
         if -self.above(BLEND, self.best) <= self.error(BLEND, self.best):
             return None
-        weights = dict(zip(self.whole, _few_weights(products.mean(0)).tolist(), strict=True))
+        weights = dict(zip(self.whole, few_weights(products.mean(0)).tolist(), strict=True))
         kept = {name: weight for name, weight in weights.items() if weight}
         return kept if len(kept) > 1 else None
 
@@ -280,15 +278,6 @@ def _out_of_fold(products: Floats, clusters: NDArray[np.int64]) -> Floats:
     losses = np.empty(len(products))
     for part in np.array_split(names, FOLDS):
         held = np.isin(clusters, part)
-        weights = _few_weights(products[~held].mean(0))
+        weights = few_weights(products[~held].mean(0))
         losses[held] = np.einsum("i,nij,j->n", weights, products[held], weights)
     return losses
-
-
-def _few_weights(products: Floats) -> Floats:
-    """Convex weights, those below the smallest left out."""
-    weights = simplex_weights(products)
-    kept = np.flatnonzero(weights >= min(SMALLEST, weights.max()))
-    few = np.zeros(len(weights))
-    few[kept] = simplex_weights(products[np.ix_(kept, kept)])
-    return few
