@@ -49,13 +49,9 @@ def augment(batch: Tensor, options: AugmentOptions, mask: Tensor) -> tuple[Tenso
 def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) -> Tensor | tuple[Tensor, Tensor]:
     """Change each volume of a batch at random.
 
-    Args:
-        batch: `(batch, channels, *sizes)`, normalised; three sizes, or two for images where no option names axis 2.
-        options: Which changes, and how large.
-        mask: `(batch, *sizes)` labels that move with the voxels, interpolated to the nearest; intensities stay.
-
-    Returns:
-        The changed batch, and the changed mask if one was given.
+    `batch` is `(batch, channels, *sizes)`, normalised, of three sizes, or two where no option names axis 2. The labels
+    of `mask`, `(batch, *sizes)`, move with the voxels to the nearest, and its intensities stay. The mask follows if
+    given.
     """
     parts = [batch] if mask is None else [batch, mask.unsqueeze(1)]
     for axis in options.flips:

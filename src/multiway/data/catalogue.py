@@ -80,11 +80,7 @@ class Entry(Config):
         return first_in(folders, self.files, PRESENT.get(self.form, Path.is_file))
 
     def fetch(self, name: str, folder: Path) -> Path:
-        """Download or make it in a folder unless it is there, verify it, and return its path.
-
-        Raises:
-            DataError: The address does not answer, gives no such file, or the file is not the one expected.
-        """
+        """Download or make it in a folder unless it is there, verify it, and return its path."""
         return FETCH.get(self.form, _file)(self, name, folder)
 
 
@@ -114,11 +110,7 @@ def first_in(
 
 
 def download(name: str, url: str | None, known_hash: str | None, path: Path) -> Path:
-    """Fetch an address into a path, and compare its hash where one is known; what is there is kept.
-
-    Raises:
-        DataError: The address does not answer, or the hash is another.
-    """
+    """Fetch an address into a path, and compare its hash where one is known; what is there is kept."""
     import pooch
 
     pooch.get_logger().setLevel("ERROR")
@@ -187,8 +179,7 @@ def _series(known: Entry, name: str, folder: Path) -> Path:
 def unpack(archive: Path, folder: Path, known: Entry) -> Path:
     """Write the training and the test file into a new folder, if they hold what is expected.
 
-    Raises:
-        DataError: They do not, or it is no such archive; nothing is left behind then.
+    Nothing is left behind where they do not.
     """
     expected = {f"{known.official}_{part}.ts" for part in ("TRAIN", "TEST")}
     make_folder(folder.parent)

@@ -32,13 +32,7 @@ def check_samples(
 ) -> CheckReport:
     """Read, split, and look for repeats, torn targets, rare classes, and what the hooks look for.
 
-    Args:
-        source: What messages call the data.
-        read: Reads them and notes flaws; those that end the reading may be raised.
-        how: The split.
-        facts: What the kind says first of its samples.
-        missing: Missing values by column.
-        hooks: Flaws of the kind.
+    `read` notes flaws, and may raise those that end it; `facts` open the report, and `missing` counts values by column.
     """
     findings = Findings(source)
     try:

@@ -61,11 +61,7 @@ def is_dataset(name: str) -> bool:
 
 
 def dataset(name: str) -> Dataset:
-    """The known data set of that name.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """The known data set of that name."""
     known = catalogue()
     if name not in known:
         raise ConfigError(f"no data set is called {name}{closest(name, list(known))} Known: {', '.join(known)}.")
@@ -73,11 +69,7 @@ def dataset(name: str) -> Dataset:
 
 
 def locate(data: str) -> str:
-    """Path of a file or folder, or of the known data set of that name.
-
-    Raises:
-        DataError: The data set lies nowhere yet, or there is nothing of that name and a data set's is near.
-    """
+    """Path of a file or folder, or of the known data set of that name."""
     if is_dataset(data):
         return str(dataset_path(data))
     if not Path(data).exists() and (near := closest(data, catalogue())) != ".":
@@ -89,10 +81,6 @@ def dataset_path(name: str) -> Path:
     """Where a data set lies: $MULTIWAY_DATA, then `shared/data` beside a checkout, then the download cache.
 
     A set without an address is made when it is first asked for. A copy in the cache is verified.
-
-    Raises:
-        ConfigError: No data set has that name.
-        DataError: It lies nowhere yet, or has changed in the cache.
     """
     known = dataset(name)
     found = known.find(search_folders())
@@ -107,12 +95,7 @@ def dataset_path(name: str) -> Path:
 
 
 def fetch_dataset(name: str) -> Path:
-    """Download a data set into the cache unless it is there, verify it, and return its path.
-
-    Raises:
-        ConfigError: No data set has that name.
-        DataError: The address does not answer, or the file is not the one expected; nothing is kept then.
-    """
+    """Download a data set into the cache unless it is there, verify it, and return its path."""
     known, cache = dataset(name), cache_folder()
     is_new = known.find([cache]) is None
     return verified(name, known.fetch(name, cache), cache, known.known_hash, is_new=is_new)

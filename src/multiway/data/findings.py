@@ -269,11 +269,7 @@ def kept(failures: Failures | None) -> Iterator[None]:
 
 
 def soundly(source: str, read: Callable[[Findings], T]) -> T:
-    """What a reader makes of a source, if nothing that it notes stops the data from being used.
-
-    Raises:
-        DataError: Something does: one line with the file, the place, the value and the fix.
-    """
+    """What a reader makes of a source, if nothing that it notes stops the data from being used."""
     findings = Findings(source)
     try:
         result = read(findings)

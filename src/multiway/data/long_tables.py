@@ -52,11 +52,7 @@ class Long:
 def find_long(
     table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings
 ) -> Long | None:
-    """The columns of a long table, named or seen; None where the table is wide.
-
-    Raises:
-        Unreadable: Columns that are named are not there, or the column of values is not clear; it is noted.
-    """
+    """The columns of a long table, named or seen; None where the table is wide."""
     others = [name for name in table.names if name != time]
     if options.id_column is not None:
         ids = tuple(require_columns(others, options.id_column, "id_column", findings))

@@ -218,11 +218,7 @@ def _successive(values: NDArray[np.float64]) -> float:
 
 
 def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
-    """Every column of a file or frame as it came, whole numbers as such.
-
-    Raises:
-        DataError: It is no sound table.
-    """
+    """Every column of a file or frame as it came, whole numbers as such."""
     frame = soundly(source_name(source), lambda findings: load_table(source, options, findings)).frame
     whole = [name for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()]
     return frame.astype(dict.fromkeys(whole, "int64"))

@@ -11,11 +11,7 @@ from multiway.errors import DataError, Message
 
 
 def match_names(names: Sequence[str], known: Sequence[str], findings: Findings) -> None:
-    """Hold columns to those of the training; others are not used.
-
-    Raises:
-        Unreadable: One lacks; it is noted.
-    """
+    """Hold columns to those of the training; others are not used."""
     absent = [name for name in known if name not in names]
     if absent:
         rule = f"columns are matched by name, and {listed(absent, 5)} {'is' if len(absent) == 1 else 'are'} lacking"
@@ -33,11 +29,7 @@ def positions(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64
 def match_classes(
     labels: Sequence[str], classes: Sequence[str], source: str, word: str, place: Callable[[int], str] | None = None
 ) -> NDArray[np.int64]:
-    """Positions of labels among the classes of the training; `place` says where a label stands.
-
-    Raises:
-        DataError: One is none of them.
-    """
+    """Positions of labels among the classes of the training; `place` says where a label stands."""
     result = positions(labels, classes)
     unknown = np.flatnonzero(result < 0)
     if len(unknown):
@@ -51,11 +43,7 @@ def match_classes(
 
 
 def match_sizes(sizes: Sequence[int], known: Sequence[int], axes: str, source: str, fix: Message) -> None:
-    """Hold the sizes of inputs to those of the training.
-
-    Raises:
-        DataError: They are others.
-    """
+    """Hold the sizes of inputs to those of the training."""
     if tuple(sizes) != tuple(known):
         expected, got = (f"({', '.join(map(str, shape))})" for shape in (known, sizes))
         raise DataError(f"{source}: the run was trained on {axes} {expected}. Got {got}. ", *fix)

@@ -52,11 +52,7 @@ def _some(values: Sequence[T], rows: Rows) -> tuple[T, ...]:
 
 
 def read_samples(source: str, read: Callable[[Findings], "Samples[InputsT]"]) -> "Samples[InputsT]":
-    """Samples without a flaw; what else was noted of them is among their notes.
-
-    Raises:
-        DataError: There is a flaw that no option covers: one line with the file, the place, the value and the fix.
-    """
+    """Samples without a flaw; what else was noted of them is among their notes."""
 
     def noted(findings: Findings) -> "Samples[InputsT]":
         samples = read(findings)
@@ -118,11 +114,7 @@ class Samples(Generic[InputsT]):
 
     @property
     def truth(self) -> NDArray[Any]:
-        """Targets.
-
-        Raises:
-            DataError: There are none.
-        """
+        """Targets."""
         if self.target is None:
             raise DataError(f"{self.source}: scores need a target, and there is none. ", *self.labelling)
         return self.target

@@ -26,11 +26,7 @@ def has_calendar(exchange: str | None) -> bool:
 
 @functools.cache
 def session_after(day: np.datetime64, exchange: str | None) -> np.datetime64:
-    """The first trading day after a day; a weekday where the calendar of the exchange is not known.
-
-    Raises:
-        ConfigError: There is no such exchange.
-    """
+    """The first trading day after a day; a weekday where the calendar of the exchange is not known."""
     later = day.astype("datetime64[D]") + np.timedelta64(1, "D")
     if exchange is None or not is_installed(LIBRARY):
         weekday: np.datetime64 = np.busday_offset(later, 0, roll="forward")

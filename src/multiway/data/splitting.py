@@ -66,14 +66,8 @@ def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Spli
     their order, those of one time together, and all others are drawn: copies and groups together, classes in their
     proportions as far as that allows. Of samples with sizes, as of a text in its order, the last are taken, not drawn.
 
-    Args:
-        samples: With classes, groups, keys, times and the official split, where they are known; where no class is
-            named, training may do without one.
-        how: Shares, or folds.
-        fix: What helps where the data name the splits and one is empty.
-
-    Raises:
-        DataError: A split would be empty, or training without a class.
+    Where no class is named, training may do without one; `fix` is what helps where the data name the splits and one is
+    empty.
     """
     if samples.official is not None:
         splits = _official(samples, samples.official, how)
@@ -86,11 +80,7 @@ def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Spli
 
 
 def check_splits(samples: Samples[Any], splits: Splits, fix: Fix | None = None) -> None:
-    """Whether every split has samples, and the training all classes.
-
-    Raises:
-        DataError: It has not.
-    """
+    """Whether every split has samples, and the training all classes."""
     least = FEWEST if samples.target is not None and samples.classes is None else 1
     word, absent = samples.word, absent_classes(samples, splits.get("train", EMPTY))
     if not all(len(splits.get(name, EMPTY)) >= least for name in SPLITS):
@@ -187,11 +177,7 @@ def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> It
 
     Copies and groups stay together, and every training has all classes.
 
-    Args:
-        samples: Those that may be fitted on.
-        count: Parts.
-        validation: Share of the rest that validates.
-        seed: Of the draws.
+    `validation` is the share of what is left that validates.
     """
     names = [f"fold {place}" for place in range(count)]
     parts = _shares(samples, _every(samples), dict.fromkeys(names, 1 / count), seed)

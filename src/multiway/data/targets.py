@@ -109,11 +109,7 @@ def in_order(names: NDArray[np.object_]) -> tuple[str, ...]:
 
 
 def classes_of(labels: Sequence[str], source: str, word: str) -> tuple[str, ...]:
-    """Every class of training labels once: numbers in their order, words by the alphabet.
-
-    Raises:
-        DataError: A sample has none, all have one, or there are nearly as many as samples.
-    """
+    """Every class of training labels once: numbers in their order, words by the alphabet."""
     absent = [row for row, label in enumerate(labels) if not label]
     if absent:
         raise DataError(f"{source}: every one of the {word} needs a class. Number {absent[0]} has none. Fill it in.")
@@ -140,11 +136,7 @@ def _numbers(table: RawTable, name: str, text: pd.Series, findings: Findings) ->
 
 
 def joined_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
-    """Rows with their targets as one frame, and the name of the targets' column.
-
-    Raises:
-        DataError: There is not one target per row.
-    """
+    """Rows with their targets as one frame, and the name of the targets' column."""
     frame = as_pandas(X)
     if isinstance(X, np.ndarray) and X.ndim == 2:
         frame.columns = [f"x{i}" for i in range(frame.shape[1])]

@@ -15,15 +15,7 @@ NOTES = ".sha256"
 def verified(name: str, path: Path, cache: Path, known_hash: str | None, *, is_new: bool = False) -> Path:
     """The path itself, if what lies there is what it should be; copies outside the cache are their owners'.
 
-    Args:
-        name: Of the data set.
-        path: Where it was found.
-        cache: The folder of downloads.
-        known_hash: Of a single file, with the name of the method in front.
-        is_new: It was fetched just now, and verified by other means: its sha256 holds from now on.
-
-    Raises:
-        DataError: It has changed.
+    `is_new` was fetched just now and verified by other means: its sha256 holds from now on.
     """
     if not path.is_relative_to(cache):
         return path

@@ -54,12 +54,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, raw: bool | None = None) -> 
 
 
 def check_target(path: Path | None) -> None:
-    """Whether `write_table` can write there; call it before long work.
-
-    Raises:
-        ConfigError: The ending is none of .csv, .csv.gz, .parquet and .xlsx.
-        RunError: The folder does not exist.
-    """
+    """Whether `write_table` can write there; call it before long work."""
     if path is None:
         return
     if not path.parent.is_dir():

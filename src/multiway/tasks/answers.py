@@ -105,11 +105,7 @@ def in_folder(
 
 
 def positions_of(names: Sequence[str], known: Sequence[str], lack: str, *fix: str | Fix) -> list[int]:
-    """Positions of names among those that are known; `lack` says that one is not, and the fix what helps.
-
-    Raises:
-        ConfigError: A name is unknown.
-    """
+    """Positions of names among those that are known; `lack` says that one is not, and the fix what helps."""
     positions = {name: position for position, name in enumerate(known)}
     for name in names:
         if name not in positions:

@@ -122,11 +122,7 @@ def called(name: str) -> str:
 
 
 def known_as(name: str, known: Collection[str]) -> str:
-    """Name of a candidate, which `network` is for the network.
-
-    Raises:
-        ConfigError: There is no such candidate.
-    """
+    """Name of a candidate, which `network` is for the network."""
     chosen = OURS if name == NETWORK and NETWORK not in known else name
     if chosen not in known:
         names = ", ".join(map(called, known))
@@ -147,12 +143,7 @@ def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
     A blend, weights w >= 0 with sum 1 of the candidates' outputs, is taken where weights that were fitted on other
     cases are better than the best single candidate by more than one standard error.
 
-    Args:
-        evidence: Losses of every candidate.
-        answer: `auto`, or the candidate that answers whatever was measured.
-
-    Raises:
-        ConfigError: There is no such candidate.
+    `answer` is `auto`, or the candidate that answers whatever was measured.
     """
     trial = _Trial(evidence)
     if answer != AUTO:

@@ -90,11 +90,7 @@ def _numbered(names: Sequence[str]) -> list[str]:
 
 
 def comparison(subject: Subject, groups: Groups, parts: Iterable[PagePart] = ()) -> str:
-    """Runs of one task side by side, each group with its seeds; `parts` come after the scores.
-
-    Raises:
-        DataError: There are fewer than two runs, or more than can be told apart.
-    """
+    """Runs of one task side by side, each group with its seeds; `parts` come after the scores."""
     if not 2 <= len(groups) <= scales.NUM_LINES:
         raise DataError(f"compare: give 2 to {scales.NUM_LINES} runs. Got {len(groups)}; name other runs.")
     page = _Comparison(subject, groups)

@@ -26,10 +26,6 @@ def compress_run(
     Where the network has a part in the answer, validation chooses anew; else the answer stays. The new run is
     calibrated on validation and reads the test rows as a new training would: none of the old scores
     are carried over.
-
-    Raises:
-        RunError: The data changed, or `out` exists.
-        ConfigError: The task has nothing to compress, or the rules do not fit the network.
     """
     run = load(path)
     network = run.task.swappable(run.model)

@@ -81,8 +81,7 @@ class Estimator:
     def config(self, known: object = None) -> Any:
         """The arguments as the config of a run; an argument that is None keeps its usual value.
 
-        Args:
-            known: Name of a known data set, which brings settings of its own; other values bring none.
+        `known` names a known data set, which brings settings of its own; other values bring none.
         """
         task = task_of(self.task)
         settings = task.brought(known)
@@ -226,11 +225,7 @@ def located(source: object) -> Any:
 
 
 def place_of(index: int, count: int) -> int:
-    """Place of one of so many samples; a negative index counts from the end.
-
-    Raises:
-        DataError: There is no such sample.
-    """
+    """Place of one of so many samples; a negative index counts from the end."""
     if not -count <= index < count:
         raise DataError(f"index is the place of one of {count} samples, from 0. Got {index}.")
     return index % count

@@ -24,12 +24,7 @@ def task_of_dataset(name: str) -> str:
 def brought(data: object, task: str | None = None) -> Plain:
     """Settings that a known data set brings to a config; none where `data` is no name of one.
 
-    Args:
-        data: A name, or any other source of data.
-        task: Refuse a set that is for another task.
-
-    Raises:
-        ConfigError: It is for another task.
+    With `task`, a set that is for another one is refused.
     """
     if not datasets.is_dataset(str(data)):
         return {}

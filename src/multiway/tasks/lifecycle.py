@@ -39,11 +39,7 @@ def fitted(task: AnyTask, config: TaskConfig, source: object, *, progress: bool 
 
 
 def start(task: AnyTask, config: TaskConfig, path: Path, *, progress: bool = False) -> Run:
-    """Read the data, then make the folder, then fit and seal: an error in the data leaves nothing behind.
-
-    Raises:
-        RunError: There is no data, or something lies at the path.
-    """
+    """Read the data, then make the folder, then fit and seal: an error in the data leaves nothing behind."""
     if config.data is None:
         raise RunError("a run on disk needs data: give a file or folder, or the name of a known data set.")
     run = make(task, config, task.locate(config.data), progress=progress)
@@ -53,11 +49,7 @@ def start(task: AnyTask, config: TaskConfig, path: Path, *, progress: bool = Fal
 
 
 def continue_run(path: Path, *, progress: bool = False) -> Run:
-    """Continue an interrupted run to the same weights; a finished one is only loaded.
-
-    Raises:
-        RunError: The data changed since the start, or the folder is no run.
-    """
+    """Continue an interrupted run to the same weights; a finished one is only loaded."""
     folder = RunFolder.open(path)
     if folder.is_finished:
         return load(path)
@@ -73,20 +65,12 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
 
 
 def reread(run: Run) -> Any:
-    """The data that a run was fitted on, prepared once more.
-
-    Raises:
-        ConfigError: They were in memory.
-    """
+    """The data that a run was fitted on, prepared once more."""
     return run.task.prepare(run.config, data_of(run))
 
 
 def data_of(run: Run) -> str:
-    """Where the data lie that a run was fitted on.
-
-    Raises:
-        ConfigError: They were in memory.
-    """
+    """Where the data lie that a run was fitted on."""
     if run.config.data is None:
         raise ConfigError("this run was fitted on what was in memory, which is gone. Train on a file to explain it.")
     return run.task.locate(run.config.data)

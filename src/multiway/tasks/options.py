@@ -24,14 +24,7 @@ def starting_from(usual: Plain) -> BeforeValidator:
 def check_model(model: Mapping[str, object], usual: str, patterns: Sequence[str], set_by_data: Sequence[str]) -> None:
     """Hold the field `model` to the networks of a task.
 
-    Args:
-        model: `name` of a network and its fields.
-        usual: The name if none is given.
-        patterns: Names that it may have, as `list_models` takes them.
-        set_by_data: Fields that are not for the user.
-
-    Raises:
-        ValueError: It has another name, or one of these fields.
+    `patterns` are as `list_models` takes them; fields that are `set_by_data` are not for the user.
     """
     name = model.get("name", usual)
     known = [usual] if name == usual else [known for pattern in patterns for known in list_models(pattern)]
@@ -43,11 +36,7 @@ def check_model(model: Mapping[str, object], usual: str, patterns: Sequence[str]
 
 
 def check_class_losses(*trainings: TrainingConfig) -> None:
-    """Hold trainings on classes to the one loss for them.
-
-    Raises:
-        ValueError: One has another.
-    """
+    """Hold trainings on classes to the one loss for them."""
     for training in trainings:
         if training.loss != "cross_entropy" or training.validation_loss not in (None, "cross_entropy"):
             raise ValueError("classes are trained with training.loss=cross_entropy")

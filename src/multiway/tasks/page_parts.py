@@ -120,11 +120,8 @@ def split_table(
 ) -> Table:
     """A row per split.
 
-    Args:
-        splits: Facts by split: numbers, words, or counts by name ("classes"), which become columns.
-        titles: Facts that are shown and their heads, in order.
-        total: The fact that `shares` and counts by name are shares of.
-        shares: Facts that are printed with their share.
+    `splits` has facts by split: numbers, words, or counts by name ("classes"), which become columns. `titles` has their
+    heads, in order; `shares` are printed with their share of `total`.
     """
     flat = {name: _flat(part, titles) for name, part in splits.items()}
     names = list(dict.fromkeys(key for part in flat.values() for key, value in part.items() if value is not None))

@@ -107,11 +107,7 @@ class Run:
         return (*self.task.candidates(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
 
     def asking(self, name: str | None) -> "Run":
-        """The same run with another model's answers; with its own where no name is given.
-
-        Raises:
-            ConfigError: There is no such model.
-        """
+        """The same run with another model's answers; with its own where no name is given."""
         if name is None:
             return self
         if not self.task.has_choice:
@@ -160,11 +156,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     # Config and data.
 
     def configure(self, settings: Mapping[str, object], overrides: Mapping[str, object] | None = None) -> ConfigT:
-        """Overrides over settings over what a known data set brings.
-
-        Raises:
-            ConfigError: A field is unknown or does not fit.
-        """
+        """Overrides over settings over what a known data set brings."""
         given = merge(dict(settings), dict(overrides or {}))
         if not isinstance(given.get("data"), str | Path | None):
             kind = type(given["data"]).__name__
@@ -172,11 +164,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return self.config.parse(merge(self.brought(given.get("data")), given), "settings")
 
     def brought(self, data: object) -> Plain:
-        """What a known data set brings to the config.
-
-        Raises:
-            ConfigError: It is one for another task.
-        """
+        """What a known data set brings to the config."""
         return known.brought(data, self.name)
 
     def recognises(self, source: object) -> bool:
@@ -186,18 +174,12 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
         """Whether data that are not surely for this task may be.
 
-        Args:
-            source: A path, or data in memory.
-            is_chosen: The options that are given are of few tasks, and of this one.
+        `is_chosen`: the options that are given are of few tasks, and of this one.
         """
         return False
 
     def proposal(self, config: ConfigT, source: object) -> tuple[Fix, ...] | None:
-        """Settings without which no run can be trained on data that a check found usable; None where none can.
-
-        Raises:
-            DataError: It cannot be read, or not be trained on.
-        """
+        """Settings without which no run can be trained on data that a check found usable; None where none can."""
         return ()
 
     @abc.abstractmethod
@@ -206,15 +188,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     ) -> PreparedT:
         """Read and check everything, before anything is written.
 
-        Args:
-            config: Of the run.
-            source: A path, or data in memory.
-            state: What training learnt: the data is then a later one, and nothing is learnt from it.
-            progress: Show how far long reading is.
-
-        Raises:
-            DataError: The data is not sound, or not like that of the training.
-            ConfigError: An option does not fit the data.
+        With a `state`, what training learnt, the data is a later one, and nothing is learnt from it.
         """
 
     @abc.abstractmethod
@@ -250,10 +224,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def evidence(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Evidence | None:
         """Losses of every model that choose the answer, on rows that none was fitted on.
 
-        Args:
-            run: Fitted, but for what validation decides.
-            prepared: Its data.
-            refit: Models may be fitted anew on other rows, where validation has few.
+        The run is fitted, but for what validation decides. With `refit`, models may be fitted anew on other rows, where
+        validation has few.
         """
         return None
 
@@ -269,11 +241,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return fixed(OURS, "")
 
     def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
-        """Whether the model that the config names as the answer is there.
-
-        Raises:
-            ConfigError: It is not.
-        """
+        """Whether the model that the config names as the answer is there."""
         if config.answer != AUTO:
             known_as(config.answer, names)
 
@@ -297,8 +265,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def check_stored(self, run: Run) -> None:
         """Whether parts of a stored run fit each other.
 
-        Raises:
-            ValueError: They do not.
+        Such values raise ValueError or RuntimeError.
         """
 
     # Predictions and scores.
@@ -358,19 +325,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Predict for data that nobody has labelled; written to `out` where it is given."""
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """Write what the model looked at.
-
-        Raises:
-            ConfigError: The task has no explanation.
-        """
+        """Write what the model looked at."""
         raise ConfigError(f"explain: a run of {self.name} has no explanation. Use `multiway report`.")
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-        """Predict from past moments.
-
-        Raises:
-            ConfigError: The task has no backtest.
-        """
+        """Predict from past moments."""
         raise ConfigError(f"backtest: a run of {self.name} has no past moments to start from. Use `multiway evaluate`.")
 
     def report(self, runs: Sequence[Run]) -> str:
@@ -384,19 +343,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     # Compression.
 
     def swappable(self, model: nn.Module) -> nn.Module:
-        """The part of our model whose layers `compress` may swap.
-
-        Raises:
-            ConfigError: It has none.
-        """
+        """The part of our model whose layers `compress` may swap."""
         return model
 
     def sample(self, run: Run, prepared: PreparedT) -> tuple[Tensor | None, ...]:
-        """Validation inputs of the network, evenly spread, to measure a compression on.
-
-        Raises:
-            ConfigError: The task gives none.
-        """
+        """Validation inputs of the network, evenly spread, to measure a compression on."""
         raise ConfigError(f"compress: runs of {self.name} give no sample. Use multiway.compress.plan in Python.")
 
     def locate(self, data: str) -> str:

@@ -15,11 +15,7 @@ TASKS = tuple(MODULES)
 
 
 def task_of(name: str) -> AnyTask:
-    """The task of that name.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """The task of that name."""
     if name not in MODULES:
         raise ConfigError(f"no task is called {name}{closest(name, MODULES)} Known: {', '.join(MODULES)}.")
     return task_in(MODULES[name])

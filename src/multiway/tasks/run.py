@@ -71,11 +71,7 @@ class Models(Mapping[str, nn.Module]):
         return model
 
     def check(self) -> None:
-        """Build every model without allocating anything.
-
-        Raises:
-            ConfigError: One does not fit the data, or needs a package that is not installed.
-        """
+        """Build every model without allocating anything."""
         with torch.device("meta"):
             for name in self._names:
                 self.task.build(self.config, self.state, name)
@@ -87,11 +83,7 @@ def weights_of(name: str) -> str:
 
 
 def save_run(run: Run, path: Path) -> None:
-    """Write a run that was fitted in memory as a folder.
-
-    Raises:
-        RunError: Something is there, or the run was itself loaded.
-    """
+    """Write a run that was fitted in memory as a folder."""
     if run.prepared is None:
         raise RunError(f"{path}: this run was loaded from {run.folder and run.folder.path}. Copy that folder.")
     with RunFolder.at_once(path, opening(run)) as folder:
@@ -100,11 +92,7 @@ def save_run(run: Run, path: Path) -> None:
 
 
 def load(path: Path) -> Run:
-    """Take up a finished run; every file is checked against its hash first.
-
-    Raises:
-        RunError: It is unfinished, damaged, or of a format that this version does not read.
-    """
+    """Take up a finished run; every file is checked against its hash first."""
     folder = RunFolder.open(path)
     _read_task(folder)
     folder.verify()
@@ -152,11 +140,7 @@ def _scores_of(folder: RunFolder) -> list[Row]:
 
 
 def name_of(path: Path) -> str:
-    """Name of the task that wrote a run folder.
-
-    Raises:
-        RunError: It is no run folder, or one of a task or format that is not known.
-    """
+    """Name of the task that wrote a run folder."""
     return _read_task(RunFolder.open(path))[0].name
 
 
@@ -219,11 +203,7 @@ def _read_task(folder: RunFolder) -> tuple[AnyTask, Plain]:
 
 @contextlib.contextmanager
 def readable(path: Path, what: str) -> Iterator[None]:
-    """Say in one line that stored values are not those of such a run, as this version writes it.
-
-    Raises:
-        RunError: A value is absent or does not fit.
-    """
+    """Say in one line that stored values are not those of such a run, as this version writes it."""
     try:
         yield
     except MultiwayError:

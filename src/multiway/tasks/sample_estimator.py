@@ -38,11 +38,7 @@ class SampleEstimator(Estimator):
         self._fit(self._labelled(X, y), self.config())
 
     def _labelled(self, X: Sized, y: object) -> object:
-        """Samples with their targets, as the task reads them; these are classes.
-
-        Raises:
-            DataError: They are missing, or of another number.
-        """
+        """Samples with their targets, as the task reads them; these are classes."""
         given = np.asarray([] if y is None else y)
         if given.ndim != 1 or len(given) != len(X):
             name = type(self).__name__

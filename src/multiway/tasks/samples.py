@@ -101,15 +101,7 @@ class EncodedTask(
     ) -> Samples[InputsT]:
         """Samples of a source, with flaws noted.
 
-        Args:
-            config: Of the run.
-            source: A path, or data in memory.
-            findings: Takes up what is wrong.
-            state: What training learnt: later samples are matched to it by name.
-            has_target: Look for targets.
-
-        Raises:
-            DataError: The source is not sound; or `Unreadable`, once that is noted.
+        Later samples are matched by name to a `state`, which training learnt.
         """
 
     @abc.abstractmethod

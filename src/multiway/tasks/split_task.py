@@ -161,11 +161,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         return (samples.gather(samples.some(self.sampled))["inputs"],)
 
     def later(self, data: str | None, out: Path | None) -> str:
-        """Where the data lie that `predict` is asked about, once its answer can be written.
-
-        Raises:
-            ConfigError: There is no data.
-        """
+        """Where the data lie that `predict` is asked about, once its answer can be written."""
         if data is None:
             raise ConfigError(f"predict: a run of {self.name} needs {self.needs} (", Fix("data", like="FILE"), ").")
         check_target(out)

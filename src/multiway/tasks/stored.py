@@ -74,11 +74,7 @@ class Preprocessing(Config):
 
 
 def same_length(parts: Mapping[str, Sized]) -> None:
-    """Whether values that belong together are as many.
-
-    Raises:
-        ValueError: They are not.
-    """
+    """Whether values that belong together are as many."""
     lengths = {name: len(part) for name, part in parts.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(", ".join(f"{count} {name}" for name, count in lengths.items()))

@@ -152,9 +152,7 @@ def calibration_part(
 def number_errors(test: pd.DataFrame, rows: str) -> PagePart:
     """Truth beside prediction, over tenths of the test rows by what is predicted.
 
-    Args:
-        test: Columns `label` and `predicted` of one model.
-        rows: What is counted, in words.
+    `test` has the columns `label` and `predicted` of one model.
     """
     ranked = test.sort_values("predicted", kind="stable")
     decimals = text.decimals_for(test["label"])

@@ -132,15 +132,7 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str = OURS) -> pd.Data
 def telling(
     answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int, rights: int
 ) -> list[tuple[str, str]]:  # fmt: skip
-    """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name.
-
-    Args:
-        answers: Of `answers_of`.
-        names: Of the classes.
-        unit: Column of the samples' names.
-        wrongs: Errors at most.
-        rights: Right answers at most, in the order of the classes.
-    """
+    """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name."""
     shares = answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
     labels = pd.Index(names).get_indexer(pd.Index(answers["label"].astype(str)))
     is_right = labels == metrics.predicted_classes(shares)

@@ -52,10 +52,7 @@ KEY_BYTES = 16
 class VectorCache:
     """A folder of chunks that several processes may fill at once: each writes files of its own.
 
-    Args:
-        root: Folder that holds the caches of all encoders.
-        name: The encoder's name, for people.
-        digest: What its vectors depend on; another digest is another folder.
+    `digest` stands for all that vectors depend on: another one is another folder.
     """
 
     def __init__(self, root: Path, name: str, digest: str) -> None:

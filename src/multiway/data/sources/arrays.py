@@ -53,11 +53,7 @@ class ArrayHeader:
 
 
 def check_bytes(declared: int, present: int | None, limit: int, where: str) -> None:
-    """Refuse an array larger than the bytes that are there, where that is known, or than the limit.
-
-    Raises:
-        DataError: It is.
-    """
+    """Refuse an array larger than the bytes that are there, where that is known, or than the limit."""
     if present is not None and declared > present:
         raise DataError(
             f"{where}: its header declares {declared:,} bytes of values and the file holds at most {present:,}. "
@@ -73,11 +69,7 @@ def check_bytes(declared: int, present: int | None, limit: int, where: str) -> N
 
 
 def read_array_header(stream: IO[bytes], where: str, *, words: bool = False) -> ArrayHeader:
-    """Read the header of a .npy stream; only plain numbers are taken, and words where they may be.
-
-    Raises:
-        DataError: It is no such header, or the array holds objects or records.
-    """
+    """Read the header of a .npy stream; only plain numbers are taken, and words where they may be."""
     start = stream.read(8)
     if len(start) < 8 or start[:6] != MAGIC or start[6] not in (1, 2, 3):
         raise DataError(f"{where}: it is no NumPy array, its first bytes are wrong. Write it with numpy.save.")
@@ -138,11 +130,7 @@ def _filled(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.ge
 
 
 def read_npy_header(path: Path, limit: int, where: str) -> ArrayHeader:
-    """Header of a .npy file whose size is in order.
-
-    Raises:
-        DataError: It is no such file, or larger than the limit or than its bytes.
-    """
+    """Header of a .npy file whose size is in order."""
     with opened(path, where) as stream:
         header = read_array_header(stream, where)
         check_bytes(header.nbytes, path.stat().st_size - header.start, limit, where)
@@ -150,11 +138,7 @@ def read_npy_header(path: Path, limit: int, where: str) -> ArrayHeader:
 
 
 def read_npy(path: Path, limit: int, where: str) -> NDArray[np.generic]:
-    """Array of a .npy file.
-
-    Raises:
-        DataError: As `read_npy_header`, or the file does not end with its values.
-    """
+    """Array of a .npy file."""
     header = read_npy_header(path, limit, where)
     with opened(path, where) as stream:
         stream.seek(header.start)
@@ -162,11 +146,7 @@ def read_npy(path: Path, limit: int, where: str) -> NDArray[np.generic]:
 
 
 class Archive:
-    """A .npz file: its arrays by name, each read when it is asked for.
-
-    Raises:
-        DataError: It is no sound ZIP file of arrays, at once or when an array is read.
-    """
+    """A .npz file: its arrays by name, each read when it is asked for."""
 
     def __init__(self, path: Path, limit: int, where: str) -> None:
         self.path, self.limit, self.where = path, limit, where

@@ -28,11 +28,7 @@ class _Several(ValueError):
 
 
 def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
-    """Undo gzip, bzip2, xz, Zstandard, or a ZIP archive of one file; other bytes are themselves.
-
-    Raises:
-        Unreadable: The stream is broken, or stands for more than the limit or than memory has room for; it is noted.
-    """
+    """Undo gzip, bzip2, xz, Zstandard, or a ZIP archive of one file; other bytes are themselves."""
     form, room = _form_of(raw), free_memory() // 3
     if form is None:
         return raw
@@ -55,8 +51,7 @@ def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
 def first_bytes(path: Path, size: int) -> bytes:
     """How a file's content begins, packed or not.
 
-    Raises:
-        OSError: Or another of `BROKEN`, where it cannot be read.
+    What cannot be read raises one of `BROKEN`.
     """
     with path.open("rb") as file:
         start = file.read(size)

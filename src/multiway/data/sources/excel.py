@@ -40,12 +40,7 @@ def _parts(raw: bytes) -> list[zipfile.ZipInfo]:
 
 
 def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
-    """Read a sheet: its first row are the names, and rows are called as Excel calls them.
-
-    Raises:
-        Unreadable: It unfolds to more than the limit, is broken, or holds no table; it is noted.
-        ConfigError: openpyxl is not installed.
-    """
+    """Read a sheet: its first row are the names, and rows are called as Excel calls them."""
     needed = sum(part.file_size for part in _parts(raw))
     if needed > options.max_bytes:
         raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
@@ -92,8 +87,7 @@ def names_of_sheet(raw: bytes) -> list[str]:
 def _sheet(openpyxl: Any, raw: bytes, name: str | None = None) -> Any:
     """The named sheet, or the first; what a file says of its own size need not be so.
 
-    Raises:
-        NoSheet: None has that name.
+    A name that no sheet has raises `NoSheet`.
     """
     sheets = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True).worksheets
     sheet = sheets[0] if name is None else next((each for each in sheets if each.title == name), None)
@@ -166,12 +160,7 @@ def _column(cells: list[Any]) -> pd.Series:
 
 
 def workbook_of(frame: pd.DataFrame, where: str) -> bytes:
-    """A workbook with one sheet; times with a zone are text, as Excel has none.
-
-    Raises:
-        DataError: A sheet cannot hold it.
-        ConfigError: openpyxl is not installed.
-    """
+    """A workbook with one sheet; times with a zone are text, as Excel has none."""
     openpyxl = load_extra("openpyxl", "Writing Excel", "excel")
     zoned = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.DatetimeTZDtype)]
     content = io.BytesIO()

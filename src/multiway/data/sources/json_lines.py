@@ -27,11 +27,7 @@ def is_line_file(path: Path) -> bool:
 
 
 def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
-    """Objects as rows of a table: columns of numbers as such, others as they came.
-
-    Raises:
-        Unreadable: It holds none, or they may not fit into memory; it is noted.
-    """
+    """Objects as rows of a table: columns of numbers as such, others as they came."""
     size = path.stat().st_size
     if size * IN_MEMORY > free_memory():
         rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"

@@ -41,11 +41,7 @@ def _present(pair: ArrayPair, archive: Archive) -> ArrayPair:
 
 
 def labels_in(archive: Archive, name: str, count: int, *, words: bool = False) -> list[Any]:
-    """Labels of so many samples: whole numbers, or also words.
-
-    Raises:
-        DataError: They are others, not as many, or one is empty.
-    """
+    """Labels of so many samples: whole numbers, or also words."""
     header = archive.header(name, words=words)
     if header.dtype.kind not in ("iubU" if words else "iub") or header.shape not in ((count,), (count, 1)):
         kind = "whole number or word" if words else "whole number"

@@ -65,11 +65,7 @@ def has_axes(shape: tuple[int, ...]) -> bool:
 
 
 def check_form(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None:
-    """Refuse an array that holds no images of bytes.
-
-    Raises:
-        DataError: It is of another type or has other axes.
-    """
+    """Refuse an array that holds no images of bytes."""
     if dtype.kind != "b" and dtype != np.uint8:
         raise DataError(
             f"{where}: images are bytes from 0 to 255 (uint8). Got {dtype.name}. Scale and convert them: "
@@ -85,11 +81,7 @@ def check_form(shape: tuple[int, ...], dtype: np.dtype[Any], where: str) -> None
 
 
 def check_room(count: int, form: tuple[int, ...], limit: int, where: str) -> None:
-    """Refuse images that take more memory than is allowed.
-
-    Raises:
-        DataError: They do.
-    """
+    """Refuse images that take more memory than is allowed."""
     needed = count * int(np.prod(form))
     if needed > limit:
         raise DataError(
@@ -104,17 +96,8 @@ def read_pictures(
 ) -> tuple[Bytes, list[int], tuple[str, ...]]:
     """Read images of one size.
 
-    Args:
-        paths: Their files.
-        names: What messages call each.
-        options: Size and colours.
-        failures: Keeps what is wrong with single files, which are then left out; without it the first is raised.
-
-    Returns:
-        Values `(images, height, width, channels)`, the positions of the files that were read, and notes.
-
-    Raises:
-        DataError: A file is no sound image, sizes differ, or there is no room.
+    Values are `(images, height, width, channels)`, and beside them are the positions of the files that were read, and
+    notes. `failures` takes what is wrong with single files, which are left out; without it the first is raised.
     """
     heads: dict[int, Head] = {}
     for position, (path, name) in enumerate(zip(paths, names, strict=True)):
@@ -133,11 +116,7 @@ def read_pictures(
 
 
 def read_head(path: Path, name: str) -> Head:
-    """Size and colours of an image, by the head of its file.
-
-    Raises:
-        DataError: It is no image, or one of more than eight bits per value.
-    """
+    """Size and colours of an image, by the head of its file."""
     with _opened(path, name) as image:
         if image.mode not in (*GREY, *COLOUR, *CLEAR):
             raise DataError(
@@ -155,11 +134,7 @@ def read_head(path: Path, name: str) -> Head:
 
 
 def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
-    """Values of an image as `(height, width, channels)`: the first frame, held upright, laid on white, resized.
-
-    Raises:
-        DataError: It cannot be decoded.
-    """
+    """Values of an image as `(height, width, channels)`: the first frame, held upright, laid on white, resized."""
     height, width, channels = form
     with _opened(path, name) as opened:
         image = _library("PIL.ImageOps").exif_transpose(opened)
@@ -205,11 +180,7 @@ def _on_white(image: Any) -> Any:
 
 
 def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: PictureOptions) -> tuple[int, int]:
-    """Height and width of all images.
-
-    Raises:
-        DataError: They differ, and no option says what to make of it.
-    """
+    """Height and width of all images."""
     if options.size is not None:
         return options.size, options.size
     count = collections.Counter(head.sizes for head in heads.values())

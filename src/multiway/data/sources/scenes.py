@@ -49,11 +49,7 @@ def is_scene(source: str | Path) -> bool:
 
 
 def read_scene(source: str | Path, max_bytes: int = MAX_BYTES) -> Scene:
-    """Read `image` (bands, rows, columns) and `labels` (rows, columns) from a .npz, or a known scene by name.
-
-    Raises:
-        DataError: An array is missing, has another form, holds what is not finite, or does not fit the other.
-    """
+    """Read `image` (bands, rows, columns) and `labels` (rows, columns) from a .npz, or a known scene by name."""
     if str(source) == INDIAN_PINES:
         return _indian_pines()
     path = Path(source)
@@ -125,14 +121,7 @@ def split_blocks(
     The rarest class that still has free blocks is served first: its largest block goes to the split that is furthest
     below its share of that class. Blocks without a labelled pixel are left out.
 
-    Args:
-        labels: `(rows, columns)`.
-        blocks: From `blocks_of`.
-        shares: Of validation and test; the seed breaks ties.
-        ignored: Label that does not count.
-
-    Raises:
-        DataError: A split would be empty.
+    `labels` are `(rows, columns)`; the seed of `shares` breaks ties.
     """
     classes = [int(label) for label in np.unique(labels) if label != ignored]
     counts = np.array([[int((labels[b.rows, b.columns] == label).sum()) for label in classes] for b in blocks])
@@ -189,14 +178,7 @@ class SceneFiles:
 def scene_cases(scene: Scene, side: int, shares: SplitShares | None, ignored: int | None) -> Cases:
     """Blocks of a labelled scene; no pixel is in two splits, and no patch reaches out of its block.
 
-    Args:
-        scene: With labels.
-        side: Of a block, about, in pixels.
-        shares: Of the splits that whole blocks are given to; without them none is.
-        ignored: Label that does not count.
-
-    Raises:
-        DataError: It has no labels, or a split would be empty.
+    Blocks have about `side` pixels on a side; without `shares` none is given to a split.
     """
     labels = scene.labels
     if labels is None:

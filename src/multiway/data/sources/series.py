@@ -87,11 +87,7 @@ class Sequences:
         return missing_of(self.values)
 
     def resized(self, length: int) -> Self:
-        """The same, padded or cut to a length.
-
-        Raises:
-            DataError: A series is longer.
-        """
+        """The same, padded or cut to a length."""
         longer = np.flatnonzero(self.lengths > length)
         if len(longer):
             raise DataError(
@@ -115,11 +111,7 @@ def missing_of(values: Values) -> NDArray[np.int64]:
 
 
 def padded_series(series: Sequence[NDArray[Any]], length: int | None = None) -> Values:
-    """Series `(steps, variates)` as one array `(series, length, variates)`, NaN behind their ends.
-
-    Raises:
-        DataError: That array would not fit into memory.
-    """
+    """Series `(steps, variates)` as one array `(series, length, variates)`, NaN behind their ends."""
     steps = max(map(len, series)) if length is None else length
     shape = (len(series), steps, series[0].shape[1])
     if 2 * 8 * np.prod(shape, dtype=float) > free_memory():
@@ -134,11 +126,7 @@ def padded_series(series: Sequence[NDArray[Any]], length: int | None = None) -> 
 
 
 def joined_series(train: Sequences, test: Sequences, source: str) -> Sequences:
-    """An official split as one set of series.
-
-    Raises:
-        DataError: The two have different numbers of variates, or one has no classes.
-    """
+    """An official split as one set of series."""
     if train.values.shape[2] != test.values.shape[2]:
         counts = " and ".join(str(each.values.shape[2]) for each in (train, test))
         raise DataError(f"{source}: train and test must have the same variates. Got {counts}. Give files of one set.")
@@ -156,11 +144,7 @@ def joined_series(train: Sequences, test: Sequences, source: str) -> Sequences:
 
 
 def check_observed(series: Sequence[Values], places: Sequence[Place], findings: Findings) -> None:
-    """Refuse series that hold no value, and those of another number of variates.
-
-    Raises:
-        Unreadable: There are such; they are noted.
-    """
+    """Refuse series that hold no value, and those of another number of variates."""
     empty = [place for each, place in zip(series, places, strict=True) if not np.isfinite(each).any()]
     if empty:
         raise findings.fatal(

@@ -31,22 +31,13 @@ PLAIN = (("X", "y"), ("x", "y"))
 
 
 def holds_series(path: Path) -> bool:
-    """Whether a .npz has the arrays of labelled series.
-
-    Raises:
-        DataError: It is no sound archive.
-    """
+    """Whether a .npz has the arrays of labelled series."""
     names = set(Archive(path, 0, path.name).names)
     return names >= set(OFFICIAL) or any(names >= set(pair) for pair in PLAIN)
 
 
 def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
-    """Read X and y, or X_train, y_train, X_test and y_test; X is `(series, steps)` or `(series, steps, variates)`.
-
-    Raises:
-        DataError: The archive or an array is not sound.
-        Unreadable: A series holds no value; it is noted.
-    """
+    """Read X and y, or X_train, y_train, X_test and y_test; X is `(series, steps)` or `(series, steps, variates)`."""
     archive = Archive(path, options.max_bytes, findings.source)
     if set(archive.names) >= set(OFFICIAL):
         train, test = (_pair(archive, f"X_{part}", f"y_{part}", findings) for part in PARTS)
@@ -69,14 +60,7 @@ def _pair(archive: Archive, x: str, y: str, findings: Findings) -> Sequences:
 def of_arrays(x: Any, y: Any, findings: Findings, names: tuple[str, str] = ("X", "y")) -> Sequences:
     """Take arrays as series.
 
-    Args:
-        x: `(series, steps)`, `(series, steps, variates)`, or a list of `(steps,)` or `(steps, variates)`.
-        y: A class per series; None where they have none.
-        findings: Takes up what is wrong with single series.
-        names: What the two are called.
-
-    Raises:
-        DataError: A shape or a type is wrong.
+    `x` is `(series, steps)`, `(series, steps, variates)`, or a list of `(steps,)` or `(steps, variates)`.
     """
     series = [_series(each, f"{names[0]}[{row}]") for row, each in enumerate(_rows(x, names[0]))]
     check_observed(series, [Place(row=row, unit="row") for row in range(len(series))], findings)
@@ -125,11 +109,7 @@ Codes = NDArray[np.int64]
 
 
 def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_target: bool = True) -> Sequences:
-    """Read a long table; rows of a series are successive steps, in the order of their times.
-
-    Raises:
-        Unreadable: A column lacks, a series has two classes, or a time twice; it is noted.
-    """
+    """Read a long table; rows of a series are successive steps, in the order of their times."""
     table = load_table(source, options, findings)
     name = _column(table, options.id, "id", ID_NAMES, findings)
     if name is None:

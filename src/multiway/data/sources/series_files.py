@@ -38,11 +38,7 @@ class Header:
 
 
 def read_ts(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
-    """Read a `.ts` file: dimensions separated by colons, the class behind the last one.
-
-    Raises:
-        Unreadable: A line is not sound; it is noted.
-    """
+    """Read a `.ts` file: dimensions separated by colons, the class behind the last one."""
     lines = _lines(path, options, findings)
     header = _header(lines, findings)
     rows = [
@@ -56,11 +52,7 @@ def read_ts(path: Path, options: SequenceOptions, findings: Findings) -> Sequenc
 
 
 def read_rows(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
-    """Read rows of a class and the values of one variate, separated by tabs, commas or blanks.
-
-    Raises:
-        Unreadable: A row is not sound; it is noted.
-    """
+    """Read rows of a class and the values of one variate, separated by tabs, commas or blanks."""
     lines = _lines(path, options, findings)
     rows = [(number, _cells(line)) for number, line in enumerate(lines, 1) if line.strip()]
     series = [_numbers(cells[1:], number, findings)[:, None] for number, cells in rows]

@@ -22,14 +22,8 @@ Reader = Callable[[Any, SequenceOptions, Findings], Sequences]
 def read_sequences(source: Any, options: SequenceOptions | None = None, *, has_target: bool = True) -> Sequences:
     """Read labelled series.
 
-    Args:
-        source: A `.ts`, `.tsv`, `.txt` or `.npz` file, a folder with NAME_TRAIN.ts and NAME_TEST.ts, a long table; in
-            memory an array `(series, steps[, variates])`, a list of arrays, a pair of either and classes, or a frame.
-        options: How to read it.
-        has_target: Look for a column of classes in a long table.
-
-    Raises:
-        DataError: A flaw that no option covers: one line with the file, the place, the value and the fix.
+    A `.ts`, `.tsv`, `.txt` or `.npz` file, a folder with NAME_TRAIN.ts and NAME_TEST.ts, a long table; in memory an
+    array `(series, steps[, variates])`, a list of arrays, a pair of either and classes, or a frame.
     """
     given = options or SequenceOptions()
     return soundly(

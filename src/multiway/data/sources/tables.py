@@ -31,11 +31,7 @@ CELL = 8
 
 
 def read_parquet(path: Path, limit: int, findings: Findings) -> pd.DataFrame:
-    """Read a file whose cells take no more bytes than the limit and whose text is sound.
-
-    Raises:
-        Unreadable: It is another, or no whole Parquet file; it is noted.
-    """
+    """Read a file whose cells take no more bytes than the limit and whose text is sound."""
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             names = file.schema_arrow.names
@@ -167,11 +163,7 @@ def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
-    """A pandas or polars frame, a series, or an array of rows by columns, as a pandas frame.
-
-    Raises:
-        DataError: It is none of these.
-    """
+    """A pandas or polars frame, a series, or an array of rows by columns, as a pandas frame."""
     if isinstance(source, pd.Series):
         return source.to_frame(str(source.name or "value"))
     if isinstance(source, pd.DataFrame):
@@ -192,11 +184,7 @@ def as_pandas(source: Any) -> pd.DataFrame:
 
 
 def pair_of(source: Any) -> tuple[Any, Any]:
-    """Data in memory and what comes with them: targets, masks or texts; None where they come alone.
-
-    Raises:
-        DataError: More than two parts are given.
-    """
+    """Data in memory and what comes with them: targets, masks or texts; None where they come alone."""
     if not isinstance(source, tuple):
         return source, None
     if len(source) != 2:

@@ -22,12 +22,7 @@ from multiway.tasks.run import Run
 
 
 def audit_forecast(config: ForecastConfig, run: Run | None = None) -> AuditReport:
-    """Whether the windows of the splits, their scaling and their targets are what they should be.
-
-    Raises:
-        DataError: The data cannot be read, or has no window.
-        ConfigError: The split contradicts the data.
-    """
+    """Whether the windows of the splits, their scaling and their targets are what they should be."""
     prepared = prepare_panel(config, datasets.locate(config.data or ""))
     panel, learnt = prepared.panel, [name not in prepared.young for name in prepared.panel.names]
     scaler = prepared.scaler if run is None else run.state.scaler

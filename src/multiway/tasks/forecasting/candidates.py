@@ -50,11 +50,7 @@ class Sizes:
 def candidates_of(
     answer: str, training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False
 ) -> tuple[str, ...]:
-    """Candidates that are fitted: all that a panel allows, or ridge and what a config names.
-
-    Raises:
-        ConfigError: The panel does not allow what is named.
-    """
+    """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
     allowed = allowed_names(training, season, low, network=network)
     if answer in (*CLOSED, *CLASSICAL) and answer not in allowed:
         listed = ", ".join((*NAIVE, *allowed))
@@ -71,11 +67,8 @@ def allowed_names(
 ) -> tuple[str, ...]:
     """Candidates that a panel allows besides the naive forecasts and the network, in the order of their cost.
 
-    Args:
-        training: Windows of the targets.
-        season: Steps in a season.
-        low: Smallest training value of every target.
-        network: Whether one is trained; series are then too many or too long to fit one by one.
+    `low` has the smallest training value of every target. Where a `network` is trained, series are too many or too long
+    to fit one by one.
     """
     if training.chosen is not None:
         return ("ridge",)

@@ -78,12 +78,7 @@ class PreparedPanel:
 
     @classmethod
     def of(cls, panel: Panel, config: ForecastConfig) -> Self:
-        """Split, scale and window; whatever can be wrong with the data shows here, before anything is written.
-
-        Raises:
-            DataError: The panel is too short, or its step is not known.
-            ConfigError: The split contradicts the data.
-        """
+        """Split, scale and window; whatever can be wrong with the data shows here, before anything is written."""
         panel.future_times(1)  # a step that is unknown is unknown before the training, too
         borders, notes = borders_of(panel, config.split), (*panel.notes, *_about_season(config, panel))
         young = young_series(panel, borders)
@@ -103,11 +98,7 @@ class PreparedPanel:
 
     @classmethod
     def later(cls, panel: Panel, scaler: Scaler, config: ForecastConfig) -> Self:
-        """Windows over all rows of later data, to score.
-
-        Raises:
-            DataError: There are too few rows for one window, or there is no value to compare with.
-        """
+        """Windows over all rows of later data, to score."""
         windows = all_windows(panel, scaler, *_sizes(config))
         if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
             raise DataError(
@@ -133,12 +124,7 @@ class PreparedPanel:
 
 
 def prepare_panel(config: ForecastConfig, source: object) -> PreparedPanel:
-    """Read a file or frame and cut it into windows; see `Prepared.of`.
-
-    Raises:
-        DataError: The file has a flaw that no policy covers, or is too short.
-        ConfigError: The split contradicts the data.
-    """
+    """Read a file or frame and cut it into windows; see `Prepared.of`."""
     return PreparedPanel.of(targets_last(read_panel(source, config.read), config.targets), config)
 
 

@@ -63,12 +63,7 @@ def mapped(run: Run) -> list[HOTForecaster]:
 
 
 def network_of(run: Run) -> HOTForecaster:
-    """The first network of a run, which must have a map per mode.
-
-    Raises:
-        RunError: There is none.
-        ConfigError: It has no map per mode.
-    """
+    """The first network of a run, which must have a map per mode."""
     members = members_of(model_of(run).network)
     if not members:
         raise RunError(

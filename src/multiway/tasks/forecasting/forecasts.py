@@ -25,10 +25,6 @@ def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layou
 
     Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …`. Wide: `ds`, a column per series, and its bands
     as `name-lo-80`, `name-hi-80`. Series without a value in the panel are left out.
-
-    Raises:
-        DataError: The panel has fewer rows than the look-back.
-        ConfigError: The layout is neither, or a level was not fitted.
     """
     levels = run.config.levels if levels is None else levels
     there = np.asarray(~np.isnan(panel.values[:, -len(run.state.targets) :]).all(axis=0))

@@ -71,11 +71,7 @@ def _alias(step: pd.Timedelta, times: pd.DatetimeIndex) -> str:
 
 
 def check_frequency(frequency: str) -> str:
-    """The alias itself if pandas knows it.
-
-    Raises:
-        DataError: It does not.
-    """
+    """The alias itself if pandas knows it."""
     try:
         to_offset(frequency)
     except (ValueError, TypeError):
@@ -105,8 +101,7 @@ def season_of(frequency: str | None) -> int:
 def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     """Every time from the first to the last that the step leads to; None where stamps have no step.
 
-    Raises:
-        GridTooLong: That would be very many more than there are.
+    Very many more times than there are raise `GridTooLong`.
     """
     if not isinstance(times, pd.DatetimeIndex):
         step = integer_step(times)
@@ -121,8 +116,7 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
 def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
     """Every time that the step leads to, from one not after the first to one not before the last.
 
-    Raises:
-        GridTooLong: That would be very many more than there are.
+    Very many more times than there are raise `GridTooLong`.
     """
     length, offset = _length_of(frequency), to_offset(frequency)
     _check_length((times[-1] - times[0]) / length, times)
@@ -156,9 +150,7 @@ def integer_step(times: pd.Index) -> int:
 def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:
     """A time of the kind of an index's: a whole number, or a stamp in its time zone.
 
-    Raises:
-        ValueError: It is no time.
-        TypeError: It is of another kind.
+    What is no time raises ValueError, and a time of another kind TypeError.
     """
     if not isinstance(times, pd.DatetimeIndex):
         return int(moment)

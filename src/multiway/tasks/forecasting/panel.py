@@ -109,11 +109,7 @@ def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:
-    """Put the series that are forecast behind those that are seen alone; without any, leave the panel as it is.
-
-    Raises:
-        DataError: A target is absent, or nothing else is there.
-    """
+    """Put the series that are forecast behind those that are seen alone; without any, leave the panel as it is."""
     if not targets:
         return panel
     seen = [name for name in panel.names if name not in targets]
@@ -134,11 +130,7 @@ def with_absent(panel: Panel, names: Sequence[str]) -> Panel:
 
 
 def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
-    """Bring the variates into the order of `names`; others are dropped with a note.
-
-    Raises:
-        DataError: A name is absent.
-    """
+    """Bring the variates into the order of `names`; others are dropped with a note."""
     positions = {name: position for position, name in enumerate(panel.names)}
     absent = [name for name in names if name not in positions]
     if absent:

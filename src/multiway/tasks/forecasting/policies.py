@@ -117,9 +117,6 @@ def on_step(draft: Draft) -> Draft:
     """Move times to the step that was given, if gaps are to be filled: to the next time on it, never to an earlier one.
 
     Each time on the step takes the last value of every series since the one before.
-
-    Raises:
-        GridTooLong: The step leads to very many more times.
     """
     frequency = draft.options.frequency
     if frequency is None or draft.options.gaps != "fill" or not isinstance(draft.times, pd.DatetimeIndex):
@@ -136,11 +133,7 @@ def on_step(draft: Draft) -> Draft:
 
 
 def without_gaps(draft: Draft, frequency: str | None) -> Draft:
-    """Compare with the times that the step leads to; absent ones become rows of NaN if the policy is to fill.
-
-    Raises:
-        GridTooLong: The step leads to very many more times.
-    """
+    """Compare with the times that the step leads to; absent ones become rows of NaN if the policy is to fill."""
     if len(draft.times) < 2:
         return draft
     unique, fills = draft.times.unique(), draft.options.gaps == "fill"

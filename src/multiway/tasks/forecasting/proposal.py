@@ -8,11 +8,7 @@ from multiway.tasks.forecasting.sizes import fitting, usual_horizon
 
 
 def sizes_for(config: ForecastConfig, panel: Panel) -> tuple[Fix, ...]:
-    """Horizon, look-back and shares of a run on a panel, as far as they are not given and not the usual ones.
-
-    Raises:
-        DataError: No window fits.
-    """
+    """Horizon, look-back and shares of a run on a panel, as far as they are not given and not the usual ones."""
     season = config.season or season_of(panel.frequency)
     given = config.model_fields_set
     horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)

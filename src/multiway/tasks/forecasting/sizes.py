@@ -20,11 +20,7 @@ def usual_horizon(rows: int, season: int) -> int:
 def fitting(rows: int, horizon: int, lookback: int | None = None, season: int = 1) -> tuple[Fix, ...] | None:
     """Settings with which windows of a horizon fit into every split, those that are usual left out; None if none do.
 
-    Args:
-        rows: Of the panel.
-        horizon: To forecast.
-        lookback: The one that is given, kept where it fits.
-        season: The look-back is a whole number of them where it can be.
+    A `lookback` that is given is kept where it fits; else it is a whole number of seasons where it can be.
     """
     test = max(int(TEST * rows), horizon)
     validation = max(rows - int(TRAIN * rows) - int(TEST * rows), horizon)

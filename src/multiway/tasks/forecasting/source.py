@@ -116,11 +116,7 @@ class Later:
     new: list[str] = dataclasses.field(default_factory=list)
 
     def among(self, names: list[str], findings: Findings) -> list[str]:
-        """Names of the run that are there.
-
-        Raises:
-            DataError: None is.
-        """
+        """Names of the run that are there."""
         self.new = [name for name in names if name not in self.names]
         there = [name for name in self.names if name in names]
         if not there:
@@ -303,9 +299,6 @@ def later_panel(source: object, options: ReadOptions, names: Sequence[str], freq
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
     A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.
-
-    Raises:
-        DataError: It has no series of the run, or its rows are not as far apart as those of the training.
     """
     try:
         panel = _read_some(source, options, names)
@@ -332,11 +325,7 @@ def _read_some(source: object, options: ReadOptions, names: Sequence[str]) -> Pa
 
 
 def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel:
-    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it.
-
-    Raises:
-        DataError: The rows are not that far apart.
-    """
+    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it."""
     if frequency is None or not isinstance(panel.times, pd.DatetimeIndex):
         return panel
     if not strict or _follows(panel.times, frequency):

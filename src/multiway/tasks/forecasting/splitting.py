@@ -156,11 +156,7 @@ def _row_of(times: pd.Index, moment: str) -> int:
 
 
 def young_series(panel: Panel, borders: Borders) -> NDArray[np.bool_]:
-    """Which series have no value before validation, `(variates,)`: nothing can be learnt from them.
-
-    Raises:
-        DataError: A series has no value at all, or a split has none of the others.
-    """
+    """Which series have no value before validation, `(variates,)`: nothing can be learnt from them."""
     young = np.asarray(np.isnan(panel.values[slice(*borders.train)]).all(0))
     for name, (start, stop) in {"": (0, panel.num_rows), **borders.by_name()}.items():
         empty = np.asarray(np.isnan(panel.values[start:stop]).all(0))

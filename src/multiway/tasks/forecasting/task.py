@@ -72,11 +72,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
 
     def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
-        """A horizon, where none is named, and sizes that fit the rows.
-
-        Raises:
-            DataError: There are too few rows.
-        """
+        """A horizon, where none is named, and sizes that fit the rows."""
         return sizes_for(config, read_panel(source, config.read))
 
     def prepare(
@@ -86,11 +82,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return encode.prepare_panel(config, source) if state is None else encode.prepare_later(config, state, source)
 
     def check(self, config: ForecastConfig, source: object) -> CheckReport:
-        """What is in a file or frame of series.
-
-        Raises:
-            DataError: A pair is given.
-        """
+        """What is in a file or frame of series."""
         if isinstance(source, tuple):
             raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
         return check_file(source, config.read, config.split)
@@ -145,11 +137,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return run.calibration
 
     def check_stored(self, run: Run) -> None:
-        """Scaling and radii fit the levels, steps and variates.
-
-        Raises:
-            ValueError: They do not.
-        """
+        """Scaling and radii fit the levels, steps and variates."""
         state = run.state
         same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
         targets = run.config.num_targets or len(state.names)
@@ -257,11 +245,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return write_explanation(run, out)
 
     def swappable(self, model: nn.Module) -> nn.Module:
-        """The network; ridge stays as it is.
-
-        Raises:
-            ConfigError: There is none.
-        """
+        """The network; ridge stays as it is."""
         assert isinstance(model, WeighedForecasts)
         if model.network is None:
             raise ConfigError(

@@ -179,11 +179,7 @@ def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:
 
 
 def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
-    """Refuse borders that leave a split without a window, or that reach past the rows there are.
-
-    Raises:
-        DataError: With the lengths of all three splits.
-    """
+    """Refuse borders that leave a split without a window, or that reach past the rows there are."""
     stretches = borders.by_name()
     lengths = ", ".join(f"{name} {stop - start}" for name, (start, stop) in stretches.items())
     for name, (start, stop) in stretches.items():
@@ -269,11 +265,7 @@ def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tu
 
 
 def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_targets: int | None = None) -> Windows:
-    """Every window of a panel, scaled; the last so many variates are targets, all if not given.
-
-    Raises:
-        DataError: There are too few rows for one.
-    """
+    """Every window of a panel, scaled; the last so many variates are targets, all if not given."""
     if panel.num_rows < lookback + horizon:
         raise DataError(
             f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); "
@@ -285,11 +277,7 @@ def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_t
 
 
 def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Tensor | None]:
-    """The last look-back of a panel, scaled, as a batch of one, and which cells are there.
-
-    Raises:
-        DataError: The panel has fewer rows.
-    """
+    """The last look-back of a panel, scaled, as a batch of one, and which cells are there."""
     rows = panel.num_rows
     if rows < lookback:
         raise DataError(f"{panel.source}: a forecast needs {lookback} steps of history; there are {rows}. Give more.")

@@ -57,22 +57,14 @@ def joined_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> S
 
 
 def is_archive(path: Path) -> bool:
-    """Whether a .npz has arrays of images by their names and axes.
-
-    Raises:
-        DataError: It is no sound archive.
-    """
+    """Whether a .npz has arrays of images by their names and axes."""
     archive = Archive(path, 2**62, quoted(path.name, 80))
     shapes = [archive.header(pair.samples).shape for pair in pairs_of(archive).values()]
     return bool(shapes) and all(has_axes(shape) for shape in shapes)
 
 
 def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
-    """Read images and labels of a .npz: one pair of arrays, or one for each part.
-
-    Raises:
-        DataError: An array lacks, holds no bytes or does not fit the others.
-    """
+    """Read images and labels of a .npz: one pair of arrays, or one for each part."""
     where = quoted(path.name, 80)
     archive = Archive(path, options.max_bytes, where)
     pairs = pairs_of(archive)
@@ -112,11 +104,7 @@ def is_strips(folder: Path) -> bool:
 
 
 def read_strips(folder: Path, options: PictureOptions) -> Samples[Bytes]:
-    """Read `PART-000.webp`, `PART-001.webp`, ... and `PART-labels.npy` of each part, and the names of the classes.
-
-    Raises:
-        DataError: A strip is no stack of squares, or there are not as many labels as images.
-    """
+    """Read `PART-000.webp`, `PART-001.webp`, ... and `PART-labels.npy` of each part, and the names of the classes."""
     where = quoted(folder.name, 80)
     parts = [part for part in SPLITS if (folder / f"{part}-labels.npy").is_file()]
     labels = {part: _labels(folder / f"{part}-labels.npy") for part in parts}
@@ -191,11 +179,7 @@ def is_cifar(path: Path) -> bool:
 
 
 def read_cifar(path: Path, options: PictureOptions) -> Samples[Bytes]:
-    """Read both parts, as their authors publish them; classes are the fine ones.
-
-    Raises:
-        DataError: The archive is cut short, or is another.
-    """
+    """Read both parts, as their authors publish them; classes are the fine ones."""
     where = quoted(path.name, 80)
     try:
         with tarfile.open(path, "r:gz") as archive:

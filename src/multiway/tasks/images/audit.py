@@ -22,12 +22,7 @@ TOO_MANY = finding("near", "note", f"near copies were not looked for, as there a
 
 
 def audit_images(prepared: Prepared[Bytes, ImageState], used: ImageState | None = None) -> AuditReport:
-    """Whether an image is in two splits or has two classes, and whether scaling saw other splits.
-
-    Args:
-        prepared: The images with their splits.
-        used: What a run trained with; that of the images if not given.
-    """
+    """Whether an image is in two splits or has two classes, and whether scaling saw other splits."""
     return audited(prepared, _verdicts(prepared, used or prepared.state))
 
 

@@ -95,11 +95,7 @@ class ImageState(Config):
         return images.float().sub_(centre).div_(spread).permute(0, 3, 1, 2)
 
     def encoded(self, images: Samples[Bytes]) -> Samples[Tensor]:
-        """Images that are normalised when they are gathered.
-
-        Raises:
-            DataError: They are of another size or other colours than those of the training.
-        """
+        """Images that are normalised when they are gathered."""
         height, width, channels = images.inputs.shape[1:]
         match_sizes(
             (channels, height, width), (self.channels, *self.sizes), "(channels, height, width)", images.source, (

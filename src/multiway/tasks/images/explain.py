@@ -63,12 +63,7 @@ def seen(run: Run, names: Sequence[str]) -> list[Seen]:
 
 
 def explained(run: Run, names: Sequence[str]) -> list[Seen]:
-    """Explain images of the run's data by their names.
-
-    Raises:
-        ConfigError: The run was fitted on arrays in memory, or a name is unknown.
-        DataError: The data are gone, or no longer sound.
-    """
+    """Explain images of the run's data by their names."""
     images = run.task.prepare(run.config, data_of(run), run.state).encoded
     known = list(map(str, images.names["image"]))
     fix = (" Name images of the data as it does (", Fix("images", quoted(known[0])), ").")

@@ -49,13 +49,8 @@ def read_images(
 ) -> Samples[Bytes]:
     """Read images and, where there are any, their classes.
 
-    Args:
-        source: A folder of images or of strips, a .npz, an archive of CIFAR, one image, or arrays `(X, y)` or X.
-        options: Size and colours.
-        failures: Keeps what is wrong with single files; without it the first is raised.
-
-    Raises:
-        DataError: A flaw that no option covers, in one line.
+    A folder of images or of strips, a .npz, an archive of CIFAR, one image, or arrays `(X, y)` or X. `failures` takes
+    what is wrong with single files; without it the first is raised.
     """
     options = options or ImageOptions()
     if isinstance(source, Samples):
@@ -103,11 +98,7 @@ class File(NamedTuple):
 
 
 def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -> Samples[Bytes]:
-    """Every image below a folder, one folder per class; images that lie in it directly have no class.
-
-    Raises:
-        DataError: There is none, one is not sound, or some have a class and others have not.
-    """
+    """Every image below a folder, one folder per class; images that lie in it directly have no class."""
     where = quoted(folder.name, 80)
     every = sorted(_files_in(folder), key=lambda file: file.name)
     files = [file for file in every if is_picture(file.path)]
@@ -145,11 +136,7 @@ def _files_in(folder: Path) -> Iterator[File]:
 
 
 def _of_arrays(x: object, y: object, options: ImageOptions) -> Samples[Bytes]:
-    """Images `(images, height, width[, channels])` of bytes, and one class for each, or None.
-
-    Raises:
-        DataError: They hold no bytes, have other axes, or there is not one class per image.
-    """
+    """Images `(images, height, width[, channels])` of bytes, and one class for each, or None."""
     values = _array(x)
     check_form(values.shape, values.dtype, "X")
     check_room(len(values), values.shape[1:], options.max_bytes, "X")

@@ -115,11 +115,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         return audit_images(self.prepare(config, self.locate(config.data or "")), None if run is None else run.state)
 
     def settle(self, config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
-        """Look for the teacher and the weights to watch before anything is written.
-
-        Raises:
-            ConfigError: There is no such teacher, or no weight is called so.
-        """
+        """Look for the teacher and the weights to watch before anything is written."""
         if config.weights is not None:
             with torch.device("meta"):
                 check_watched(self.build(config, state, OURS), config.weights)
@@ -189,11 +185,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
 
     def check_stored(self, run: Run) -> None:
-        """A centre and a spread for each channel.
-
-        Raises:
-            ValueError: One lacks.
-        """
+        """A centre and a spread for each channel."""
         state = run.state
         if not len(state.centre) == len(state.spread) == state.channels:
             raise ValueError("each channel needs a centre and a spread")

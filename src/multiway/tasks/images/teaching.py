@@ -161,12 +161,7 @@ class FrozenTeacher(Teacher):
 
 
 def find_teacher(name: str, state: ImageState) -> Teacher:
-    """The teacher of that name: a run's folder, timm:NAME, or a model of Hugging Face by folder or name.
-
-    Raises:
-        ConfigError: There is none, a package lacks, or it knows other images.
-        RunError: The run is unfinished or damaged.
-    """
+    """The teacher of that name: a run's folder, timm:NAME, or a model of Hugging Face by folder or name."""
     if name.startswith(TIMM):
         return _of_timm(name.removeprefix(TIMM))
     if (Path(name) / "config.yaml").is_file():

@@ -17,12 +17,7 @@ TOLERATED = 0.01
 
 
 def audit_documents(prepared: PreparedText, used: Vocabulary | None = None) -> AuditReport:
-    """Whether documents or lines are in two splits, and whether the vocabulary is that of the training text.
-
-    Args:
-        prepared: The text with its splits.
-        used: The vocabulary that a run trained with.
-    """
+    """Whether documents or lines are in two splits, and whether the vocabulary is that of the training text."""
     counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
     return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used))
 

@@ -59,11 +59,7 @@ class Vocabulary(Config):
 
     @functools.cached_property
     def _library(self) -> Any:
-        """The tokenizer itself.
-
-        Raises:
-            ConfigError: The library is not installed, or the definition is not one of its own.
-        """
+        """The tokenizer itself."""
         tokenizers = _tokenizers()
         try:
             return tokenizers.Tokenizer.from_str(self.definition)
@@ -109,11 +105,7 @@ class LanguageState(Config):
 
 
 def learn_vocabulary(options: TokenOptions, texts: Sequence[str]) -> Vocabulary:
-    """The vocabulary of a config; byte pairs are learnt from the texts.
-
-    Raises:
-        ConfigError: A library is not installed, or no tokenizer has the name.
-    """
+    """The vocabulary of a config; byte pairs are learnt from the texts."""
     if options.tokenizer == "bytes":
         return Vocabulary(kind="bytes", definition="", size=BYTES + 1, mark=BYTES)
     if options.tokenizer == "bpe":
@@ -198,11 +190,7 @@ class PreparedText:
             )
 
     def check_context(self) -> None:
-        """Whether the training text fills one context.
-
-        Raises:
-            DataError: It is shorter.
-        """
+        """Whether the training text fills one context."""
         count, context = self.part("train").targets, self.options.context
         if count < context:
             rule = f"the training text has {count:,} tokens, fewer than the context of {context:,}"
@@ -256,16 +244,7 @@ def prepare_texts(
 ) -> PreparedText:
     """Read, split and learn the vocabulary of the training text; what can be wrong with the data shows here.
 
-    Args:
-        source: As of `read_documents`.
-        read: Where the text stands.
-        how: The split.
-        tokens: What the network reads.
-        used: The vocabulary of the training, where the text came after it; nothing is learnt of it then.
-
-    Raises:
-        DataError: The text is not sound, or a split is empty.
-        ConfigError: No tokenizer has the name, or its library is not installed.
+    `used` is the vocabulary of the training, where the text came after it; nothing is learnt of it then.
     """
     texts = read_documents(source, read, later=used is not None)
     if used is not None:

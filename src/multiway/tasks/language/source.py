@@ -72,13 +72,8 @@ class Document(NamedTuple):
 def read_documents(source: object, options: TextOptions | None = None, *, later: bool = False) -> Samples[Documents]:
     """Read documents.
 
-    Args:
-        source: A text file, JSON lines or a table, packed or not; a folder of them; or texts in memory.
-        options: Where the text stands.
-        later: Take the file alone; else one called `train` brings those beside it called `validation` and `test`.
-
-    Raises:
-        DataError: A flaw that no option covers: one line with the file, the place, the value and the fix.
+    A text file, JSON lines or a table, packed or not; a folder of them; or texts in memory. With `later` the file is
+    taken alone; else one called `train` brings those beside it called `validation` and `test`.
     """
     given = options or TextOptions()
     return read_samples(called(source), lambda findings: documents_of(source, given, findings, later=later))
@@ -119,9 +114,6 @@ def cut(texts: Samples[Documents], how: TextSplit) -> Samples[Documents]:
     """One document as three, cut at line ends, one for each split; more documents are left whole.
 
     The parts have no sizes, as nothing of them is left to share.
-
-    Raises:
-        DataError: A part would be empty.
     """
     if len(texts) != 1:
         return texts

@@ -57,13 +57,7 @@ class SegmentState(Config):
 
     @classmethod
     def learn(cls, config: SegmentConfig, cases: Cases, train: Rows) -> Self:
-        """Classes, sizes, and the intensities of the training images alone, which are read one at a time.
-
-        Raises:
-            DataError: The masks say nothing, or are cut.
-            ConfigError: The model takes other axes, the patch other sizes, a baseline other data, or the weights of the
-                classes are not one positive number each.
-        """
+        """Classes, sizes, and the intensities of the training images alone, which are read one at a time."""
         check_cuts(cases)
         values, scans = values_of_masks(cases, train, config), cases.inputs[train]
         assert scans.header is not None
@@ -172,11 +166,7 @@ class Examples:
         return back, positions_in(self.values, mask.values[0], self.ignore)
 
     def read(self, index: int) -> Example:
-        """An image with its classes.
-
-        Raises:
-            DataError: It is not sound, or its mask holds a value that no training mask has.
-        """
+        """An image with its classes."""
         row = int(self.rows[index])
         if row in self.kept:
             return self.kept[row]
@@ -200,11 +190,7 @@ def positions_in(values: tuple[int, ...], mask: Array, ignore: int | None) -> ND
 
 
 def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> NDArray[np.int16]:
-    """Positions in `values` of a mask's values, `IGNORED` for the one to ignore.
-
-    Raises:
-        DataError: The mask holds another value.
-    """
+    """Positions in `values` of a mask's values, `IGNORED` for the one to ignore."""
     target = positions_in(values, mask, ignore)
     if (target == len(values)).any():
         other = np.unique(mask[target == len(values)]).tolist()
@@ -216,11 +202,7 @@ def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: 
 
 
 def baselines_of(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
-    """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels.
-
-    Raises:
-        ConfigError: One was asked for that does not fit the data.
-    """
+    """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels."""
     is_binary = state.channels == 1 and len(state.classes) == 2 and state.background
     if config.baselines is None:
         return ("background", "threshold" if is_binary else "logistic", PLAIN)
@@ -249,11 +231,7 @@ def _check_fits(config: SegmentConfig, state: SegmentState) -> None:
 
 
 def patch_of(config: SegmentConfig, fields: Plain, sizes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block.
-
-    Raises:
-        ConfigError: A size is no multiple of the model's stride, or their number is another than the axes'.
-    """
+    """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block."""
     num_modes = len(sizes[0])
     stride = _stride(config, fields, num_modes)
     if config.patch is not None:

@@ -24,13 +24,7 @@ def explain_run(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answ
 
     Attention is what the network mixes, not why it decides.
 
-    Args:
-        run: A finished run whose data are still there.
-        out: Folder; `explanation` in the run's own if not given.
-        cases: Names of cases; the first eight of the test split if not given.
-
-    Raises:
-        ConfigError: The run has no data, no such case, or a network without attention.
+    `out` is `explanation` in the run's folder, and `cases` the first eight of the test split, if not given.
     """
     if run.config.data is None:
         raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
@@ -55,9 +49,6 @@ def attention_maps(run: Run, images: Examples) -> list[ModeMap]:
     """One map per mode and block, averaged over a patch of each image.
 
     Modes are named by the axes, with bands before them where the network has that mode, and positions by voxels.
-
-    Raises:
-        ConfigError: The network has no attention.
     """
     model: Any = run.model
     if not hasattr(model, "forward_with_maps"):

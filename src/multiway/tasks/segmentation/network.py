@@ -29,9 +29,7 @@ PENALTY = 2e-3
 class PatchLoss:
     """Loss of a segmenter on a batch of patches; a large batch goes through the model in parts.
 
-    Args:
-        config: Weights of the terms.
-        background: Whether class 0 is background.
+    `background` is whether class 0 is.
     """
 
     def __init__(self, config: SegmentConfig, background: bool) -> None:

@@ -33,16 +33,7 @@ def predict_masks(
     A mask lies on the grid of its image as the file has it, whatever the run resampled to: NIfTI with the image's
     affine, or .npy where the image has none. Its values are those of the training masks.
 
-    Args:
-        run: A finished run.
-        data: Folder or table of images, one image, or a scene.
-        out: Folder to write into, made if need be.
-        keep_going: List images that cannot be read and go on.
-        progress: Show a bar.
-
-    Raises:
-        ConfigError: `data` or `out` is missing.
-        DataError: An image is not sound or has other channels than those of the training; it is named.
+    With `keep_going`, images that cannot be read are listed and left out.
     """
     if data is None or out is None:
         raise ConfigError(
@@ -83,20 +74,12 @@ def _answer(out: Path, rows: list[Row], written: str, failed: Sequence[str] = ()
 
 
 def predict_scene(run: Run, scene: Scene) -> Array:
-    """Mask of a whole scene, in the values of the training labels.
-
-    Raises:
-        DataError: It has other channels or axes than the training.
-    """
+    """Mask of a whole scene, in the values of the training labels."""
     return _values(run, _classes(run, scene.values, scene.source))
 
 
 def predict_volume(run: Run, volume: Volume) -> Array:
-    """Mask of one volume on its own grid, in the values of the training masks.
-
-    Raises:
-        DataError: It has other channels or axes than the training, or is not sound.
-    """
+    """Mask of one volume on its own grid, in the values of the training masks."""
     prepared = prepare(volume, run.config.read)
     classes = _classes(run, prepared.values, volume.source)
     return _values(run, to_scan(classes, volume, run.config.read, nearest=True))

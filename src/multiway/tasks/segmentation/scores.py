@@ -42,8 +42,7 @@ class CasePredictions:
     def evidence(self, decides: str) -> Evidence:
         """Losses of cases: one less the mean Dice of their classes, which is 1 where it is undefined; else of voxels.
 
-        Args:
-            decides: `dice`, or another metric: then the share of wrong voxels, in blocks of unequal sizes.
+        `decides` is `dice`, or another metric: then it is the share of wrong voxels, in blocks of unequal sizes.
         """
         (first, *_), loss = self.frames.values(), _dice_losses if decides == "dice" else _voxel_losses
         patients = first.groupby("case", sort=False)["patient"].first().to_numpy(dtype=str)

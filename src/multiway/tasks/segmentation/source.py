@@ -21,11 +21,7 @@ MOST_CLASSES = 256
 
 
 def read_images(source: Source, config: SegmentConfig, findings: Findings, *, is_training: bool) -> Cases:
-    """Images with masks of a table or of arrays, or blocks of a scene.
-
-    Raises:
-        DataError: There are no masks.
-    """
+    """Images with masks of a table or of arrays, or blocks of a scene."""
     if isinstance(source, str) and is_scene(source):
         scene = read_scene(source, config.read.max_bytes)
         cases = scene_cases(scene, config.block, config.split if is_training else None, config.ignore)
@@ -44,11 +40,7 @@ def read_images(source: Source, config: SegmentConfig, findings: Findings, *, is
 
 
 def mask_of(scans: Scans, names: Sequence[str], row: int) -> Array:
-    """Values of the mask of a case, as the file has them.
-
-    Raises:
-        DataError: It has none.
-    """
+    """Values of the mask of a case, as the file has them."""
     mask = scans.mask(row)
     if mask is None:
         raise DataError(f"{scans.source}: case {names[row]} has no mask. Give it one, or leave the case out.")
@@ -57,11 +49,7 @@ def mask_of(scans: Scans, names: Sequence[str], row: int) -> Array:
 
 
 def values_of_masks(cases: Cases, train: Rows, config: SegmentConfig) -> tuple[int, ...]:
-    """Values of the training masks that count, in order.
-
-    Raises:
-        DataError: They are no whole numbers, too many, or fewer than two.
-    """
+    """Values of the training masks that count, in order."""
     names = cases.names["case"]
     present = ((names[row], np.unique(mask_of(cases.inputs, names, row)).tolist()) for row in train.tolist())
     return _usable_values(present, config.ignore, cases.source)
@@ -89,11 +77,7 @@ def _usable_values(
 
 
 def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) -> tuple[str, ...]:
-    """What the values are called: by the config, by the data set, or by themselves.
-
-    Raises:
-        DataError: The config names another number of classes.
-    """
+    """What the values are called: by the config, by the data set, or by themselves."""
     known = cases.inputs.mask_names
     if config.classes is not None:
         if len(config.classes) != len(values):
@@ -108,11 +92,7 @@ def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) ->
 
 
 def check_cuts(cases: Cases) -> None:
-    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored.
-
-    Raises:
-        DataError: There is one.
-    """
+    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored."""
     scans = cases.inputs
     if scans.options.size is None or scans.options.cut_masks:
         return

@@ -89,11 +89,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         return cases
 
     def check(self, config: SegmentConfig, source: object) -> CheckReport:
-        """What is in images with masks, and what is wrong with them.
-
-        Raises:
-            DataError: There are no masks in memory.
-        """
+        """What is in images with masks, and what is wrong with them."""
         return super().check(config, _with_masks(source))
 
     def learnt(self, config: SegmentConfig, samples: Cases, train: Rows) -> SegmentState:
@@ -170,11 +166,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         return cast(Baseline, run.models[name]).fit(training.inputs, run.state.scale, run.config.training.seed)
 
     def check_stored(self, run: Run) -> None:
-        """Every class has its value.
-
-        Raises:
-            ValueError: They do not.
-        """
+        """Every class has its value."""
         same_length({"classes": run.state.classes, "values": run.state.values})
 
     def evidence(self, run: Run, prepared: Prepared[Scans, SegmentState], *, refit: bool = True) -> Evidence:

@@ -46,11 +46,7 @@ class SeriesState(Config):
         return cls(classes=samples.classes or (), variates=samples.columns, length=steps, scaler=scaler)
 
     def resized(self, series: Sequences) -> Sequences:
-        """Later series at the length of the training.
-
-        Raises:
-            DataError: One is longer than those of the training, or has other variates.
-        """
+        """Later series at the length of the training."""
         expected, got = len(self.variates), series.values.shape[2]
         if expected != got:
             raise DataError(

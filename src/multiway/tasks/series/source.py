@@ -27,11 +27,7 @@ def series_of(
     source: object, options: SequenceOptions, findings: Findings, state: SeriesState | None = None,
     *, has_target: bool = True,
 ) -> Samples[Values]:  # fmt: skip
-    """Series with their classes; later ones have the variates, the length and the classes of the training.
-
-    Raises:
-        DataError: They are not sound, not like those of the training, or there are no classes to score by.
-    """
+    """Series with their classes; later ones have the variates, the length and the classes of the training."""
     if state is not None:
         roles = {} if has_target else {"target": None, "group": None}
         options = options.replace(columns=state.variates, length=None, **roles)

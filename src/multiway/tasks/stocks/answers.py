@@ -43,11 +43,7 @@ def read(config: StockConfig, source: object, *, later: bool = False) -> Market:
 
 
 def read_for(run: Run, data: str | None, texts: str | None = None) -> Market:
-    """Prices and texts of a path, or of the run's own.
-
-    Raises:
-        ConfigError: No path is given, and the run was fitted on tables in memory.
-    """
+    """Prices and texts of a path, or of the run's own."""
     source, config = data or run.config.data, run.config
     if source is None:
         raise ConfigError(
@@ -61,13 +57,7 @@ def read_for(run: Run, data: str | None, texts: str | None = None) -> Market:
 
 
 def reload(run: Run) -> PreparedStocks:
-    """The samples that the run was trained, chosen and scored on.
-
-    Raises:
-        ConfigError: It was fitted on tables in memory.
-        DataError: The data is no longer there, or no longer sound.
-        RunError: What encoded the texts is no longer the same.
-    """
+    """The samples that the run was trained, chosen and scored on."""
     return match(run.state, run.config, read_for(run, None), run.config.protocol)
 
 
@@ -75,10 +65,6 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -
     """One row per stock for the session after the last day of the data; those of the run if none are given.
 
     options: `texts`, a file of texts in place of what the data or the run's settings name.
-
-    Raises:
-        ConfigError: The ending of `out` is unknown, or the run's protocol cannot look ahead.
-        DataError: The data is not sound, or of other stocks.
     """
     check_target(out)
     market = read_for(run, data, options.get("texts"))
@@ -123,9 +109,6 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
     it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
-
-    Raises:
-        ConfigError: There is no such ticker or day, or the run was fitted on tables in memory.
     """
     prepared = reload(run)
     days = explain_pairs(run, prepared, chosen_pairs(run, prepared, options.get("date"), options.get("tickers")))

@@ -66,9 +66,6 @@ def audit_stocks(
 
     scale: What a run learnt; that of the training samples if not given.
     encoder: What encodes the texts, as users call it; None where nothing does.
-
-    Raises:
-        DataError: The protocol labels nothing.
     """
     samples = build_samples(panel, texts, protocol)
     counts = ", ".join(f"{split} {count:,}" for split, count in samples.counts().items())

@@ -134,16 +134,9 @@ def backtest_stocks(
     was not known at the close before. Half the capital is long, half short; the cost is charged on everything that
     is bought or sold, the drift of the weights included.
 
-    Args:
-        predictions: Columns date, ticker, p_up and movement; one row per ticker and date.
-        top: Share at either end of the ranking; if not given, above and below one half.
-        cost_bps: Cost of a trade, in hundredths of a percent of its value.
-        draws: Random rankings to compare with.
-        seed: Of these.
-
-    Raises:
-        DataError: No row can be traded, or a ticker has two rows of one date.
-        ConfigError: An option is out of range.
+    `predictions` has a row per ticker and date: date, ticker, p_up and movement. `top` is the share at either end of
+    the ranking; without it, above and below one half. A trade costs `cost_bps` hundredths of a percent of its value.
+    `draws` random rankings are compared.
     """
     check_settings(top, cost_bps, draws)
     days, p_up, returns = _tables(predictions)
@@ -157,11 +150,7 @@ def backtest_stocks(
 
 
 def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> None:
-    """Whether a backtest can be run so; ask before long work.
-
-    Raises:
-        ConfigError: An option is out of range.
-    """
+    """Whether a backtest can be run so; ask before long work."""
     long_short_weights(np.empty((0, 1)), top)
     if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
         raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")
@@ -187,10 +176,6 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -
     """Trade the test days by a run, on later prices if given; the returns day by day are written to `out`.
 
     options: `top` and `cost_bps`, see `backtest_stocks`.
-
-    Raises:
-        ConfigError: The run's labels are no movements, or an option is out of range.
-        DataError: The data is not sound, or holds no day to test.
     """
     check_target(out)
     settings = {"top": options.get("top"), "cost_bps": options.get("cost_bps", COST_BPS)}
@@ -222,10 +207,6 @@ def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
     """Columns date, ticker, p_up and movement, of every ticker that could be traded on the test days.
 
     Movements too small to be labelled are among them: nobody knows at the close before which these will be.
-
-    Raises:
-        ConfigError: The run's labels are no movements.
-        DataError: The data is not sound, or holds no day to test.
     """
     if not run.config.protocol.of_movements:
         raise ConfigError(

@@ -70,11 +70,7 @@ def check_stocks(
 ) -> CheckReport:
     """Read prices and texts, and report all that is wrong with them under these options.
 
-    Args:
-        source: As for `read_stocks`.
-        options: How to read.
-        protocol: What is labelled, for the balance of labels in each split.
-        texts: A frame or path of texts, which wins over `options.texts`.
+    `texts`, a frame or path, win over `options.texts`.
     """
     findings, of_texts = Findings(source_label(source)), Findings("texts")
     summary: Plain = {}

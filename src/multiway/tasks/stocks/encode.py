@@ -167,12 +167,7 @@ class PreparedStocks:
 
 
 def prepare_stocks(config: StockConfig, market: Market, *, progress: bool = False) -> PreparedStocks:
-    """Cut, encode and scale; whatever can be wrong with the data shows here, before a run is written.
-
-    Raises:
-        DataError: A split has no target, or texts are to be read and there are none.
-        ConfigError: The encoder is not installed.
-    """
+    """Cut, encode and scale; whatever can be wrong with the data shows here, before a run is written."""
     panel, texts = market
     if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
         raise DataError(
@@ -200,10 +195,6 @@ def match(
 
     protocol: Which days are targets; the run's, with its borders, if not given.
     ahead: Cut the one sample of the session after the last day.
-
-    Raises:
-        DataError: The stocks or columns are others, or the run reads texts and there are none.
-        RunError: What encodes the texts is not what encoded those of the training.
     """
     panel, texts = market
     state.check(panel)
@@ -231,11 +222,7 @@ def target_mask_of(samples: StockSamples, of_quantiles: bool) -> Marks:
 
 
 def _check_labels(samples: StockSamples, target_mask: Marks, source: str, of_quantiles: bool) -> None:
-    """Whether there is something to learn, to choose by and to score.
-
-    Raises:
-        DataError: A split has no target, or every training label is the same.
-    """
+    """Whether there is something to learn, to choose by and to score."""
     counts = {name: int(target_mask[rows].sum()) for name, rows in samples.splits.items()}
     for split in SPLITS:
         if not counts.get(split):
@@ -281,11 +268,7 @@ def encode_shown(
 
 
 def group_means(samples: StockSamples, encoded: Encoded) -> NDArray[np.float32]:
-    """Mean vector of each group of texts, `(groups, text features)`; zeros for a group without a text.
-
-    Raises:
-        DataError: The vectors of all groups do not fit into memory.
-    """
+    """Mean vector of each group of texts, `(groups, text features)`; zeros for a group without a text."""
     groups, features = samples.groups.num_rows, encoded.vectors.shape[1]
     needed, free = COPIES * 4 * groups * features, free_memory()
     if needed > free:

@@ -162,20 +162,12 @@ def rise_probabilities(run: Run, prepared: PreparedStocks, sample: int) -> NDArr
 
 
 def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
-    """Positions of tickers by name.
-
-    Raises:
-        ConfigError: A name is unknown.
-    """
+    """Positions of tickers by name."""
     return positions_of(names, run.state.tickers, "explain: the run has no ticker")
 
 
 def named_sample(prepared: PreparedStocks, date: str) -> int:
-    """Sample that has a target day.
-
-    Raises:
-        ConfigError: It is no day, or none that is labelled.
-    """
+    """Sample that has a target day."""
     days = prepared.samples.target_days
     try:
         day = np.datetime64(date, "D")
@@ -196,9 +188,6 @@ def chosen_pairs(
     """Samples and stocks to explain: by date and tickers; else the most confident test errors.
 
     Tickers alone are explained on the last day tested, a date alone by its most confident answers.
-
-    Raises:
-        ConfigError: There is no such ticker, or nothing is labelled that day.
     """
     if not date and not tickers:
         return [(sample, stock) for _, sample, stock in interesting(run, prepared, EXPLAINED)]

@@ -52,11 +52,7 @@ def predicted(model: nn.Module, source: StockInputs, config: StockConfig, scale:
 
 
 def of_network(run: Run, prepared: PreparedStocks, rows: NDArray[np.int64]) -> Values:
-    """What the network of a run says of every stock, `(rows, stocks)`, or with quantiles a third axis.
-
-    Raises:
-        DataError: It gives no finite number.
-    """
+    """What the network of a run says of every stock, `(rows, stocks)`, or with quantiles a third axis."""
     with best_device(run.model):
         outputs = predicted(run.model, prepared.inputs(rows), run.config, prepared.scale)
     if not np.isfinite(outputs).all():

@@ -277,8 +277,7 @@ def group_texts(texts: StockTexts, after: Rows, before: Rows, valid: Marks) -> t
 
     Texts are sorted by ticker and day, so each such group is a range of them.
 
-    Returns:
-        Rows of the table, 0 where no text falls, and the table.
+    Rows of the table, 0 where no text falls, and the table.
     """
     keys = texts.ticker * SPAN + _clipped(day_numbers(texts.day))
     places = np.flatnonzero(valid & np.isin(np.arange(valid.shape[1]), texts.ticker)[:, None])

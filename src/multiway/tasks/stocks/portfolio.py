@@ -38,9 +38,6 @@ def long_short_weights(p_up: Floats, top: float | None = None) -> Floats:
     Without `top`, every ticker above one half is bought and every one below is sold short; a side without a ticker
     stays empty. With it, that share at either end of the ranking, at least one ticker each. Tickers with equal
     probabilities share the places that are left, so a model that ranks nothing holds nothing.
-
-    Raises:
-        ConfigError: `top` is not above 0 and at most one half.
     """
     if top is not None and not 0 < top <= 0.5:
         raise ConfigError(f"backtest: the share at either end must be above 0 and at most 0.5. Got top={top:g}.")

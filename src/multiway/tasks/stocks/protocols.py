@@ -138,11 +138,7 @@ def movement_labels(movement: NDArray[np.float64], protocol: StockProtocol) -> N
 
 
 def split_days(days: NDArray[np.datetime64], protocol: StockProtocol, source: str) -> Splits:
-    """Positions of each split's days among the ascending target days.
-
-    Raises:
-        DataError: A split would be empty.
-    """
+    """Positions of each split's days among the ascending target days."""
     if protocol.rules is not None:
         cuts = np.searchsorted(days, protocol.rules.borders)
     elif protocol.borders is not None:
@@ -177,11 +173,7 @@ def _days(texts: Sequence[str]) -> NDArray[np.datetime64]:
 
 
 def refuse_tomorrow(protocol: StockProtocol) -> None:
-    """Refuse to look ahead with labels that are no movements.
-
-    Raises:
-        ConfigError: They are none.
-    """
+    """Refuse to look ahead with labels that are no movements."""
     if not protocol.of_movements:
         others = " or ".join(name for name in protocol_names() if StockProtocol(name=name).of_movements)
         raise ConfigError(

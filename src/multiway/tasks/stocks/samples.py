@@ -111,11 +111,7 @@ CUTS: dict[str, Cut] = {}
 
 
 def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
-    """Cut every target day, its window and its labels, in the order of time.
-
-    Raises:
-        DataError: A split would be empty, or the protocol needs texts and there are none.
-    """
+    """Cut every target day, its window and its labels, in the order of time."""
     if protocol.complete and texts is None:
         raise DataError(
             f"{panel.source}: complete labels only where every slot has a text. Got no texts. Give them (",
@@ -138,11 +134,7 @@ def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockPr
 
 
 def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
-    """Cut the one sample of the session after the last day; it has no labels, since nobody knows them yet.
-
-    Raises:
-        ConfigError: The labels of the protocol are no movements.
-    """
+    """Cut the one sample of the session after the last day; it has no labels, since nobody knows them yet."""
     refuse_tomorrow(protocol)
     return _inputs(panel, texts, protocol, np.array([len(panel.days)]))
 
@@ -209,9 +201,8 @@ def _text_days(slot_days: Rows, earliest: Rows, valid: Marks) -> tuple[Rows, Row
 def _known_prices(panel: StockPanel, protocol: StockProtocol) -> tuple[NDArray[np.float32], Marks, tuple[str, ...]]:
     """Features and mask of every trading day and of the next session, and what was made up for them.
 
-    Returns:
-        `(days + 1, tickers, 3)` adjusted close, high and low of the row before the day, their levels or returns
-        against the adjusted close before; `(days + 1, tickers)` whether they are known; notes.
+    `(days + 1, tickers, 3)` adjusted close, high and low of the row before the day, their levels or returns against the
+    adjusted close before; `(days + 1, tickers)` whether they are known; notes.
     """
     high, low, close = (panel.prices[:, :, FIELDS.index(name)] for name in ("high", "low", "close"))
     lacking = panel.traded & ~(np.isfinite(high) & np.isfinite(low))

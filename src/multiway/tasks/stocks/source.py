@@ -59,15 +59,9 @@ class Layout:
 def read_stocks(source: object, options: StockOptions | None = None, *, texts: object = None) -> Market:
     """Read prices, and the texts beside them; None in their place where there are none.
 
-    Args:
-        source: A table of prices (CSV, CSV.gz, Parquet, or a pandas or polars frame) with tickers in a column; a folder
-            with one such table for each ticker; StockNet's folder; or a folder with `prices.parquet` or `prices.csv`,
-            and `tweets` or `texts` beside it as Parquet, CSV or JSONL.
-        options: How to read; by default every flaw is refused.
-        texts: A frame or path of texts, which wins over `options.texts`.
-
-    Raises:
-        DataError: The data are not sound: one line with the file, the place, the value and the fix.
+    A table of prices (CSV, CSV.gz, Parquet, or a pandas or polars frame) with tickers in a column; a folder with one
+    such table for each ticker; StockNet's folder; or a folder with `prices.parquet` or `prices.csv`, and `tweets` or
+    `texts` beside it as Parquet, CSV or JSONL. `texts`, a frame or path, win over `options.texts`.
     """
     findings, of_texts = Findings(source_label(source)), Findings("texts")
     try:
@@ -104,11 +98,7 @@ def source_label(source: object) -> str:
 
 
 def layout_of(source: object) -> Layout:
-    """Look at a source without reading it.
-
-    Raises:
-        DataError: It does not exist, or holds no prices.
-    """
+    """Look at a source without reading it."""
     if not isinstance(source, str | Path):
         return Layout(table=source)
     path = Path(source)

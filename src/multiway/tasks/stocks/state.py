@@ -176,11 +176,7 @@ class StockState(Config):
         return protocol.replace(borders=self.borders) if protocol.rules is None else protocol
 
     def check(self, panel: StockPanel) -> None:
-        """Whether prices are of the run's stocks, all and no others, and the close stands in for the same columns.
-
-        Raises:
-            DataError: A stock or a column is missing, or is there and training did not read it.
-        """
+        """Whether prices are of the run's stocks, all and no others, and the close stands in for the same columns."""
         if panel.tickers != self.tickers:
             missing, unknown = set(self.tickers) - set(panel.tickers), set(panel.tickers) - set(self.tickers)
             parts = {"missing": missing, "unknown": unknown}.items()
@@ -197,11 +193,7 @@ class StockState(Config):
             )
 
     def check_encoder(self, encoded: Encoded) -> None:
-        """Whether texts are encoded as those of the training.
-
-        Raises:
-            RunError: They are not.
-        """
+        """Whether texts are encoded as those of the training."""
         if (encoded.name, encoded.digest) != (self.encoder, self.encoder_digest):
             raise RunError(
                 f"the texts of the training were encoded by {self.encoder} ({str(self.encoder_digest)[:12]}). Got "

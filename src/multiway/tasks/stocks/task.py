@@ -167,22 +167,14 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         return baseline_in(run, name).fit(run.prepared)
 
     def check_stored(self, run: Run) -> None:
-        """The scale is of what the network reads.
-
-        Raises:
-            ValueError: It is not.
-        """
+        """The scale is of what the network reads."""
         scale, sizes = run.state.scale, run.state.sizes
         same_length({"centre": scale.centre, "spread": scale.spread, "price features": range(sizes.price_features)})
         if scale.date_features != run.config.dates:
             raise ValueError(f"of dates {scale.date_features} in place of {run.config.dates}")
 
     def predict(self, run: Run, prepared: PreparedStocks, split: str) -> Scored:
-        """Probabilities of a rise, or quantiles, of every model for the target movements of a split.
-
-        Raises:
-            DataError: There are no days of that split.
-        """
+        """Probabilities of a rise, or quantiles, of every model for the target movements of a split."""
         rows = prepared.samples.splits[split]
         mask = prepared.target_mask[rows]
         if not mask.any():

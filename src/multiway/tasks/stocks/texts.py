@@ -78,12 +78,7 @@ class RawTexts:
 
 
 def gather(source: object, options: StockOptions, findings: Findings) -> list[RawTexts]:
-    """All texts of a source, file by file.
-
-    Raises:
-        DataError: There is no such file or folder.
-        Unreadable: It holds no texts.
-    """
+    """All texts of a source, file by file."""
     if not isinstance(source, str | Path):
         return [_from_table(source, None, options, findings)]
     path = Path(source)

@@ -62,11 +62,7 @@ class TabularEstimator(SampleEstimator):
         return frame, self._target(frame, y)
 
     def _given(self, X: object, *, reset: bool = False) -> pd.DataFrame:
-        """Inputs as a frame, whose number and names are learnt, or held to those of the training.
-
-        Raises:
-            ValueError: They are no table of numbers, or not like those of the training.
-        """
+        """Inputs as a frame, whose number and names are learnt, or held to those of the training."""
         if not reset:
             _validation().check_is_fitted(self)
         if _has_words(X) or (not reset and self.run_.state.categories):
@@ -81,11 +77,7 @@ class TabularEstimator(SampleEstimator):
         return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])] if names is None else list(names))
 
     def _target(self, X: Sized, y: object) -> Array:
-        """Targets as one column of as many rows; classes are no continuous numbers.
-
-        Raises:
-            ValueError: They are none, or not one per row.
-        """
+        """Targets as one column of as many rows; classes are no continuous numbers."""
         validation, name = _validation(), type(self).__name__
         if y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")

@@ -58,10 +58,7 @@ def permutation_importance(cells: Cells, score: Score, seed: int = 0) -> pd.Data
     The last row is that of all columns shuffled at once, which leaves nothing to go by. Of columns that say the same,
     each looks unimportant.
 
-    Args:
-        cells: Rows that the model has not seen.
-        score: Of the model on rows; higher is better.
-        seed: Of the shuffles.
+    `cells` are rows that the model has not seen; a higher `score` is better.
     """
     chance, whole = np.random.default_rng(seed), score(cells)
 

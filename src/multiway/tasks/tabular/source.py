@@ -67,12 +67,8 @@ def rows_of(
 ) -> Samples[Cells]:  # fmt: skip
     """Rows of inputs and their targets, with flaws noted; they are sound only where no finding is an error.
 
-    Args:
-        source: Path of a CSV, Excel or Parquet file, a pandas or polars frame, or a pair of rows and targets.
-        options: Which columns to take, and how.
-        findings: Takes up what is wrong, with the place, the value and the fix.
-        state: What training learnt: the source is matched to it by name instead of being judged anew.
-        has_target: Look for targets.
+    The path of a CSV, Excel or Parquet file, a pandas or polars frame, or a pair of rows and targets. With a `state`,
+    which training learnt, they are matched to it by name instead of being judged anew.
     """
     if isinstance(source, tuple):
         frame, name = joined_table(*pair_of(source))

@@ -128,11 +128,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         return audit_table(prepared, None if run is None else run.state.scaler)
 
     def settle(self, config: TabularConfig, state: TableState, *, progress: bool = False) -> TabularConfig:
-        """Baselines of such a target, where none were named.
-
-        Raises:
-            ConfigError: One is for targets of the other kind.
-        """
+        """Baselines of such a target, where none were named."""
         baselines = usual_baselines(config.baselines, is_class=state.classes is not None)
         return config.model_copy(update={"baselines": baselines})
 
@@ -148,11 +144,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         return targets.rare_thresholds(predictions.truth, predictions.outputs, run.state.rare)
 
     def check_stored(self, run: Run) -> None:
-        """Thresholds are numbers.
-
-        Raises:
-            ValueError: One is not.
-        """
+        """Thresholds are numbers."""
         targets.thresholds_of(run.calibration, run.candidates)
 
     def threshold(self, run: Run) -> float | None:

@@ -85,11 +85,7 @@ class TextState(Config):
         return word_ids(texts, self.vocabulary, length)
 
     def seen(self, texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
-        """Unscaled inputs of some texts, each of which depends on its text alone.
-
-        Raises:
-            ConfigError: The encoder is not there, or has no tokens.
-        """
+        """Unscaled inputs of some texts, each of which depends on its text alone."""
         if self.inputs == "words":
             return TextInputs(torch.from_numpy(self.ids(texts, self.length)))
         if self.inputs == "vectors":
@@ -110,11 +106,7 @@ class TextState(Config):
         return torch.from_numpy(self.scaler.transform(values.double().numpy())).float()
 
     def encoded(self, texts: Samples[Strings], seen: TextInputs) -> Samples[Tensor]:
-        """Texts as the network takes them.
-
-        Raises:
-            ConfigError: They went through another encoder than those of the training.
-        """
+        """Texts as the network takes them."""
         if seen.digest != self.digest:
             raise ConfigError(
                 f"text.encoder: {self.encoder} is not what the run was trained with: its files or options have "

@@ -71,13 +71,8 @@ class LabelledTextOptions(FileOptions):
 def read_texts(source: object, options: LabelledTextOptions | None = None) -> Samples[Strings]:
     """Texts and their classes.
 
-    Args:
-        source: Path of a CSV, TSV, JSONL, Excel or Parquet file, or of one text per line; a frame; a list of texts, or
-            a pair of texts and classes.
-        options: Which columns to take, and which rows.
-
-    Raises:
-        DataError: A flaw that no option covers: one line with the file, the place, the value and the fix.
+    The path of a CSV, TSV, JSONL, Excel or Parquet file, or of one text per line; a frame; a list of texts, or a pair
+    of texts and classes.
     """
     given = options or LabelledTextOptions()
     return read_samples(source_name(source), lambda findings: texts_of(source, given, findings))
@@ -89,14 +84,8 @@ def texts_of(
 ) -> Samples[Strings]:  # fmt: skip
     """The same with flaws noted; the texts are sound only where no finding is an error.
 
-    Args:
-        source: As there.
-        options: As there.
-        findings: Takes up what is wrong.
-        known: Columns of texts that training had, to which the source is matched by name; then `target` and `classes`
-            are those of the training as well.
-        target: Column of classes; None where nobody looks for them.
-        classes: Their names.
+    `known` has columns of texts that training had, to which the source is matched by name; then `target` and `classes`
+    are those of the training as well. `target` is None where nobody looks for classes.
     """
     raw = load_texts(source, options, findings)
     raw = raw.sound() if raw.broken.any() else raw
@@ -181,11 +170,7 @@ def load_texts(source: object, options: FileOptions, findings: Findings) -> RawT
 
 
 def _frame_of(source: object) -> object:
-    """A frame as it is; a list of texts, or texts with their classes, as one.
-
-    Raises:
-        DataError: There is not one class per text.
-    """
+    """A frame as it is; a list of texts, or texts with their classes, as one."""
     texts, classes = pair_of(source)
     if classes is None:
         return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: listed_texts(texts)})
@@ -196,11 +181,7 @@ def _frame_of(source: object) -> object:
 
 
 def listed_texts(source: object) -> list[str]:
-    """A list, a series or an array of texts as a list.
-
-    Raises:
-        DataError: Something in it is no text.
-    """
+    """A list, a series or an array of texts as a list."""
     needed = "texts: a list or a series of str is needed."
     if isinstance(source, str) or not isinstance(source, Collection):
         raise DataError(f"{needed} Got {type(source).__name__}.")

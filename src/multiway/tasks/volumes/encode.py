@@ -49,11 +49,7 @@ class VolumeState(Config):
         )  # fmt: skip
 
     def check_form(self, shape: tuple[int, ...], source: str) -> None:
-        """Hold `(channels, *sizes)` of a later volume to those of the training.
-
-        Raises:
-            DataError: They are others.
-        """
+        """Hold `(channels, *sizes)` of a later volume to those of the training."""
         known = (self.channels, *self.sizes)
         if shape != known:
             raise DataError(
@@ -62,11 +58,7 @@ class VolumeState(Config):
             )
 
     def normalised(self, volume: Volume) -> Tensor:
-        """A prepared volume as the training's were, `(1, channels, *sizes)`.
-
-        Raises:
-            DataError: It is of another size or has other channels than those of the training.
-        """
+        """A prepared volume as the training's were, `(1, channels, *sizes)`."""
         self.check_form(volume.values.shape, volume.source)
         warn_of_spacing(volume.spacing, self.spacings)
         return self.scale.apply_to(volume.values)[None]

@@ -72,15 +72,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
     Gradients start from, and the deletion test hides voxels as, the number 0 after normalisation: the mean of the
     training voxels under `train`, the low end of the window or byte 0 under `unit`.
 
-    Args:
-        run: The fitted classifier.
-        cases: Where the case is.
-        index: Which one.
-        **options: `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
-
-    Raises:
-        DataError: The scan is not sound, or of another size than the run was trained on.
-        ConfigError: Gradients are wanted and captum is not installed.
+    `options` are `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
     """
     volume, name = cases.inputs.prepared(index), cases.names["case"][index]
     shares = scan_probabilities(run.model.eval(), run.state.normalised(volume), run.config)[0].numpy()
@@ -112,20 +104,12 @@ def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: st
 
 
 def network_input(run: Run, volume: Volume) -> Tensor:
-    """The volume as the network takes it in evaluation, `(1, channels, *sizes)`.
-
-    Raises:
-        DataError: It is of another size or has other channels than those the run was trained on.
-    """
+    """The volume as the network takes it in evaluation, `(1, channels, *sizes)`."""
     return evaluated(run.state.normalised(volume).to(device_of(run.model)), run.config)
 
 
 def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
-    """Indices of cases by name.
-
-    Raises:
-        ConfigError: A name is unknown.
-    """
+    """Indices of cases by name."""
     return positions_of(names, cases.names["case"], f"{cases.source} has no case")
 
 
@@ -134,9 +118,6 @@ def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: P
 
     For each case `case-NAME-attention.nii.gz` and `case-NAME-gradients.nii.gz` on the grid of its file, and
     `case-NAME.png`; `maps.npz` holds the attention per mode of every case and its mean.
-
-    Raises:
-        ConfigError: nibabel or captum is not installed.
     """
     lines, paths, maps, curves = [], [], [], []
     for index in map(int, indices):
@@ -177,12 +158,7 @@ def _sentence(item: CaseExplanation, classes: Sequence[str]) -> str:
 
 
 def reload_cases(run: Run) -> Cases:
-    """The cases that the run was trained on, their labels counted in the run's classes.
-
-    Raises:
-        ConfigError: It was fitted on arrays in memory.
-        DataError: The data is no longer there, or no longer sound.
-    """
+    """The cases that the run was trained on, their labels counted in the run's classes."""
     cases: Cases = run.task.prepare(run.config, data_of(run), run.state).raw
     return cases
 

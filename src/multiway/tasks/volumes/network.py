@@ -47,11 +47,7 @@ class VolumeLoss:
 
 
 def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
-    """Draw the network, or a baseline, by its name in a run.
-
-    Raises:
-        ConfigError: It does not fit the data, or needs a package that is not installed.
-    """
+    """Draw the network, or a baseline, by its name in a run."""
     num_classes = len(state.classes)
     if name == "majority":
         return Majority(num_classes)
@@ -111,11 +107,7 @@ def all_probabilities(model: nn.Module, source: Samples[Stored], config: VolumeC
 
 
 def probabilities_of(run: Run, model: nn.Module, volume: Volume) -> Probabilities:
-    """Class probabilities of one prepared volume, `(classes,)`.
-
-    Raises:
-        DataError: It is of another size than the training's, or the network gives no finite number.
-    """
+    """Class probabilities of one prepared volume, `(classes,)`."""
     output = np.asarray(scan_probabilities(model.eval(), run.state.normalised(volume), run.config)[0].numpy())
     if not np.isfinite(output).all():
         raise DataError(f"{volume.source}: the network gives no finite number. Look at the scan's intensities.")

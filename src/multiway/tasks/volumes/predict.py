@@ -29,15 +29,8 @@ AnswerT = TypeVar("AnswerT")
 def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answer:
     """The class of every scan of a folder, a table, one scan or a MedMNIST .npz.
 
-    Args:
-        run: A finished run.
-        path: Where the scans are.
-        out: A .csv, .csv.gz, .parquet or .xlsx.
-        options: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI;
-            `keep_going`, list scans that cannot be used, and go on; `progress`, show a bar.
-
-    Raises:
-        DataError: A scan is not sound or of another size than the training's; it is named.
+    `options`: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI; `keep_going`,
+    list scans that cannot be used, and go on; `progress`, show a bar.
     """
     maps = None if options.get("maps") is None else Path(options["maps"])
     leftovers.remove(maps)
@@ -57,9 +50,6 @@ def predict_cases(
 
     Columns `case, patient, predicted, predicted_at_threshold, p_CLASS, ...`: `patient` is there if known, and
     `predicted_at_threshold` for two classes, by the threshold chosen on validation.
-
-    Raises:
-        DataError: A scan cannot be used and `keep_going` is not set, or none can be.
     """
 
     def predict(index: int) -> Probabilities:
@@ -84,11 +74,7 @@ def predict_cases(
 def answers_by_case(
     count: int, answer: Callable[[int], AnswerT], *, keep_going: bool, progress: bool = False
 ) -> tuple[dict[int, AnswerT], list[str]]:
-    """Answers by the index of their case, and why the other cases were left out; a bar says how far it is.
-
-    Raises:
-        DataError: A case cannot be used and `keep_going` is not set.
-    """
+    """Answers by the index of their case, and why the other cases were left out; a bar says how far it is."""
     answers: dict[int, AnswerT] = {}
     failed: list[str] = []
     with contextlib.closing(TerminalBar("predicting", count, progress)) as bar:

@@ -182,11 +182,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         return youden_thresholds(predictions.truth, predictions.outputs)
 
     def check_stored(self, run: Run) -> None:
-        """Thresholds are numbers.
-
-        Raises:
-            RuntimeError: One is none.
-        """
+        """Thresholds are numbers."""
         thresholds_of(run.calibration, run.candidates)
 
     def outputs(self, run: Run, name: str, samples: Samples[Any]) -> Probabilities:

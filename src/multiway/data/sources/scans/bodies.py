@@ -56,10 +56,7 @@ def body_of(values: Array) -> NDArray[np.bool_]:
 def needed_sizes(inside: NDArray[np.bool_], margin: int = 0, thin: float = 0.0) -> tuple[int, ...]:
     """Voxels along each axis that a cut about the centre needs to hold what is inside; 1 where nothing is.
 
-    Args:
-        inside: `(*sizes)`.
-        margin: Voxels to keep on either side.
-        thin: Share of what is inside below which a plane does not count.
+    `margin` voxels stay on either side; planes that hold less than the share `thin` of what is inside do not count.
     """
     least, result = max(thin * float(inside.sum()), 1), []
     for axis, size in enumerate(inside.shape):

@@ -115,19 +115,11 @@ class Scans:
         return self.files.header(int(self.rows[index]))
 
     def read(self, index: int) -> Volume:
-        """A scan as it is in the file.
-
-        Raises:
-            DataError: The file is not sound.
-        """
+        """A scan as it is in the file."""
         return self.files.volume(int(self.rows[index]))
 
     def prepared(self, index: int) -> Volume:
-        """A scan oriented, resampled, windowed and sized, its affine with it.
-
-        Raises:
-            DataError: The file is not sound, or an option does not fit it.
-        """
+        """A scan oriented, resampled, windowed and sized, its affine with it."""
         return prepare(self.read(index), self.options)
 
     def form(self, index: int) -> VolumeHeader:
@@ -139,20 +131,12 @@ class Scans:
         return self.form(index).spacing
 
     def mask(self, index: int) -> Volume | None:
-        """Segmentation mask on the grid of `prepared`, its values as in the file; None if there is none.
-
-        Raises:
-            DataError: The mask is not sound or lies on another grid than its volume.
-        """
+        """Segmentation mask on the grid of `prepared`, its values as in the file; None if there is none."""
         mask = self.file_mask(index)
         return None if mask is None else prepare(mask, self.options, is_mask=True)
 
     def file_mask(self, index: int) -> Volume | None:
-        """Segmentation mask on the grid of its file; None if there is none.
-
-        Raises:
-            DataError: The mask is not sound or lies on another grid than its volume.
-        """
+        """Segmentation mask on the grid of its file; None if there is none."""
         mask = self.files.mask(int(self.rows[index]))
         if mask is None:
             return None
@@ -185,11 +169,7 @@ class Scans:
         return self.stack()
 
     def stack(self, limit: int = MEMORY_LIMIT) -> Array:
-        """See `storing.stacked`.
-
-        Raises:
-            DataError: They differ in size, a file is not sound, or the disk is full.
-        """
+        """See `storing.stacked`."""
         if self.header is None or not self.is_even:
             raise DataError(f"{self.source}: volumes of one size are needed. ", *SAME_SIZE)
         return stacked(map(self.prepared, range(len(self))), len(self), self.header, self.source, limit=limit)
@@ -258,14 +238,7 @@ def scan_cases(
 ) -> Cases:
     """Scans as samples, which are called cases and have a patient.
 
-    Args:
-        scans: Their volumes.
-        names: One per case, different, and safe as parts of file names.
-        labels: Positions in `classes`; None where no column of labels is there.
-        classes: Sorted; whole numbers in their order.
-        patients: One per case, if known.
-        official: The split of each case, as far as the data name it.
-        notes: What a reader should know, one line each.
+    `names` are safe as parts of file names; `labels` are positions in `classes`.
     """
     return Samples(
         inputs=scans, source=scans.source, word="cases", target=labels, classes=None if labels is None else classes,

@@ -66,12 +66,7 @@ def slices_in(folder: Path) -> list[Path]:
 
 
 def read_series(path: Path, limit: int, where: str) -> Volume:
-    """Read the slices of a folder, or of one file, as a volume with axes column, row and slice.
-
-    Raises:
-        DataError: A file is not sound, or the slices are not one volume.
-        ConfigError: pydicom is not installed.
-    """
+    """Read the slices of a folder, or of one file, as a volume with axes column, row and slice."""
     slices, affine = _series(path, limit, where, pixels=True)
     values = np.empty((1, slices[0].columns, slices[0].rows, len(slices)), type_of(slices))
     for index, one in enumerate(slices):
@@ -80,12 +75,7 @@ def read_series(path: Path, limit: int, where: str) -> Volume:
 
 
 def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
-    """Read all of a series but its pixels.
-
-    Raises:
-        DataError: As `read_series`, for what the headers tell.
-        ConfigError: pydicom is not installed.
-    """
+    """Read all of a series but its pixels."""
     slices, affine = _series(path, limit, where, pixels=False)
     return VolumeHeader(
         sizes=(slices[0].columns, slices[0].rows, len(slices)), channels=1, dtype=type_of(slices), affine=affine,
@@ -183,12 +173,7 @@ def is_dicom(path: Path) -> bool:
 
 
 def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
-    """Read a file whole, and keep its pixels where they are asked for.
-
-    Raises:
-        DataError: It is not sound, or packs its pixels.
-        ConfigError: pydicom is not installed.
-    """
+    """Read a file whole, and keep its pixels where they are asked for."""
     pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
     check_bytes(path.stat().st_size, None, limit, where)
     with opened(path, where) as stream:

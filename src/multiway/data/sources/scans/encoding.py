@@ -37,13 +37,7 @@ class IntensityScale:
     def fit(cls, volume: Callable[[int], Array], rows: Sequence[int], options: VolumeOptions) -> Self:
         """Learn from the training volumes and no others, one at a time.
 
-        Args:
-            volume: Gives the values of a row, `(channels, *sizes)`.
-            rows: Those of the training.
-            options: `normalise` and `window`.
-
-        Raises:
-            ConfigError: `normalise` is `unit` and there is neither a window nor bytes.
+        `volume` gives the values of a row, `(channels, *sizes)`.
         """
         first, kind = volume(rows[0]), options.normalise
         channels = len(first)
@@ -113,9 +107,7 @@ def evenly(count: int, most: int) -> Tensor:
 def spacings_of(spacing: Callable[[int], tuple[float, ...] | None], rows: Sequence[int]) -> Spacings | None:
     """Least and greatest spacing of scans, by some of many; None where none of them says it.
 
-    Args:
-        spacing: Gives the millimetres per voxel of a row.
-        rows: Those of the training.
+    `spacing` gives the millimetres per voxel of a row.
     """
     looked_at = (spacing(rows[position]) for position in evenly(len(rows), MOST_LOOKED_AT).tolist())
     known = [steps for steps in looked_at if steps is not None]

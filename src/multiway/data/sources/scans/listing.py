@@ -44,13 +44,7 @@ class Entry:
 def list_entries(path: Path, options: VolumeOptions, failures: Failures | None = None) -> list[Entry]:
     """All cases of a table, a datalist, a folder, or of one scan.
 
-    Args:
-        path: Where they are listed.
-        options: Names of columns, and the folder that paths start from.
-        failures: Takes what is wrong with single entries, which are left out; without it the first is raised.
-
-    Raises:
-        DataError: The list is not sound, or names a file that is not there or not below its folder.
+    `failures` takes what is wrong with single entries, which are left out; without it the first is raised.
     """
     refuse_foreign(path)
     if path.is_dir():

@@ -80,16 +80,9 @@ def read_cases(
 ) -> Cases:
     """Find the cases of a source: labels, patients and splits as the data name them, not yet the voxels.
 
-    Args:
-        source: A MedMNIST .npz; a CSV, TSV, Parquet or JSON list of files; a folder of scans; one scan; or arrays.
-        options: How to read and prepare.
-        opened: Read the header of each file: cases are then known to agree in channels, and their sizes are known.
-        same_sizes: Refuse opened cases that differ in size after preparing, unless masks are all that is known of them.
-        findings: Takes what is to be said of them, and what is wrong with single cases, which are left out; without it
-            the first flaw is raised.
-
-    Raises:
-        DataError: The source is not sound: one line with the file, the row, the value and the fix.
+    With `opened` the header of each file is read: cases are then known to agree in channels, and in sizes unless
+    `same_sizes` is False. `findings` takes what is wrong with single cases, which are left out; without it the first is
+    raised.
     """
     options = options or VolumeOptions()
     if isinstance(source, Samples):

@@ -22,9 +22,6 @@ class ArchiveFiles:
     """Volumes of the three parts, one after another.
 
     The images of a part are read when one is asked for, and kept until another part is.
-
-    Raises:
-        DataError: An array is missing or is no array of volumes.
     """
 
     def __init__(self, path: Path, options: VolumeOptions) -> None:
@@ -88,21 +85,13 @@ class ArchiveFiles:
 
 
 def is_medmnist(path: Path) -> bool:
-    """Whether a .npz has arrays of images and labels.
-
-    Raises:
-        DataError: It is no sound archive.
-    """
+    """Whether a .npz has arrays of images and labels."""
     names = Archive(path, 0, quoted(path.name, 80)).names
     return any(name.endswith(("_images", "_labels")) for name in names)
 
 
 def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
-    """Read the labels and the headers; images stay in the file.
-
-    Raises:
-        DataError: An array is missing, counts differ, or a label is outside the classes.
-    """
+    """Read the labels and the headers; images stay in the file."""
     files = ArchiveFiles(path, options)
     labels, known = {split: _labels(files, split) for split in SPLITS}, known_by_file(path)
     classes, positions = _classes(files, labels, None if known is None else known.classes)

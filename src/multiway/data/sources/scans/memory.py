@@ -60,11 +60,7 @@ class Arrays:
     patients: Sequence[Any] | None = None
 
     def cases(self, options: VolumeOptions) -> Cases:
-        """The arrays as cases; the classes are the sorted values of `y`.
-
-        Raises:
-            DataError: Shapes, types or counts do not fit.
-        """
+        """The arrays as cases; the classes are the sorted values of `y`."""
         values = _volumes(self.x)
         count = len(values)
         labels, classes = (None, np.empty(0, object)) if self.y is None else _labels(self.y, count)

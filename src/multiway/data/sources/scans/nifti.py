@@ -50,12 +50,7 @@ class NiftiHeader(VolumeHeader):
 
 
 def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> NiftiHeader:
-    """Read and check the header, and compare the size it declares with the limit and with the file.
-
-    Raises:
-        DataError: It is no sound NIfTI header.
-        ConfigError: nibabel is not installed.
-    """
+    """Read and check the header, and compare the size it declares with the limit and with the file."""
     header = _parse(path, where)
     slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
     shape = _shape([int(size) for size in header["dim"]], channels, where)
@@ -150,12 +145,7 @@ def _affine(header: Any, where: str) -> Affine:
 
 
 def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
-    """Read a NIfTI file; values are scaled to float32 where the header scales them.
-
-    Raises:
-        DataError: It is not sound: its header, or fewer bytes of voxels than that declares.
-        ConfigError: nibabel is not installed.
-    """
+    """Read a NIfTI file; values are scaled to float32 where the header scales them."""
     header = read_nifti_header(path, limit, where, channels)
     raw = bytearray(math.prod(header.shape) * int(header.stored.itemsize))
     with _unpacked(path, where) as stream:
@@ -195,15 +185,7 @@ def _unpacked(path: Path, where: str) -> Iterator[io.BufferedIOBase]:
 def write_nifti(path: Path, values: Array, affine: Affine | None) -> None:
     """Write a volume or map, whole or not at all.
 
-    Args:
-        path: Ends in .nii or .nii.gz.
-        values: `(x, y, z)` or `(x, y, z, channels)`; 64-bit whole numbers and truth values are made smaller.
-        affine: Of the volume that the values belong to; the identity if None.
-
-    Raises:
-        DataError: The values are no volume, or the name ends otherwise.
-        ConfigError: nibabel is not installed.
-        RunError: The folder cannot be written.
+    `values` are `(x, y, z)` or `(x, y, z, channels)`; 64-bit whole numbers and truth values are made smaller.
     """
     nibabel = load_extra("nibabel", "Writing NIfTI", "volumes")
     if values.ndim not in (3, 4) or not path.name.lower().endswith((".nii", ".nii.gz")):

@@ -33,9 +33,6 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
     """Apply, in this order: orientation, spacing or resample_to, window, size, distance.
 
     A mask is interpolated to the nearest voxel, padded with 0, never windowed, and gets no distance.
-
-    Raises:
-        DataError: An option needs a spacing or orientation that the volume has not, or a voxel is not finite.
     """
     check_finite(volume)
     header, steps = _plan(volume.header, options, volume.source, is_mask)
@@ -46,11 +43,7 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
 
 
 def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -> VolumeHeader:
-    """What `prepare` makes of a volume with this header; nothing is read.
-
-    Raises:
-        DataError: As `prepare`, for what the header tells.
-    """
+    """What `prepare` makes of a volume with this header; nothing is read."""
     return _plan(header, options, source, False)[0]
 
 
@@ -70,11 +63,7 @@ def to_file(
 
 
 def check_finite(volume: Volume) -> None:
-    """Refuse a volume with a voxel that is no number.
-
-    Raises:
-        DataError: It has one.
-    """
+    """Refuse a volume with a voxel that is no number."""
     if volume.values.dtype.kind != "f":
         return
     bad = int(volume.values.size - np.isfinite(volume.values).sum())
@@ -179,14 +168,8 @@ def with_depth(values: Array) -> NDArray[np.float32]:
     A narrow convolution cannot measure that on a mask of zeros and ones. In voxels, whatever their size in
     millimetres, so that a scan with an affine and one without are measured alike.
 
-    Args:
-        values: `(channels, *sizes)`; a voxel above zero is in the shape, and beyond the border lies nothing.
-
-    Returns:
-        `(2 channels, *sizes)`; depths are zero outside the shape.
-
-    Raises:
-        ConfigError: scipy is not installed.
+    `(channels, *sizes)` becomes `(2 channels, *sizes)`. A voxel above zero is in the shape, beyond the border lies
+    nothing, and depths are zero outside.
     """
     transform = load_extra("scipy.ndimage", "the option distance", "volumes").distance_transform_edt
     framed = np.pad(values > 0, ((0, 0), *[(1, 1)] * (values.ndim - 1)))

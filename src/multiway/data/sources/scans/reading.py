@@ -28,14 +28,8 @@ FORMATS = "Give .nii, .nii.gz, .npy, .npz, .dcm, or a folder that holds one DICO
 def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> Volume:
     """Read one scan.
 
-    Args:
-        path: NIfTI, .npy, .npz with one array, .dcm, or a folder that holds one DICOM series.
-        max_bytes: Largest array to make; compared with the header, and that with the file, before anything is read.
-        channels: Take a fourth axis as channels: the last one of NIfTI, the first one of .npy and .npz.
-
-    Raises:
-        DataError: The file is not sound: one line with its name, the rule, the values and the fix.
-        ConfigError: The library that reads the format is not installed.
+    `max_bytes` is compared with the header, and that with the file, before anything is read. With `channels` a fourth
+    axis is one of channels: the last of NIfTI, the first of .npy and .npz.
     """
     path = Path(path)
     where = quoted(path.name, 80)
@@ -55,12 +49,7 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
 
 
 def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> VolumeHeader:
-    """Read what a file says of its volume, and compare its size with the limit and with the file.
-
-    Raises:
-        DataError: As `read_volume`, for what the header tells.
-        ConfigError: The library that reads the format is not installed.
-    """
+    """Read what a file says of its volume, and compare its size with the limit and with the file."""
     path = Path(path)
     where = quoted(path.name, 80)
     match format_of(path):
@@ -99,11 +88,7 @@ def _only(archive: arrays.Archive) -> str:
 
 
 def format_of(path: Path) -> str:
-    """How to read a path: `nifti`, `npy`, `npz` or `dicom`.
-
-    Raises:
-        DataError: It does not exist or has another ending.
-    """
+    """How to read a path: `nifti`, `npy`, `npz` or `dicom`."""
     name = path.name.lower()
     if path.is_dir():
         return "dicom"
@@ -126,11 +111,7 @@ def foreign_form(path: Path) -> str | None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Say what a scan is that is not read.
-
-    Raises:
-        DataError: It is one.
-    """
+    """Say what a scan is that is not read."""
     form = foreign_form(path)
     if form is not None and not path.is_dir():
         raise DataError(f"{quoted(path, 200)}: it is {form}, which is not read. {FORMATS}")

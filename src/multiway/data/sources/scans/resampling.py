@@ -19,15 +19,9 @@ def interpolated(
     One axis after another: linear interpolation on a grid is a product of linear interpolations, so this is exact
     and needs no grid of coordinates.
 
-    Args:
-        values: `(channels, *sizes)`.
-        sizes: New voxels along each axis.
-        scales: Old voxels per new voxel.
-        offsets: Old position of the new voxel 0.
-        nearest: Take the nearest voxel, for masks.
-
-    Returns:
-        `(channels, *sizes)`: float32, or float64 for float64; the type of `values` where `nearest`.
+    `values` and the result are `(channels, *sizes)`, `scales` are old voxels per new one, and `offsets` the old
+    position of the new voxel 0. Results are float32, or float64 for float64; with `nearest`, as for masks, of the type
+    of `values`.
     """
     is_exact = values.dtype.itemsize <= 2 or values.dtype.kind == "f"  # float32 holds every value of the type
     dtype = values.dtype if nearest else np.result_type(values.dtype, np.float32) if is_exact else np.float64
@@ -55,12 +49,7 @@ def _along(values: Array, axis: int, positions: NDArray[np.float64], nearest: bo
 def to_grid(values: Array, affine: Affine, sizes: Sequence[int], target: Affine, *, nearest: bool = False) -> Array:
     """Bring values to another grid whose axes run along theirs, in any order; what lies outside is 0.
 
-    Args:
-        values: `(x, y, z)`.
-        affine: From their voxels to millimetres.
-        sizes: Of the other grid.
-        target: From its voxels to millimetres.
-        nearest: Take the nearest voxel, for masks.
+    `values` are `(x, y, z)`; `affine` and `target` lead from voxels of the old and the new grid to millimetres.
     """
     way = np.linalg.inv(affine) @ target
     order = [int(np.abs(way[:3, axis]).argmax()) for axis in range(3)]

@@ -23,15 +23,7 @@ def stacked(
 
     Bytes and 16-bit whole numbers stay what they are unless an option made them fractions; all else is float32.
 
-    Args:
-        volumes: Prepared ones of one size.
-        count: How many there are.
-        header: Of each of them.
-        source: What messages call them.
-        limit: Bytes above which the array is a temporary file without a name instead of memory.
-
-    Raises:
-        DataError: Volumes differ in size, a file is not sound, or the disk is full.
+    Above `limit` bytes the array is a temporary file without a name instead of memory.
     """
     store = _empty((count, header.channels, *header.sizes), stored_type(header.dtype), limit, source)
     for row, volume in enumerate(volumes):

@@ -93,11 +93,7 @@ def axes_of(affine: Affine | None) -> tuple[str, ...]:
 
 
 def check_channels(channels: int, sizes: Sequence[int], where: str) -> None:
-    """Refuse an array whose channels surely stand last: of its four axes only the last one is short.
-
-    Raises:
-        DataError: They do.
-    """
+    """Refuse an array whose channels surely stand last: of its four axes only the last one is short."""
     if sizes[-1] <= MOST_COLOURS < min(channels, *sizes[:-1]):
         shown = " x ".join(map(str, sizes))
         raise DataError(
@@ -136,11 +132,7 @@ def _row(letter: str) -> int:
 
 
 def check_affine(affine: Affine, where: str) -> Affine:
-    """The affine itself if it is finite and gives every axis a direction of its own.
-
-    Raises:
-        DataError: It does not.
-    """
+    """The affine itself if it is finite and gives every axis a direction of its own."""
     shown = "; ".join(" ".join(f"{value:.4g}" for value in row) for row in affine[:3])
     if not np.isfinite(affine).all():
         raise DataError(f"{where}: its affine must be finite. Got {shown}. Write its geometry again.")
