@@ -16,6 +16,6 @@ def test_the_word_that_counts_is_found():
         return np.stack([1 - share, share], axis=1)
 
     good, bad = leave_one_out(["so fine film", "so film"], score)
-    assert good.words == ["so", "fine", "film"] and good.predicted == 1 and good.probability == 0.9
-    assert good.falls == pytest.approx([0, 0.5, 0])
-    assert bad.predicted == 0 and bad.falls == pytest.approx([0, 0])
+    assert good.words == ["so", "fine", "film"] and good.effects[:2] == (1, 0.9)
+    assert good.effects.falls == pytest.approx([0, 0.5, 0])
+    assert bad.effects.predicted == 0 and bad.effects.falls == pytest.approx([0, 0])

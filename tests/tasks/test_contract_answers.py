@@ -89,6 +89,30 @@ def test_an_explanation_says_what_it_explains(made, tmp_path):
     assert first.endswith(line) and (first == line or first.startswith("This explains the network"))
 
 
+@pytest.mark.parametrize("task", ["tabular", "text", "series", "images"])
+def test_an_explanation_is_of_the_answer_whoever_gives_it(task, tmp_path_factory, tmp_path):
+    made = finished(task, tmp_path_factory)
+    run, said = load(made.run), {}
+    for name in run.candidates:
+        said[name] = printed("explain", made.run, "--out", tmp_path / name, "--model", called(name)).splitlines()
+        start = run.line if name == run.answer.name else f"Answer: {called(name)}, asked in place of"
+        assert said[name][0].startswith(start)
+    tables = {name: read_explanation(tmp_path / name) for name in said}
+    assert not any(np.allclose(one, other) for one, other in itertools.combinations(tables.values(), 2))
+    own = printed("explain", made.run, "--out", tmp_path / "own").splitlines()
+    assert own[0] == run.line
+    np.testing.assert_array_equal(read_explanation(tmp_path / "own"), tables[run.answer.name])
+
+
+def read_explanation(folder):
+    """What an explanation wrote, as numbers."""
+    (file,) = (path for path in folder.iterdir() if path.suffix in (".csv", ".npz") and path.stem != "spectra")
+    if file.suffix == ".csv":
+        return pd.read_csv(file)[[*{"share", "importance"} & set(pd.read_csv(file))]].to_numpy()
+    with np.load(file) as arrays:
+        return np.stack([arrays[name] for name in sorted(arrays)])
+
+
 def test_a_run_of_one_model_refuses_to_ask_another_and_names_what_answers(tmp_path_factory):
     made = finished("volumes", tmp_path_factory)
     line = made.said.splitlines()[0]

@@ -42,16 +42,29 @@ def test_the_gradients_of_an_image_sum_to_the_change_of_its_logit():
     tiny = image_classifier()
     fitted = tiny.make().fit(*tiny.fit)
     images = tiny.new[0]
-    found = fitted.explain(images, index=1)
+    found = fitted.explain(images, index=1, model="network")
     x = fitted._unlabelled(images).gather(torch.tensor([1]))["inputs"]
     with torch.no_grad():
         logits = fitted.run_.model(torch.cat([x, torch.zeros_like(x)]))
-    named = list(fitted.run_.state.classes).index(str(fitted.predict(images)[1]))
+    named = list(fitted.run_.state.classes).index(str(fitted.predict(images, "network")[1]))
     assert found.sums[1] == pytest.approx(float(logits[0, named] - logits[1, named]), abs=1e-5)
-    assert found.gradients.shape == images.shape[1:3]
-    assert found.gradients.sum() == pytest.approx(found.sums[0], abs=1e-4)
+    assert found.method == "gradients" and found.attribution.shape == images.shape[1:3]
+    assert found.attribution.sum() == pytest.approx(found.sums[0], abs=1e-4)
 
-    np.testing.assert_array_equal(fitted.explain(images, index=-4).gradients, found.gradients)
+    np.testing.assert_array_equal(fitted.explain(images, index=-4, model="network").attribution, found.attribution)
+
+
+def test_the_patches_of_an_image_are_what_the_probability_loses_without_them():
+    tiny = image_classifier()
+    fitted = tiny.make().set_params(baselines=("logistic",)).fit(*tiny.fit)
+    images = tiny.new[0]
+    found = fitted.explain(images, index=1, model="logistic")
+    hidden = images[1].copy()
+    hidden[0, 0] = 127.5  # a byte: 127, half a step from the centre
+    whole, without = fitted.predict_proba(np.stack([images[1], hidden]), "logistic")
+    named = whole.argmax()
+    assert found.method == "occlusion" and found.sums is None and found.attribution.any()
+    assert found.attribution[0, 0] == pytest.approx(whole[named] - without[named], abs=2e-3)
 
 
 @pytest.mark.parametrize("tiny", [image_classifier(), volume_classifier()])

@@ -27,6 +27,8 @@ from multiway.explain.maps import mode_maps as mode_maps
 from multiway.explain.maps import rollout as rollout
 from multiway.explain.maps import strongest as strongest
 from multiway.explain.maps import top_pairs as top_pairs
+from multiway.explain.occlusion import occlude_image as occlude_image
+from multiway.explain.occlusion import occlude_series as occlude_series
 from multiway.explain.plane_figures import plot_planes as plot_planes
 from multiway.explain.plane_figures import save_planes as save_planes
 from multiway.explain.spectra import Spectrum as Spectrum

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.errors import ShapeError
 from multiway.explain.maps import ModeMap
+from multiway.explain.occlusion import Effects, effects_of
 
 Positions = npt.NDArray[np.intp]
 
@@ -66,12 +67,10 @@ Score = Callable[[Sequence[str]], NDArray[np.float64]]
 
 
 class WordEffects(NamedTuple):
-    """Words of a text, the predicted class with its probability, and how far that falls without each word."""
+    """Words of a text, and what each does to its answer."""
 
     words: list[str]
-    predicted: int
-    probability: float
-    falls: NDArray[np.float64]
+    effects: Effects
 
 
 def leave_one_out(texts: Sequence[str], score: Score) -> list[WordEffects]:
@@ -79,7 +78,7 @@ def leave_one_out(texts: Sequence[str], score: Score) -> list[WordEffects]:
     variants = [[text, *without_each(text)] for text in texts]
     shares = score(list(itertools.chain.from_iterable(variants)))
     parts = np.split(shares, np.cumsum([len(group) for group in variants])[:-1])
-    return [_effects(text, part) for text, part in zip(texts, parts, strict=True)]
+    return [WordEffects(text.split(), effects_of(part)) for text, part in zip(texts, parts, strict=True)]
 
 
 def without_each(text: str) -> list[str]:
@@ -101,9 +100,3 @@ def _lines(pieces: Sequence[str]) -> list[list[str]]:
         else:
             lines[-1].append(piece)
     return lines
-
-
-def _effects(text: str, shares: NDArray[np.float64]) -> WordEffects:
-    predicted = int(shares[0].argmax())
-    whole = float(shares[0, predicted])
-    return WordEffects(text.split(), predicted, whole, whole - shares[1:, predicted])

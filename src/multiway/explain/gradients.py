@@ -219,27 +219,32 @@ Floats = NDArray[np.float32]
 class ImageExplanation:
     """One image.
 
-    gradients: Integrated gradients of the class, summed over channels, `(height, width)`.
-    sums: Sum of the gradients, and the change of the logit from an image of zeros, which it should equal.
+    method: `gradients`, integrated ones of the logit of the class, or `occlusion`, how far its probability falls
+        without the patch of a pixel.
+    attribution: Summed over channels, `(height, width)`.
+    sums: Sum of the gradients, and the change of the logit from an image of zeros, which it should equal; None of
+        occlusion.
     """
 
-    gradients: Floats
-    sums: tuple[float, float]
+    method: str
+    attribution: Floats
+    sums: tuple[float, float] | None = None
 
 
 def explain_image(model: nn.Module, x: Tensor, target: int) -> ImageExplanation:
     """Integrated gradients of a class, along the straight way from zeros to the image."""
     label = torch.tensor([target], device=x.device)
-    attribution = gradients_within(model, x, label, tolerance=IMAGE_TOLERANCE, steps=MOST_POINTS, batch_size=BATCH)
-    change = float(attribution.change[0])
-    gradients = attribution.values[0].sum(0).float().cpu().numpy()
-    return ImageExplanation(gradients=gradients, sums=(change + float(attribution.gap[0]), change))
+    found = gradients_within(model, x, label, tolerance=IMAGE_TOLERANCE, steps=MOST_POINTS, batch_size=BATCH)
+    change = float(found.change[0])
+    attribution = found.values[0].sum(0).float().cpu().numpy()
+    sums = (change + float(found.gap[0]), change)
+    return ImageExplanation(method="gradients", attribution=attribution, sums=sums)
 
 
-def save_image(path: Path, pixels: Pixels, gradients: Floats) -> None:
-    """Write an image `(height, width, channels)` and the same in grey under its gradients, side by side, enlarged."""
+def save_image(path: Path, pixels: Pixels, attribution: Floats) -> None:
+    """Write an image `(height, width, channels)` and the same in grey under its attribution, side by side, enlarged."""
     library = load_extra("PIL.Image", "drawing images", "images")
-    places, colours = overlay("gradients", gradients, LEVELS)
+    places, colours = overlay("gradients", attribution, LEVELS)
     image = np.broadcast_to(pixels, (*pixels.shape[:2], 3)).astype(np.float32)
     laid = colours[places].astype(np.float32)
     share = laid[..., 3:] / 255

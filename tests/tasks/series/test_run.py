@@ -42,15 +42,20 @@ def test_every_model_is_scored_beside_the_network(folder):
     assert run.facts["splits"]["test"] == {"samples": 20, "groups": None, "classes": {"1": 10, "2": 10}}
 
 
-def test_the_steps_of_the_bump_are_what_moved_the_answer(folder):
-    answer = workflows.explain(folder / "run", out=folder / "why")
-    shares = pd.read_csv(folder / "why" / "importance.csv", dtype={"position": str})
-    assert len(shares) == len(answer.frame) == 13 and answer.notes[-1].startswith("It is what the network uses")
+@pytest.mark.parametrize(("model", "least"), [("network", 0.4), ("logistic", 0.4), (None, 0.25)])
+def test_the_steps_of_the_bump_are_what_moved_the_answer(folder, tmp_path, model, least):
+    answer = workflows.explain(folder / "run", out=tmp_path / "why", model=model)
+    shares = pd.read_csv(tmp_path / "why" / "importance.csv", dtype={"position": str})
+    assert len(shares) == len(answer.frame) == 13 and answer.notes[-1].startswith("It is what the model uses")
+    assert ("gradients of the network" in answer.notes[0]) == (model == "network")
     steps = shares[shares["mode"] == "step"].set_index("position")["share"]
-    assert steps.sum() == pytest.approx(1) and steps[["4", "5", "6"]].sum() > 0.4
+    assert steps.sum() == pytest.approx(1) and steps[["4", "5", "6"]].sum() > least
+
+
+def test_the_report_shows_what_the_answer_went_by(folder):
     page = printed("report", folder / "run", "--out", folder / "report.html")
     text = (folder / "report.html").read_text()
-    assert page.strip().endswith("report.html") and "What the network looked at" in text and "random kernels" in text
+    assert page.strip().endswith("report.html") and "What the answer went by" in text and "random kernels" in text
 
 
 def test_series_of_a_file_get_their_class(folder, tmp_path):

@@ -12,17 +12,23 @@ from torch import Tensor
 from multiway.data.findings import quoted
 from multiway.data.samples import Samples
 from multiway.errors import Fix, MultiwayError
+from multiway.explain import occlude_image
 from multiway.explain.gradients import ImageExplanation, explain_image, save_image
 from multiway.files import make_folder, write_with
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of
+from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
-from multiway.tasks.samples import outputs_of
-from multiway.tasks.targets import answers_of, decoded, sentence_on, telling
+from multiway.tasks.samples import answered
+from multiway.tasks.targets import answers_of, sentence_on, telling
 from multiway.training.devices import device_of
 
 SHOWN = 6
+METHODS = {
+    "gradients": "integrated gradients", "occlusion": "fall of the probability without the patch of a pixel"
+}  # fmt: skip
+"""What attributions are, by their method."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +51,7 @@ class Seen(ImageExplanation):
 
     @property
     def sentence(self) -> str:
-        """What it is, what it was named, and how near the gradients come to the change of the logit."""
+        """What it is, what it was named, and how near gradients come to the change of the logit."""
         return sentence_on(self.name, self.label, self.predicted, self.probability, self.sums)
 
 
@@ -55,7 +61,7 @@ def telling_images(run: Run) -> list[tuple[str, str]]:
 
 
 def seen(run: Run, names: Sequence[str]) -> list[Seen]:
-    """These images as the network saw them; none where the data are gone."""
+    """These images as the model saw them; none where the data are gone."""
     try:
         return explained(run, names)
     except (MultiwayError, OSError):
@@ -72,9 +78,9 @@ def explained(run: Run, names: Sequence[str]) -> list[Seen]:
 
 
 def _seen(run: Run, one: Samples[Tensor]) -> Seen:
-    """Integrated gradients of the class that the network names, along the way from the values' centre."""
+    """What spoke for the class that an image is named, and against it."""
     classes = one.classes or ()
-    shares, explanation = gradients_of(run, one)
+    shares, explanation = explain_one(run, one)
     named = int(predicted_classes(shares)[0])
     return Seen(
         name=str(one.names["image"][0]), pixels=one.inputs[0].numpy(), label=classes[one.truth[0]],
@@ -82,21 +88,29 @@ def _seen(run: Run, one: Samples[Tensor]) -> Seen:
     )  # fmt: skip
 
 
-def gradients_of(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], ImageExplanation]:
-    """Probabilities of one image, and the integrated gradients of the class that it is named."""
-    shares = decoded(outputs_of(run.model, one), None)
-    x = one.gather(torch.tensor([0]))["inputs"].to(device_of(run.model))
-    return shares, explain_image(run.model, x, int(predicted_classes(shares)[0]))
+def method_of(run: Run) -> str:
+    """How the answer of a run is explained: by gradients of the network, else by occlusion."""
+    return "gradients" if run.answer.name == OURS else "occlusion"
+
+
+def explain_one(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], ImageExplanation]:
+    """Probabilities of one image, and what made them: gradients of the network, else occlusion by patches."""
+    shares = answered(run, one)
+    x = one.gather(torch.tensor([0]))["inputs"]
+    if method_of(run) == "gradients":
+        return shares, explain_image(run.model, x.to(device_of(run.model)), int(predicted_classes(shares)[0]))
+    falls = occlude_image(lambda images: answered(run, Samples(inputs=images, source=one.source)), x[0])
+    return shares, ImageExplanation(method="occlusion", attribution=falls.astype(np.float32))
 
 
 def write_explanations(items: Sequence[Seen], folder: Path) -> Answer:
-    """Write each image beside its gradients as `NAME.png`, and the gradients of all as `gradients.npz`."""
+    """Write each image beside its attribution as `NAME.png`, and those of all as `gradients.npz` or `occlusion.npz`."""
     make_folder(folder)
     paths = [folder / f"{number:03d}-{Path(item.name).stem}.png" for number, item in enumerate(items)]
     for path, item in zip(paths, items, strict=True):
-        save_image(path, item.pixels, item.gradients)
-    arrays = {path.stem: item.gradients for path, item in zip(paths, items, strict=True)}
-    paths.append(folder / "gradients.npz")
+        save_image(path, item.pixels, item.attribution)
+    arrays = {path.stem: item.attribution for path, item in zip(paths, items, strict=True)}
+    paths.append(folder / f"{items[0].method}.npz")
     write_with(paths[-1], lambda temporary: _write_arrays(temporary, arrays))
     return Answer(files=paths, notes=[item.sentence for item in items])
 

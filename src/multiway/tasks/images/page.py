@@ -9,8 +9,8 @@ from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
 from multiway.report.slices import colour_png, grey_png, palette_png
 from multiway.tasks import pages
-from multiway.tasks.images.explain import Seen, seen, telling_images
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed
+from multiway.tasks.images.explain import METHODS, Seen, method_of, seen, telling_images
+from multiway.tasks.page_parts import headed
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
 from multiway.tasks.targets import WORDS
@@ -31,7 +31,7 @@ SUBJECT = pages.Subject(
 
 
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """Images with their gradients, as far as the data are still there."""
+    """Images with what they were named by, as far as the data are still there."""
     chosen = telling_images(runs[0])
     images = seen(runs[0], [name for _, name in chosen])
     headings = {name: heading for heading, name in chosen}
@@ -41,7 +41,7 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
         id="images", title="Images", content=[gone] if not images else list(_views(groups)),
         side=[
             "Test images, and below each what spoke for the class that was named.",
-            ("cool-warm", "integrated gradients: against that class, for it"), NOT_ATTRIBUTION,
+            ("cool-warm", f"{METHODS[method_of(runs[0])]}: against that class, for it"),
         ],
     )  # fmt: skip
     if runs[0].config.weights is not None:
@@ -55,7 +55,7 @@ def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
 def _picture(item: Seen) -> Picture:
     pixels, sure = item.pixels, text.percent(100 * item.probability, 0)
     image = grey_png(pixels[..., 0]) if pixels.shape[2] == 1 else colour_png(pixels)
-    layers = [image, palette_png(*overlay("gradients", item.gradients, LEVELS))]
+    layers = [image, palette_png(*overlay("gradients", item.attribution, LEVELS))]
     words = f"Named {item.predicted} with {sure}" + ("" if item.is_right else f"; it is {item.label}")
     return Picture(item.name, layers, words)
 

@@ -25,7 +25,7 @@ from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.encode import Augmented, ImageState
-from multiway.tasks.images.explain import explained, gradients_of, telling_images, write_explanations
+from multiway.tasks.images.explain import explain_one, explained, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.source import looks_like_images, read_images
 from multiway.tasks.images.teaching import DistillFacts, find_teacher, taught
@@ -179,10 +179,9 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         return {**super().cell_facts(runs), **({"distilled": distilled} if distilled else {})}
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """Gradients of the named images, or of some telling ones of the test."""
+        """What spoke for the class of the named images, or of some telling ones of the test."""
         chosen = options.get("images") or [name for _, name in telling_images(run)]
-        answer = write_explanations(explained(run, chosen), run.explanation(out))
-        return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
+        return write_explanations(explained(run, chosen), run.explanation(out))
 
     def check_stored(self, run: Run) -> None:
         """A centre and a spread for each channel."""
@@ -227,13 +226,14 @@ class ImageClassifier(SampleClassifier):
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic")
 
-    def explain(self, X: object, index: int = 0) -> ImageExplanation:
-        """Integrated gradients of the class that one image is named: what spoke for it, and against it.
+    def explain(self, X: object, index: int = 0, model: str | None = None) -> ImageExplanation:
+        """What spoke for the class that one image is named, and against it; see `ImageExplanation`.
 
         Args:
             X: Images, as for `predict`.
             index: Which image.
+            model: One of the run; its answer if not given.
         """
         samples = self._unlabelled(X)
         position = place_of(index, len(samples))
-        return gradients_of(self._run(), samples.take(np.array([position])))[1]
+        return explain_one(self._run().asking(model), samples.take(np.array([position])))[1]

@@ -38,6 +38,6 @@ class SeriesClassifier(SampleClassifier):
     test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic", "rocket")
 
-    def explain(self, X: object) -> pd.DataFrame:
-        """Share of each step and each variate in the answers to up to 16 series, by integrated gradients."""
-        return importance_frame(importance(self._run(), self._unlabelled(X)))
+    def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
+        """Share of each step and each variate in the answers to up to 16 series, or in those of a model of the run."""
+        return importance_frame(importance(self._run().asking(model), self._unlabelled(X)))

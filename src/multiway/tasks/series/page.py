@@ -8,30 +8,30 @@ from multiway.report import text
 from multiway.report.diagnostics import step_lines
 from multiway.report.sections import Bar, Bars, Chart, PagePart
 from multiway.tasks import pages
-from multiway.tasks.protocol import OURS
+from multiway.tasks.choice import called
 from multiway.tasks.run import Run
+from multiway.tasks.series.explain import how
 from multiway.tasks.target_page import class_page
 from multiway.tasks.targets import WORDS
 
-SIDE = [
-    "Integrated gradients of the predicted class over test series, from the mean of the training on.",
-    "A share is that of the absolute attribution; every series weighs the same.",
-    "It is what the network uses, not what causes.",
-]
-
 
 def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """Share of each step and each variate in what moved the logit, of the first run."""
+    """Share of each step and each variate in what moved the answer, of the first run."""
     shares = runs[0].facts["importance"]
+    model = called(shares["model"])
     steps, variates = np.array(list(shares["step"].values())), shares["variate"]
-    drawing = step_lines({OURS: ("s0", steps)}, "share of the attribution", from_zero=True, x_title="step")
+    drawing = step_lines({model: ("s0", steps)}, "share", from_zero=True, x_title="step")
     ranked = sorted(variates.items(), key=lambda item: -item[1])
     bars = [Bar(name, text.percent(share), 100 * share) for name, share in ranked]
     content = [
-        Chart(title="Share of the attribution, by step", drawing=drawing),
-        Bars(title="Share of the attribution, by variate", bars=bars) if len(bars) > 1 else None,
+        Chart(title="Share of each step", drawing=drawing),
+        Bars(title="Share of each variate", bars=bars) if len(bars) > 1 else None,
     ]
-    yield PagePart(id="importance", title="What the network looked at", side=SIDE, content=content)
+    side = [
+        f"Shares of {how(shares['model'])}.", "Every test series weighs the same.",
+        "It is what the model uses, not what causes.",
+    ]  # fmt: skip
+    yield PagePart(id="importance", title="What the answer went by", side=side, content=content)
 
 
 PAGE = class_page(

@@ -1,6 +1,5 @@
 """The task `series`."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from multiway.errors import Fix
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import OURS, Option
 from multiway.tasks.run import Run
@@ -28,7 +28,7 @@ from multiway.tasks.samples import SampleTask
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SeriesConfig
 from multiway.tasks.series.encode import SeriesState
-from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, importance, importance_frame
+from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
 from multiway.tasks.series.source import series_of
 
 
@@ -122,17 +122,19 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         return fit_series_baseline(run.models[name], *rows, *held)
 
     def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
-        """Splits, and what moved the logits of test series."""
+        """Splits, and what moved the answer to test series."""
         return {**super().describe(run, prepared), "importance": importance(run, prepared.part("test"))}
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """Share of each step and each variate in what moved the logits of test series."""
+        """Share of each step and each variate in what moved the answer to test series."""
+        shares = run.facts["importance"]
+        if shares["model"] != run.answer.name:
+            shares = importance(run, reread(run).part("test"))
         notes = [
-            f"Shares of the absolute integrated gradients of {EXPLAINED} test series; those of a mode sum to 1.",
-            "It is what the network uses, not what causes.",
+            f"Shares of {how(run.answer.name)}, over {EXPLAINED} test series; those of a mode sum to 1.",
+            "It is what the model uses, not what causes.",
         ]
-        answer = in_folder(importance_frame(run.facts["importance"]), out, "importance.csv", notes)
-        return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
+        return in_folder(importance_frame(shares), out, "importance.csv", notes)
 
 
 def check_constant(samples: Samples[Values], findings: Findings) -> None:

@@ -43,12 +43,13 @@ class TabularEstimator(SampleEstimator):
     test: float = 0.2
     baselines: Sequence[str] = ()
 
-    def explain(self, X: Sized, y: object) -> pd.DataFrame:
+    def explain(self, X: Sized, y: object, model: str | None = None) -> pd.DataFrame:
         """How much worse other rows are predicted with each column shuffled: columns column, importance and sd.
 
-        Importance is the fall of accuracy or the rise of the squared error, in the mean of five shuffles.
+        Importance is the fall of accuracy or the rise of the squared error, in the mean of five shuffles. It is of
+        the answer, or of a model of the run.
         """
-        return importance(self._run(), self._prepared(self._labelled(X, y)).raw)
+        return importance(self._run().asking(model), self._prepared(self._labelled(X, y)).raw)
 
     def _learn(self, X: Sized, y: object) -> None:
         frame = self._given(X, reset=True)

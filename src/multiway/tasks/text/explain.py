@@ -28,8 +28,8 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
         pd.DataFrame({
             unit: rows[row], "position": range(len(text.words)), "word": text.words,
             **({} if test.target is None else {"label": classes[test.target[row]]}),
-            "predicted": classes[text.predicted],
-            "probability": text.probability, "importance": text.falls,
+            "predicted": classes[text.effects.predicted],
+            "probability": text.effects.probability, "importance": text.effects.falls,
         })
         for row, text in enumerate(words)
     ]  # fmt: skip

@@ -267,7 +267,10 @@ class TextClassifier(SampleClassifier):
     def _labelled(self, X: object, y: object) -> object:
         return super()._labelled(listed_texts(X), y)
 
-    def explain(self, X: object) -> pd.DataFrame:
-        """How far the probability of each text's class falls when a word is left out: a row per word."""
+    def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
+        """How far the probability of each text's class falls when a word is left out: a row per word.
+
+        It is of the answer, or of a model of the run.
+        """
         texts = self._unlabelled(X)
-        return explain_words(self._run(), texts, len(texts))
+        return explain_words(self._run().asking(model), texts, len(texts))
