@@ -64,13 +64,14 @@ def backtest_command(
     data: LaterData = None,
     out: TableOut = None,
     overwrite: Overwrite = False,
+    model: Model = None,
     raw: Raw = False,
     *,
     own: dict[str, Any],
 ) -> Output:
     """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
     chosen = options.read_options("backtest", workflows.task_name(run), own)
-    answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
+    answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
     _say_which(run)
     return Output(lines=[answer.head, *show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
 

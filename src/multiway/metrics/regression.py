@@ -33,10 +33,13 @@ def r2(truth: Numbers, predicted: Numbers) -> float | None:
 
 def pinball(truth: Numbers, levels: Numbers, quantiles: Sequence[float]) -> float | None:
     """Mean pinball loss over cases and quantiles, about half the continuous ranked probability score."""
-    if not len(truth):
-        return None
+    return float(pinball_errors(truth, levels, quantiles).mean()) if len(truth) else None
+
+
+def pinball_errors(truth: Numbers, levels: Numbers, quantiles: Sequence[float]) -> Numbers:
+    """Pinball loss of each case and quantile, `(cases, quantiles)`."""
     shares, error = np.array(quantiles), truth[:, None] - levels
-    return float(np.maximum(shares * error, (shares - 1) * error).mean())
+    return np.asarray(np.maximum(shares * error, (shares - 1) * error))
 
 
 def median_error(truth: Numbers, levels: Numbers, quantiles: Sequence[float]) -> float | None:

@@ -3,7 +3,9 @@
 BLEND = "blend"
 """Name of a blend of models."""
 CONSTANT, LINEAR, TREES, NETWORK, MIXED = range(5)
-_CONSTANTS = ("background", "majority", "mean", "naive", "previous", "random", "seasonal_naive", "unigram")
+_CONSTANTS = (
+    "background", "majority", "mean", "naive", "previous", "random", "seasonal_naive", "training_quantiles", "unigram"
+)  # fmt: skip
 _LINEAR = ("calendar", "logistic", "ridge", "ridge_inputs", "tfidf", "tfidf_ticker", "threshold", "trigram", "vectors")
 OF_NAMES = {
     **dict.fromkeys(_CONSTANTS, CONSTANT),

@@ -87,13 +87,15 @@ def backtest(
     out: Path | str | None = None,
     options: dict[str, Any] | None = None,
     overwrite: bool = True,
+    model: str | None = None,
     raw: bool = False,
 ) -> Answer:
     """Score predictions from past moments of a file, or trade by them; the table, with notes to read it by.
 
-    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `raw` as for `predict`.
+    Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `model` and `raw` as for
+    `predict`.
     """
-    out, loaded = _check_out("backtest", out, overwrite), load_run(run)
+    out, loaded = _check_out("backtest", out, overwrite), load_run(run).asking(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)

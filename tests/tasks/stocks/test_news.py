@@ -46,6 +46,10 @@ def test_the_usual_network_finds_a_planted_signal(planted):
     assert score_of(planted, "majority", "acc_texts") < 0.56
 
 
+def test_the_answer_finds_it(planted):
+    assert planted.answer.name != "majority" and score_of(planted, planted.answer.name, "acc_texts") >= 0.66
+
+
 def test_bags_of_words_find_it_too(planted):
     market, tickers = (score_of(planted, name, "acc_texts") for name in BASELINES[1:])
     assert market > 0.7 and 0.6 < tickers < market

@@ -27,7 +27,7 @@ from multiway.tasks.stocks.explain import (  # fmt: skip
     chosen_pairs,
     explain_pairs,
 )
-from multiway.tasks.stocks.network import of_network, rises_and_levels
+from multiway.tasks.stocks.network import answered, rises_and_levels
 from multiway.tasks.stocks.panel import CLOSE, STALE, StockPanel
 from multiway.tasks.stocks.source import Market, read_stocks
 
@@ -89,7 +89,7 @@ def prediction_table(run: Run, market: Market) -> pd.DataFrame:
     """
     prepared = match(run.state, run.config, market, ahead=True)
     samples, panel, row = prepared.samples, prepared.panel, np.array([0])
-    rises, levels = rises_and_levels(of_network(run, prepared, row)[0], run.config)
+    rises, levels = rises_and_levels(answered(run, prepared, row)[0], run.config)
     last = [int(np.flatnonzero(traded)[-1]) for traded in panel.traded]
     columns = {
         "date": np.full(len(panel.tickers), samples.target_days[0]).astype("datetime64[ms]"),

@@ -11,11 +11,11 @@ from multiway.config import Plain
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import read_for
 from multiway.tasks.stocks.encode import PreparedStocks, match
-from multiway.tasks.stocks.network import Scored, predicted
+from multiway.tasks.stocks.network import Scored, answered
 from multiway.tasks.stocks.portfolio import (  # fmt: skip
     CALENDAR_YEAR,
     YEAR,
@@ -225,7 +225,7 @@ def _tradable(run: Run, market: Market) -> pd.DataFrame:
     chosen = tradable(samples, rows, complete=protocol.complete)
     if not chosen.any():
         raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
-    outputs = {OURS: predicted(run.model, prepared.inputs(rows), run.config, run.state.scale)}
+    outputs = {run.answer.name: answered(run, prepared, rows)}
     scored = Scored.of(run.config, samples, rows, chosen, outputs)
     return scored.frame("test")[["date", "ticker", "p_up", "movement"]]
 

@@ -67,29 +67,34 @@ class StockMovementClassifier(Estimator):
         self.tickers_ = np.array(run.state.tickers, dtype=object)
         self.classes_ = np.array([0, 1])
 
-    def forecast(self, prices: object = None, texts: object = None) -> pd.DataFrame:
-        """One row per ticker for the session after the last day of the prices; those of `fit` if none are given."""
-        return prediction_table(self._run(), self._read(prices, texts))
+    def forecast(self, prices: object = None, texts: object = None, model: str | None = None) -> pd.DataFrame:
+        """One row per ticker for the session after the last day of the prices; those of `fit` if none are given.
 
-    def predict_proba(self, prices: object = None, texts: object = None) -> NDArray[np.float64]:
+        By the answer, or the model of the run that is named.
+        """
+        return prediction_table(self._run().asking(model), self._read(prices, texts))
+
+    def predict_proba(
+        self, prices: object = None, texts: object = None, model: str | None = None
+    ) -> NDArray[np.float64]:
         """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`.
 
         NaN for a ticker that no longer trades.
         """
-        rows = self.forecast(prices, texts).set_index("ticker").reindex(self.tickers_)
-        rises = rows["p_up"].to_numpy(np.float64)
+        rises = self._by_ticker(prices, texts, model)["p_up"].to_numpy(np.float64)
         return np.stack([1 - rises, rises], axis=1)
 
-    def predict(self, prices: object = None, texts: object = None) -> NDArray[np.int64]:
+    def predict(self, prices: object = None, texts: object = None, model: str | None = None) -> NDArray[np.int64]:
         """1 for a rise in the next session, 0 for a fall, in the order of `tickers_`; -1 for one that has ended."""
-        rows = self.forecast(prices, texts).set_index("ticker").reindex(self.tickers_)
+        rows = self._by_ticker(prices, texts, model)
         return np.asarray(rows["predicted"].fillna(-1).to_numpy(np.int64))
 
     def score(self, prices: object = None, texts: object = None) -> float:
         """Share of right directions on the test days, from the run's first test day to the last day of the prices."""
         scores = self.evaluate(prices, texts)
         (metric,) = {"acc", "mae"} & set(scores["metric"])
-        return own_score(scores, metric) if metric == "acc" else -own_score(scores, metric)
+        value = own_score(scores, metric, model=self._run().answer.name)
+        return value if metric == "acc" else -value
 
     def evaluate(self, prices: object = None, texts: object = None) -> pd.DataFrame:
         """Every score on the test days with intervals; on prices that reach further than those of `fit`, of them."""
@@ -107,7 +112,7 @@ class StockMovementClassifier(Estimator):
         date: str | None = None,
         tickers: Sequence[str] | None = None,
     ) -> list[DayExplanation]:  # fmt: skip
-        """Explain answers, of the most confident test errors if no day is named.
+        """Explain answers of the network, of the most confident test errors if no day is named.
 
         Args:
             prices: Of the run's stocks; those of `fit` if none are given.
@@ -121,6 +126,9 @@ class StockMovementClassifier(Estimator):
         run = self._run()
         prepared = match(run.state, run.config, self._read(prices, texts))
         return explain_pairs(run, prepared, chosen_pairs(run, prepared, date, tickers))
+
+    def _by_ticker(self, prices: object, texts: object, model: str | None) -> pd.DataFrame:
+        return self.forecast(prices, texts, model).set_index("ticker").reindex(self.tickers_)
 
     def _read(self, prices: object, texts: object) -> Market:
         run = self._run()

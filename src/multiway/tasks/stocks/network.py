@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,8 +15,10 @@ from multiway.errors import DataError
 from multiway.metrics import classes, regression
 from multiway.metrics.classes import MIDDLE
 from multiway.metrics.resampling import Interval, ScoreFunction, intervals, model_rows
+from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
+from multiway.tasks.stocks.baselines import baseline_in
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
 from multiway.tasks.stocks.samples import StockSamples
@@ -58,6 +61,16 @@ def of_network(run: Run, prepared: PreparedStocks, rows: NDArray[np.int64]) -> V
     if not np.isfinite(outputs).all():
         raise DataError(f"{prepared.source}: the network gives no finite number. Look at the last prices.")
     return outputs
+
+
+def outputs_of(run: Run, name: str, prepared: PreparedStocks, rows: NDArray[np.int64]) -> Values:
+    """What a model of a run says, as of `of_network`."""
+    return of_network(run, prepared, rows) if name == OURS else baseline_in(run, name).says(prepared, rows)
+
+
+def answered(run: Run, prepared: PreparedStocks, rows: NDArray[np.int64]) -> Values:
+    """What the answer of a run says, as of `of_network`: that of one model, or of a blend."""
+    return run.answer.mixed({name: outputs_of(run, name, prepared, rows) for name in run.answer.shares})
 
 
 class MovementLoss:
@@ -156,6 +169,21 @@ class Scored:
         chosen, metrics = self.with_text, {f"{name}_texts": partial(of_rises, OF_RISES[name]) for name in TOLD}
         draw = {"units": self.days[chosen], "block": self.config.block_days, "draws": draws, "seed": SEED}
         return model_rows(metrics, self.labels[chosen], {model: output[chosen]}, split, **draw)
+
+    def evidence(self) -> Evidence:
+        """Brier scores of rises and falls, or pinball losses of quantiles, over the blocks of days of the intervals."""
+        block, levels = self.config.block_days, self.config.levels
+        of: dict[str, Any] = {
+            "units": self.days,
+            "block": block,
+            "unit": "days" if block == 1 else f"blocks of {block} days",
+        }
+        if levels:
+            errors = partial(regression.pinball_errors, self.returns, quantiles=levels)
+            losses = {name: errors(output).mean(1) for name, output in self.outputs.items()}
+            return Evidence(losses=losses, loss="pinball loss", **of)
+        chances = {name: np.stack([1 - rises, rises], axis=1) for name, rises in self.outputs.items()}
+        return Evidence.squared(chances, np.eye(2)[self.labels], loss="Brier", **of)
 
     def frame(self, split: str) -> pd.DataFrame:
         """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.

@@ -10,7 +10,6 @@ from multiway.report.scores import Metric, Score
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.page_parts import headed, maps_part
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import prediction_table, reload
 from multiway.tasks.stocks.backtest import backtest_reloaded, evening_texts
@@ -45,15 +44,17 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
 
 def sections(run: Run, prepared: PreparedStocks | None, why: str = "") -> Iterator[PagePart]:
     """Parts of a run on its data; `why` is said in place of the answers where there are none."""
-    test = labelled_rows(run)
+    test = labelled_rows(run, run.answer.name)
     answers: list[Section | None] = [Text(words=why) if why else None]
     if prepared is not None:
         answers = [_next(run, prepared), *headed(interesting_answers(run, prepared))]
     yield _answers(run, answers)
+    word = MODELS.get(run.answer.name, run.answer.name)
     if len(test):
-        yield grid_part(test)
+        yield grid_part(test, word)
     rises = test["p_up"].to_numpy(float)
-    yield calibration_part(test["label"].to_numpy(), np.stack([1 - rises, rises], axis=1), "movements", bins=20)
+    shares = np.stack([1 - rises, rises], axis=1)
+    yield calibration_part(test["label"].to_numpy(), shares, "movements", bins=20, model=word)
     if prepared is not None:
         yield _attention(run, prepared)
         traded = backtest_reloaded(run, prepared)
@@ -94,7 +95,7 @@ def _columns(run: Run) -> list[Metric]:
 def _support(runs: Sequence[Run]) -> Iterator[str]:
     """What the verdict should be read with: MCC against chance, and whether the labels are given away."""
     scores = SUBJECT.scores(runs)
-    own, calendar = scores.get(OURS, "mcc"), scores.get("calendar", "acc")
+    own, calendar = scores.get(runs[0].answer.name, "mcc"), scores.get("calendar", "acc")
     if own.value is not None:
         pooled = f"Its Matthews correlation, pooled over all test movements, is {own.in_words(3)}"
         yield f"{pooled}; 0 is chance{_chance(own)}."
@@ -132,7 +133,7 @@ def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:
     """The next session, then the most confident answers on the test days."""
     unit = "spreads of the median movement" if run.config.levels else "log odds of a rise"
     side = [
-        f"Single answers, and what moved them: gradient × input, in {unit}, to first order.",
+        f"Single answers of the network, and what moved them: gradient × input, in {unit}, to first order.",
         "It counts from where the answer stands at average inputs.",
         "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
         "Texts about other stocks count too.",

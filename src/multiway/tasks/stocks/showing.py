@@ -188,8 +188,8 @@ def _true_minus(words: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "\u2212", words)
 
 
-def grid_part(test: pd.DataFrame) -> PagePart:
-    """Tables of test predictions: date, ticker, label and predicted."""
+def grid_part(test: pd.DataFrame, model: str = OURS) -> PagePart:
+    """Tables of the test predictions of a model: date, ticker, label and predicted."""
     months, right = pd.DatetimeIndex(test["date"]).strftime("%Y-%m"), test["predicted"] == test["label"]
     columns = {"ticker": test["ticker"].astype(str), "month": months, "right": right, "rises": test["label"] == 1}
     rows = pd.DataFrame({**columns, "all": 1})
@@ -198,7 +198,7 @@ def grid_part(test: pd.DataFrame) -> PagePart:
     cells = [_row(month, *counts) for month, *counts in by_month.itertuples()]
     table = Table(columns=["Month", "ACC", "Movements", "Rises"], rows=cells, style="numbers confusion")
     side = [
-        f"Share of the test movements whose direction {OURS} classified correctly.",
+        f"Share of the test movements whose direction {model} classified correctly.",
         "Blue is above one half, orange below; the fewer movements, the paler.",
     ]
     more = _by_ticker(by_ticker, by_both, list(by_month.index)) if len(by_ticker) > 1 else []

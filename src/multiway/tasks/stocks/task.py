@@ -1,5 +1,6 @@
 """The task `stocks`."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from multiway.errors import DataError
 from multiway.models import create_model
 from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
+from multiway.tasks.choice import Evidence
 from multiway.tasks.options import read_names, read_number
 from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Option, Row, Task
 from multiway.tasks.run import Run
@@ -29,7 +31,7 @@ from multiway.tasks.stocks.network import (
     Scored,
     coverage_names,
     intervals_of_means,
-    of_network,
+    outputs_of,
     validation_score,
 )
 from multiway.tasks.stocks.page import PAGE
@@ -166,6 +168,10 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         """Closed forms and counts; see `multiway.tasks.stocks.baselines`."""
         return baseline_in(run, name).fit(run.prepared)
 
+    def evidence(self, run: Run, prepared: PreparedStocks, *, refit: bool = True) -> Evidence:
+        """Brier scores of validation, or pinball losses of quantiles."""
+        return self.predict(run, prepared, "validation").evidence()
+
     def check_stored(self, run: Run) -> None:
         """The scale is of what the network reads."""
         scale, sizes = run.state.scale, run.state.sizes
@@ -174,13 +180,13 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
             raise ValueError(f"of dates {scale.date_features} in place of {run.config.dates}")
 
     def predict(self, run: Run, prepared: PreparedStocks, split: str) -> Scored:
-        """Probabilities of a rise, or quantiles, of every model for the target movements of a split."""
+        """Probabilities of a rise, or quantiles, of every candidate for the target movements of a split."""
         rows = prepared.samples.splits[split]
         mask = prepared.target_mask[rows]
         if not mask.any():
             raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
-        outputs = {OURS: of_network(run, prepared, rows)}
-        outputs |= {name: baseline_in(run, name).says(prepared, rows) for name in run.models if name != OURS}
+        outputs = {name: outputs_of(run, name, prepared, rows) for name in run.models}
+        outputs |= {run.answer.name: run.answer.mixed(outputs)}
         return Scored.of(run.config, prepared.samples, rows, mask, outputs)
 
     def describe(self, run: Run, prepared: PreparedStocks) -> Plain:
@@ -229,7 +235,8 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """What moved the answers of some tickers and days."""
-        return explain_stocks(run, out, options)
+        answer = explain_stocks(run, out, options)
+        return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """What trading by the predictions would have returned."""
