@@ -18,6 +18,7 @@ from multiway.tasks.comparing import Groups, comparison
 from multiway.tasks.declarations import OURS
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
+from multiway.tasks.wrong_answers import wrong_part
 
 TENTHS = 10
 Values = NDArray[np.float64]
@@ -90,6 +91,7 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     of_model = {str(name): rows for name, rows in test.groupby("model", sort=False)}
     if names is None:
         yield number_errors(of_model[answer], subject.rows)
+        yield from wrong_part(runs, subject.rows)
         return
     labels = pd.Index(names).get_indexer(pd.Index(of_model[answer]["label"].astype(str)))
     columns = [f"p_{name}" for name in names]
@@ -99,6 +101,7 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()}, words[answer])
     predicted = pd.Index(names).get_indexer(pd.Index(of_model[answer]["predicted"].astype(str)))
     yield confusion_part(names, labels, predicted, curves, colours, words[answer])
+    yield from wrong_part(runs, subject.rows)
     yield calibration_part(labels, shares[answer], subject.rows, model=words[answer])
 
 

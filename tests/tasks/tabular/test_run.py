@@ -99,7 +99,31 @@ def test_the_column_that_matters_comes_first(folder):
     assert answer.frame["column"].iloc[0] == "age" and answer.frame["column"].iloc[-1] == "all"
     assert "not what causes" in answer.notes[-1]
     written = workflows.explain(folder / "age", out=folder / "explained")
-    assert written.files == (folder / "explained" / "importance.csv",)
+    assert [file.name for file in written.files] == ["importance.csv", "errors.csv"]
+
+
+@pytest.mark.parametrize("target", ["ill", "age"])
+def test_the_errors_that_say_most_are_named_by_their_row_of_the_file(folder, target, tmp_path):
+    """Errors on classes by confidence, of numbers by size; the rows are lines of the file, of which the head is one."""
+    workflows.explain(folder / target, out=tmp_path)
+    found = pd.read_csv(tmp_path / "errors.csv")
+    lines = (folder / "patients.csv").read_text().splitlines()
+    place = lines[0].split(",").index(target)
+    cells = pd.Series([lines[row - 1].split(",")[place] for row in found["row"]])
+    assert (cells.astype(found["true"].dtype) == found["true"]).all()
+    run = load(folder / target)
+    test = run.tables["predictions"].query("split == 'test' and model == @run.answer.name").set_index("row")
+    if target == "ill":
+        wrong = test[test["label"] != test["predicted"]]
+        confidence = wrong[["p_no", "p_yes"]].max(axis=1).sort_values(ascending=False)
+        np.testing.assert_allclose(found["probability"], confidence[:20])
+        assert (found["true"] != found["predicted"]).all()
+    else:
+        errors = test["predicted"] - test["label"]
+        np.testing.assert_allclose(found["error"], errors.loc[errors.abs().sort_values(ascending=False).index[:20]])
+    page = workflows.report(folder / target, out=tmp_path / "report.html").read_text()
+    part = page[page.index("Most confident errors" if target == "ill" else "Largest errors") :]
+    assert part.index(f">{found['row'][0]}<") < part.index(f">{found['row'][1]}<")
 
 
 @pytest.mark.parametrize("target", ["ill", "age"])

@@ -147,7 +147,8 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     assert [row[0].text for row in areas.rows] == ["attention", "gradients", "at random"]
     page = Page(PAGE.report([run]))
     assert page.sections() == [
-        "summary", "cases", "scores", "errors", "calibration", "attention", "data-check", "splits", "environment",
+        "summary", "cases", "scores", "errors", "wrong", "calibration", "attention", "data-check", "splits",
+        "environment",
     ]  # fmt: skip
     assert "None" not in page.text
 
@@ -218,7 +219,7 @@ def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
     run = make_run(path)
     path.unlink()
     page = Page(PAGE.report([run]))
-    assert page.sections() == ["summary", "cases", "scores", "errors", "calibration", "splits", "environment"]
+    assert page.sections() == ["summary", "cases", "scores", "errors", "wrong", "calibration", "splits", "environment"]
     assert "which could not be read again" in page.text
 
 

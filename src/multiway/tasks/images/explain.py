@@ -57,7 +57,7 @@ class Seen(ImageExplanation):
 
 def telling_images(run: Run) -> list[tuple[str, str]]:
     """Headings and names of the test images that tell most; see `targets.telling`."""
-    return telling(answers_of(run.tables), run.state.classes, "image", SHOWN, SHOWN)
+    return telling(answers_of(run.tables, run.answer.name), run.state.classes, "image", SHOWN, SHOWN)
 
 
 def seen(run: Run, names: Sequence[str]) -> list[Seen]:

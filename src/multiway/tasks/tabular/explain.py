@@ -15,6 +15,7 @@ from multiway.metrics.regression import mse
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleFacts, answered
+from multiway.tasks.wrong_answers import wrong_answers
 
 SHUFFLES = 5
 EVERY = "all"
@@ -92,10 +93,10 @@ def importance_of_some(run: Run, rows: Samples[Cells]) -> dict[str, float] | Non
 
 
 def explained(run: Run, rows: Samples[Cells], out: Path | None) -> Answer:
-    """The importance of every column on the test rows, with how it is read."""
+    """The importance of every column on the test rows, with how it is read, and the rows it is most wrong about."""
     shuffled = "where the column is shuffled over the rows; shuffling `all` leaves chance."
     notes = [
         f"test {measure_of(run).words} by `importance` {shuffled}",
         "Of columns that say the same, each looks unimportant. It is what the model uses, not what causes.",
     ]
-    return in_folder(importance(run, rows), out, "importance.csv", notes)
+    return in_folder(importance(run, rows), out, "importance.csv", notes, {"errors.csv": wrong_answers(run)})
