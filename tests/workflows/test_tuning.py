@@ -2,22 +2,26 @@
 
 import contextlib
 import json
+import os
+import random
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
+import children
 import multiway as mw
-from command import assert_one_line, assert_refused, call, printed
+from command import assert_refused, call, printed
 from interruption import Killed, kill_at, stop_after
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
-from multiway.training import RunFolder
 from multiway.workflows.search import Search
-from multiway.workflows.space import load_space
-from multiway.workflows.trials import Trial, Trials
+from multiway.workflows.space import Space, load_space
+from multiway.workflows.study import Study
+from multiway.workflows.trials import Trial, measured
 from tasks.tiny import TINY
 
 SPACE = {"model.dim": [4, 8, 10], "model.num_heads": [1, 2]}
@@ -104,6 +108,7 @@ def test_another_search_in_the_folder_is_refused(tiny, tmp_path):
     search(tiny, trials=1, out=out)
     before = lines(out)
     others = {
+        "sampler": {"sampler": "tpe"},
         "space": {"space": {"model.dim": [4, 8]}},
         "seed": {"seed": 3},
         "settings": {"overrides": {"training": {"epochs": 2}}},
@@ -119,27 +124,133 @@ def test_another_search_in_the_folder_is_refused(tiny, tmp_path):
     assert lines(out) == before
 
 
-def test_changed_trials_are_refused(tiny, tmp_path):
+def test_a_changed_journal_is_refused(tiny, tmp_path):
     search(tiny, trials=1, out=tmp_path / "out")
-    for text in ("{", '{"settings": 3}', '{"settings": {}, "score": 1}'):
-        (tmp_path / "out" / "trials.jsonl").write_text(text + "\n")
-        with pytest.raises((RunError, ConfigError), match=r"trials\.jsonl"):
+    journal = tmp_path / "out" / "study.journal"
+    for text in ("{\n", "[3]\n", '{"op_code": 77}\n', '{"op_code": 0}\n', "\x00\xff\n"):
+        journal.write_text(text + journal.read_text())
+        with pytest.raises(RunError, match=r"out cannot be read as a study") as caught:
             search(tiny, trials=1, out=tmp_path / "out")
+        assert "\n" not in str(caught.value)
+
+
+def test_half_a_line_of_a_killed_write_is_cut(tiny, tmp_path):
+    whole = search(tiny, trials=2, out=tmp_path / "whole")
+    search(tiny, trials=1, out=tmp_path / "out")
+    journal = tmp_path / "out" / "study.journal"
+    journal.write_text(journal.read_text() + '{"op_code":4,"wor')
+    assert drawn(search(tiny, trials=2, out=tmp_path / "out")) == drawn(whole)
+    assert '{"op_code":4,"wor' not in [line[:17] for line in journal.read_text().splitlines() if line.count("}") == 0]
 
 
 def test_of_equal_trials_the_smaller_model_wins():
-    trials = Trials(None, {})
-    for name, loss, score, parameters in [
-        ("large", 0.1, 0.8, 900),
-        ("worse", 0.0, 0.7, 1),
-        ("small", 0.3, 0.8, 90),
-    ]:
-        trials.add(Trial(settings={"name": name}, validation_loss=loss, validation_score=score, parameters=parameters))
-    assert [trial.settings["name"] for trial in trials.measured] == ["small", "large", "worse"]
-    by_loss = Trials(None, {})
-    for parameters, loss in ((7, 0.2), (9, 0.1), (8, 0.1)):
-        by_loss.add(Trial(settings={"n": parameters}, validation_loss=loss, parameters=parameters))
-    assert [trial.parameters for trial in by_loss.measured] == [8, 9, 7]
+    by_score = [
+        Trial(settings={"name": name}, validation_loss=loss, validation_score=score, parameters=parameters)
+        for name, loss, score, parameters in [
+            ("large", 0.1, 0.8, 900),
+            ("worse", 0.0, 0.7, 1),
+            ("small", 0.3, 0.8, 90),
+        ]
+    ]
+    assert [trial.settings["name"] for trial in measured(by_score)] == ["small", "large", "worse"]
+    by_loss = [
+        Trial(settings={"n": parameters}, validation_loss=loss, parameters=parameters)
+        for parameters, loss in ((7, 0.2), (9, 0.1), (8, 0.1))
+    ]
+    assert [trial.parameters for trial in measured(by_loss)] == [8, 9, 7]
+
+
+def test_a_grid_is_taken_in_its_order(tiny, tmp_path):
+    search(tiny, trials=3, sampler="grid", out=tmp_path / "out")
+    pairs = [tuple(line["settings"].values()) for line in lines(tmp_path / "out")]
+    assert pairs == [(4, 1), (4, 2), (8, 1)]
+
+
+def test_tpe_tries_each_combination_once(tiny):
+    tuned = search(tiny, sampler="tpe", seed=3)
+    assert len(drawn(tuned)) == 5 and len(tuned.refused) == 1
+
+
+def test_tpe_learns_from_the_trials():
+    """Of 343 points, of which one value of each of three fields is good, it takes better ones than a random draw."""
+    space = Space.parse({"values": {name: list(range(7)) for name in "abc"}}, "space")
+
+    def good(sampler, seed):
+        opening = {"task": "forecast", "seed": seed, "sampler": sampler, "pruner": "none"}
+        study = Study.opened(None, None, opening, space, space.shuffled(seed))
+        while (trial := study.begin(30)) is not None:
+            fields = study.fields_of(trial)
+            study.ended(
+                trial, Trial(settings=fields, validation_loss=-float(sum(each == 5 for each in fields.values())))
+            )
+        assert len({json.dumps(trial.settings) for trial in study.outcomes}) == 30
+        return -sum(trial.validation_loss for trial in study.outcomes)
+
+    assert sum(good("tpe", seed) for seed in range(2)) > 1.2 * sum(good("random", seed) for seed in range(2))
+
+
+def test_a_training_that_is_far_behind_ends_early(tiny, tmp_path):
+    space = {"training.learning_rate": [0.003, 0.01, 1e-9, 2e-9, 3e-9]}
+    settings = {**tiny, "training": {**tiny["training"], "epochs": 4, "patience": 0}}
+    settings["training"].pop("learning_rate", None)
+    tuned = mw.tune("forecast", settings, space=space, sampler="grid", pruner="halving", out=tmp_path / "out")
+    assert {trial.settings["training.learning_rate"] for trial in tuned.pruned} >= {2e-9, 3e-9}
+    assert all(trial.epoch < 4 and "far behind" in str(trial) for trial in tuned.pruned)
+    assert tuned.trials[0].settings["training.learning_rate"] in (0.003, 0.01)
+    assert len(tuned.trials) + len(tuned.pruned) == 5 and str(tuned.pruned[0]) in tuned.lines()
+
+
+def search_in(folder, words):
+    os.chdir(folder)
+    printed(*words)
+
+
+def test_two_processes_share_a_study(words, tmp_path):
+    """Together they measure every combination once."""
+    both = [children.start(search_in, tmp_path, [*words, "--quiet"]) for _ in range(2)]
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    settings = [json.dumps(line["settings"]) for line in lines(tmp_path / "out")]
+    assert len(settings) == len(set(settings)) == 6
+
+
+@pytest.mark.slow
+def test_a_killed_search_ends_as_one_that_is_not(words, tmp_path):
+    """Three SIGKILLs each, at any time, the opening write among them; then the same command."""
+    printed(*words, "--quiet", "--out", "whole")
+    draw = random.Random(0)
+    for number in range(14):
+        command = [*words, "--quiet", "--out", f"out{number}"]
+        for _ in range(3):
+            process = children.start(search_in, tmp_path, command)
+            process.join(draw.uniform(0.02, 0.9))
+            process.kill()
+            process.join()
+        printed(*command)
+        folder, whole = tmp_path / f"out{number}", tmp_path / "whole"
+        assert lines(folder) == lines(whole)
+        assert (folder / "best.yaml").read_text() == (whole / "best.yaml").read_text()
+        assert {path.name for path in folder.iterdir()} == {"study.journal", "trials.jsonl", "best.yaml"}
+
+
+def test_a_database_keeps_the_study(tiny, tmp_path):
+    storage = f"sqlite:///{tmp_path}/study.db"
+    search(tiny, trials=2, storage=storage, out=tmp_path / "one")
+    both = search(tiny, trials=4, storage=storage, out=tmp_path / "two")
+    assert len(drawn(both)) == 4 and len(lines(tmp_path / "two")) == len(both.trials) + len(both.refused)
+    assert not (tmp_path / "two" / "study.journal").exists()
+    with pytest.raises(RunError, match=r"cannot be read as a study") as caught:
+        search(tiny, storage="nowhere://x")
+    assert "\n" not in str(caught.value)
+
+
+def test_without_optuna_it_is_named(tiny, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(
+        ConfigError, match=r"tune needs optuna, which is not installed\. Run `pip install 'multiway\[tune\]'`"
+    ):
+        search(tiny)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -168,6 +279,7 @@ def test_a_training_that_fails_is_refused_and_the_search_goes_on(seed, tiny):
         ({"model.dim": 3}, "space: values.model.dim"),
         ({"model.dim": []}, "'model.dim' must be a field, such as model.dim, with one value or more"),
         ({}, "nothing is left to search"),
+        ({"training.learning_rate": [float("nan")]}, "values of a space are finite numbers"),
         ({"lookback": [12]}, "nothing is left to search, since lookback is set"),
         ("hot-forcast", "no space is called hot-forcast; did you mean hot-forecast?"),
         ("absent.yaml", "absent.yaml is not a file"),
@@ -210,7 +322,7 @@ def test_bad_data_leave_nothing_behind(tiny, tmp_path):
 
 def test_several_processes_are_refused(tiny, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match="a search runs in one process"):
+    with pytest.raises(ConfigError, match="a trial trains in one process"):
         search(tiny)
 
 
@@ -250,7 +362,7 @@ def test_the_command_prints_a_table_and_a_line_per_trial(words, monkeypatch, cap
 
 def test_json_is_one_document(words):
     found = json.loads(printed(*words, "--trials", "2", "--quiet", "--json"))
-    assert set(found) == {"recipe", "best", "trials", "refused"} and len(found["trials"]) == 2
+    assert set(found) == {"recipe", "best", "trials", "refused", "pruned"} and len(found["trials"]) == 2
     assert found["best"]["horizon"] == 4 and found["recipe"] == "out/best.yaml"
     assert yaml.safe_load(Path("out/best.yaml").read_text())["settings"]["model"] == found["best"]["model"]
 
@@ -267,9 +379,3 @@ def test_json_is_one_document(words):
 )
 def test_what_cannot_be_searched_is_one_line(changes, text, words, tmp_path, monkeypatch, capsys):
     assert_refused([*words, *changes], text, tmp_path, monkeypatch, capsys)
-
-
-def test_a_search_of_another_process_is_in_use(words, tmp_path, monkeypatch, capsys):
-    printed(*words, "--trials", "1")
-    with RunFolder(tmp_path / "out").lock():
-        assert_one_line(call([*words, "--trials", "2"], monkeypatch, capsys), "in use by another process")

@@ -113,8 +113,13 @@ SearchedData = Annotated[
     typer.Option(help="A file, a folder, or a known data set's name.", autocompletion=completion.complete_data_sets),
 ]
 SearchOut = Annotated[Path, typer.Option("--out", help="Folder of the search; one that lies there goes on.")]
-Trials = Annotated[int | None, typer.Option(min=1, help="Combinations to measure, drawn at random; all if not given.")]
-Seed = Annotated[int, typer.Option(help="Seed of that draw; each training has its training.seed.")]
+Trials = Annotated[int | None, typer.Option(min=1, help="Combinations to measure, each once; all if not given.")]
+Seed = Annotated[int, typer.Option(help="Seed of their order; each training has its training.seed.")]
+Sampler = Annotated[str, typer.Option(help="random (each once), grid (in order), or tpe (learns from the trials).")]
+Pruner = Annotated[str, typer.Option(help="halving or hyperband end trainings that are far behind; none ends none.")]
+Storage = Annotated[
+    str | None, typer.Option(help="URL of a database for several machines; a journal in the folder if not given.")
+]
 Minutes = Annotated[float | None, typer.Option(min=0, help="Begin no trial later than this; no limit if not given.")]
 
 
@@ -128,6 +133,9 @@ def tuning_of(task: str) -> Callable[..., Output]:
         trials: Trials = None,
         seed: Seed = 0,
         minutes: Minutes = None,
+        sampler: Sampler = "random",
+        pruner: Pruner = "none",
+        storage: Storage = None,
         epochs: Epochs = None,
         sets: Sets = None,
         quiet: Quiet = False,
@@ -137,7 +145,7 @@ def tuning_of(task: str) -> Callable[..., Output]:
         given = options.settings("train", task, own) | {"data": data}
         tuned = workflows.tune(
             task, given, space=space, overrides=options.overrides(sets, epochs), trials=trials, seed=seed,
-            minutes=minutes, out=out, progress=not quiet,
+            minutes=minutes, sampler=sampler, pruner=pruner, out=out, storage=storage, progress=not quiet,
         )  # fmt: skip
         return Output(lines=[*show.aligned(tuned.table()), *tuned.lines()], document=tuned.to_dict)
 

@@ -41,11 +41,15 @@ class Option:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Context:
-    """What the work on a model of a run carries along: where the run is kept, and whether progress is shown."""
+    """What the work on a model of a run carries along: where the run is kept, and whether progress is shown.
+
+    follow: Is given the row of each validation; what it raises ends the training.
+    """
 
     folder: RunFolder | None = None
     progress: bool = False
     model: str = OURS
+    follow: Callable[[dict[str, Any]], None] | None = None
 
     def own_folder(self) -> RunFolder | None:
         """Where a training by steps is kept; that of a baseline in a part of the run's."""

@@ -132,7 +132,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         return train(
             model, self.objective_of(run, name, training), source, checked, self.training_of(run.config, name),
             validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
-            progress=context.progress,
+            progress=context.progress, follow=context.follow,
         )  # fmt: skip
 
     def score(self, run: Run, predictions: SplitPredictions, split: str) -> list[Row]:

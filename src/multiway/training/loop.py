@@ -50,6 +50,7 @@ def train(
     watch: Callable[[nn.Module], Watched] | None = None,
     run: RunFolder | None = None,
     progress: bool = False,
+    follow: Callable[[dict[str, Any]], None] | None = None,
 ) -> History:
     """Train and leave the weights of the best validation in `model`.
 
@@ -70,6 +71,7 @@ def train(
         watch: Numbers of the model as validated, kept as `watched` in each row of the log; it draws none at random.
         run: Folder for the log and the state; training continues from a state that lies there.
         progress: Show a bar or lines on stderr.
+        follow: Is given the row of each validation; what it raises ends the training.
 
     Raises:
         RunError: A loss is not finite; the message names the batch and the first bad tensor.
@@ -88,7 +90,7 @@ def train(
     bar = TrainingProgress(steps.total, progress and engine.is_main)
     bar.say(notes)
     with StopRequest() as request, bar.shown():
-        _run(standing, steps, held_out, checkpoint, bar, request)
+        _run(standing, steps, held_out, checkpoint, bar, request, follow)
     engine.unwrap()
     if standing.best:
         model.load_state_dict(standing.best)
@@ -110,6 +112,7 @@ def _run(
     checkpoint: Checkpoint,
     bar: TrainingProgress,
     request: StopRequest,
+    follow: Callable[[dict[str, Any]], None] | None,
 ) -> None:
     """Step until the last step, a stop, or an error."""
     saved = time.monotonic()
@@ -123,6 +126,8 @@ def _run(
             row = held_out.judge(steps, standing, started)
             if checkpoint.folder is not None:
                 checkpoint.folder.log(row)
+            if follow is not None:
+                follow(row)
         if row is not None or bar.is_shown:
             try:
                 bar.show(standing.step, row)

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,14 +12,12 @@ from multiway.config import merge, nest
 from multiway.errors import ConfigError, DataError, Fix, RunError, StorageError
 from multiway.tasks import lifecycle
 from multiway.tasks.lifecycle import fit_models
-from multiway.tasks.protocol import OURS, Context, Task
+from multiway.tasks.protocol import OURS, Context, Row, Task
 from multiway.tasks.run import Run
 from multiway.training import Interrupted
-from multiway.workflows.space import Space
+from multiway.workflows.space import Fields, Space
 from multiway.workflows.trials import Trial
 
-Fields = dict[str, Any]
-"""Values by field, such as {"model.dim": 32}."""
 NOT_OF_DATA = ("model.", "training.")
 """Parts of a config that no flaw of the data comes from."""
 FAILURES = (ConfigError, DataError, RunError, torch.OutOfMemoryError)
@@ -65,18 +63,35 @@ class Search:
             raise next(iter(unsound.values()))
         raise ConfigError(f"tune: none of {len(every)} combinations can be. The first: {reasons[0]}")
 
-    def trial(self, fields: Fields) -> Trial:
-        """Train our model under one combination; neither baselines nor test rows are looked at."""
+    def trial(self, fields: Fields, follow: Callable[[Row], None] | None = None) -> Trial:
+        """Train our model under one combination; neither baselines nor test rows are looked at.
+
+        follow: Is given each validation, and may raise `Pruned`.
+        """
         clock = time.perf_counter()
         try:
             run = self.made(fields)
-            fit_models(run, (OURS,), Context())
+            fit_models(run, (OURS,), Context(follow=follow))
             outcome = _measured(run)
+        except Pruned as stopped:
+            outcome = stopped.outcome
         except (Interrupted, StorageError):
             raise
         except FAILURES as error:
             outcome = {"refused": str(error).partition("\n")[0]}
         return Trial(settings=fields, seconds=round(time.perf_counter() - clock, 3), **outcome)
+
+
+class Pruned(Exception):
+    """A trial is far behind the others: its training ends.
+
+    outcome: Fields of its `Trial`.
+    """
+
+    def __init__(self, row: Row) -> None:
+        super().__init__()
+        measured = {"validation_loss": row["best_loss"], "validation_score": row.get("best_score")}
+        self.outcome = {"pruned": True, "epoch": row["epoch"], **measured}
 
 
 def _measured(run: Run) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Search spaces: fields of a config with the values that a search tries; others are registered by name."""
 
 import itertools
+import json
 import math
 import random
 from collections.abc import Collection, Mapping
@@ -14,6 +15,8 @@ from multiway.errors import ConfigError, closest
 from multiway.lazy import load_extensions
 
 LARGEST = 100_000
+Fields = dict[str, Any]
+"""Values by field, such as {"model.dim": 32}."""
 _NAMED: dict[str, Path] = {}
 
 
@@ -27,6 +30,8 @@ class Space(Config):
         empty = [field for field, values in self.values.items() if not values or not all(field.split("."))]
         if empty:
             raise ValueError(f"{empty[0]!r} must be a field, such as model.dim, with one value or more")
+        if "NaN" in (text := json.dumps(self.values)) or "Infinity" in text:
+            raise ValueError("values of a space are finite numbers. Leave out .nan and .inf")
         count = math.prod(map(len, self.values.values()))
         if count > LARGEST:
             raise ValueError(f"a space has {LARGEST:,} combinations at most. Got {count:,}; leave out some values")
@@ -36,10 +41,32 @@ class Space(Config):
         """The space of the other fields."""
         return self.replace(values={name: values for name, values in self.values.items() if name not in fields})
 
-    def shuffled(self, seed: int) -> list[dict[str, Any]]:
+    def combinations(self) -> list[Fields]:
+        """Every combination once, the last field changing fastest."""
+        return [dict(zip(self.values, chosen, strict=True)) for chosen in itertools.product(*self.values.values())]
+
+    def shuffled(self, seed: int) -> list[Fields]:
         """Every combination once, in an order drawn from the seed."""
-        every = [dict(zip(self.values, chosen, strict=True)) for chosen in itertools.product(*self.values.values())]
+        every = self.combinations()
         return random.Random(seed).sample(every, len(every))
+
+    def choices(self) -> dict[str, list[Any]]:
+        """Values of each field as a study can hold them: numbers of one type, or texts; others as JSON."""
+        return {field: [_as_choice(value, values) for value in values] for field, values in self.values.items()}
+
+    def encoded(self, fields: Fields) -> Fields:
+        """A combination as a study holds it."""
+        return {field: _as_choice(value, self.values[field]) for field, value in fields.items()}
+
+    def decoded(self, params: Fields) -> Fields:
+        """The combination that a study holds."""
+        choices = self.choices()
+        return {field: self.values[field][choices[field].index(params[field])] for field in self.values}
+
+
+def _as_choice(value: JsonValue, values: tuple[JsonValue, ...]) -> Any:
+    kinds = {type(each) for each in values}
+    return value if kinds in ({int}, {float}, {str}) else json.dumps(value)
 
 
 def register_space(path: Path) -> None:

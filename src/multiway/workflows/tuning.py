@@ -7,16 +7,25 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multiway.config import merge
-from multiway.errors import ConfigError, RunError, typed
+from multiway.errors import ConfigError, RunError, closest, typed
+from multiway.extras import load_extra
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted
-from multiway.workflows.search import Fields, Search, open_fields
+from multiway.workflows.search import Pruned, Search, open_fields
 from multiway.workflows.space import load_space
-from multiway.workflows.trials import BEST, Trial, Trials, plain_settings
+from multiway.workflows.trials import Trial, measured, plain_settings, write_best, write_trials
+
+if TYPE_CHECKING:
+    import optuna
+
+    from multiway.workflows.study import Study
+
+SAMPLERS = ("random", "grid", "tpe")
+PRUNERS = ("none", "halving", "hyperband")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,6 +34,7 @@ class Tuned:
 
     trials: Those that were measured, best first.
     refused: Combinations that could not be.
+    pruned: Those whose training ended early, far behind the others.
     best: Settings of the best, as `train` takes them.
     recipe: The file that holds them; None where nothing was written.
     """
@@ -32,6 +42,7 @@ class Tuned:
     task: str
     trials: list[Trial]
     refused: list[Trial]
+    pruned: list[Trial]
     best: dict[str, Any]
     recipe: Path | None
 
@@ -42,12 +53,13 @@ class Tuned:
     def lines(self) -> list[str]:
         """What was refused and why, and how the best is trained."""
         best = [] if self.recipe is None else [typed("train", self.task, recipe=self.recipe)]
-        return [*map(str, self.refused), *best]
+        return [*map(str, self.refused), *map(str, self.pruned), *best]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        trials, refused = ([trial.plain() for trial in group] for group in (self.trials, self.refused))
-        return {"recipe": self.recipe, "best": self.best, "trials": trials, "refused": refused}
+        groups = {"trials": self.trials, "refused": self.refused, "pruned": self.pruned}
+        plain = {name: [trial.plain() for trial in group] for name, group in groups.items()}
+        return {"recipe": self.recipe, "best": self.best, **plain}
 
 
 def tune(
@@ -60,13 +72,17 @@ def tune(
     trials: int | None = None,
     seed: int = 0,
     minutes: float | None = None,
+    sampler: str = "random",
+    pruner: str = "none",
     out: Path | None = None,
+    storage: str | None = None,
     progress: bool = False,
 ) -> Tuned:
     """Train our model under combinations of settings; what chooses its epochs on validation ranks them.
 
     Neither test rows nor baselines are looked at: that is for the training of the best. Of equal trials the smaller
-    model wins. A search goes on from the trials in `out`, and repeats none.
+    model wins. A search is a study of Optuna. The same call goes on with it, repeats no trial that ended, and trains
+    anew what was under way in a process that was killed; several processes may work on one at once.
 
     Args:
         task: Its name.
@@ -74,67 +90,89 @@ def tune(
         space: Values by field, such as `{"model.dim": [32, 64]}`; a YAML file of them, or the name of a paper's.
         source: Data in memory in the place of `settings["data"]`, such as a frame.
         overrides: More settings, which win.
-        trials: How many combinations to measure, drawn without replacement; all if not given.
-        seed: Of that draw; a training has its own `training.seed`.
+        trials: How many combinations to measure, each once; all if not given.
+        seed: Of their order; a training has its own `training.seed`.
         minutes: No trial begins later than this.
-        out: Folder for `trials.jsonl` and `best.yaml`; nothing is written if not given.
+        sampler: `random` draws without replacement, `grid` takes the space in its order, `tpe` learns from the trials.
+        pruner: `halving` or `hyperband` end trainings that are far behind; `none` ends none.
+        out: Folder for `study.journal`, `trials.jsonl` and `best.yaml`; nothing is written if not given.
+        storage: URL of a database that keeps the study in the place of the folder, for several machines.
         progress: Whether to say on stderr what each trial gave.
 
     Raises:
-        ConfigError: No combination can be, or there is no data.
+        ConfigError: No combination can be, there is no data, or Optuna is not installed.
         DataError: The data are not sound.
         RunError: `out` holds something else, or no trial gave a measure.
     """
     if os.environ.get("WORLD_SIZE", "1") != "1":
-        raise ConfigError("tune: a search runs in one process. Start it without torchrun.")
+        raise ConfigError("tune: a trial trains in one process. Start tune several times instead of with torchrun.")
+    _check_choice("sampler", sampler, SAMPLERS)
+    _check_choice("pruner", pruner, PRUNERS)
+    load_extra("optuna", "tune", "tune")
     given = plain_settings(merge(settings or {}, overrides or {}))
     search = Search(task=task_of(task), given=given, source=source)
     searched = open_fields(search.task, load_space(space), given)
-    every = searched.shuffled(seed)
+    every = searched.combinations() if sampler == "grid" else searched.shuffled(seed)
     opening = {
-        "task": task,
-        "settings": given,
-        "space": searched.values,
-        "seed": seed,
+        "task": task, "settings": {name: value for name, value in given.items() if name != "data"},
+        "space": plain_settings(searched.values), "seed": seed, "sampler": sampler, "pruner": pruner,
         "data": search.digest(every, progress),
-    }
-    trials_so_far = Trials(out, opening)
+    }  # fmt: skip
+    from multiway.workflows.study import Study
+
+    study = Study.opened(out, storage, opening, searched, every)
     end = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    with trials_so_far.held():
-        for fields in every:
-            if len(trials_so_far.measured) >= (trials or len(every)) or time.monotonic() >= end:
-                break
-            if fields not in trials_so_far:
-                _add(trials_so_far, search, fields, progress)
-        if trials_so_far.measured:
-            trials_so_far.keep_best(_recipe(search, trials_so_far))
-    return _tuned(search, trials_so_far)
+    while time.monotonic() < end and (trial := study.begin(trials or len(every))) is not None:
+        _work(study, search, trial, out, progress)
+    return _tuned(search, study, out)
 
 
-def _add(trials: Trials, search: Search, fields: Fields, progress: bool) -> None:
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"tune: {name} is one of {', '.join(known)}. Got {value!r}{closest(value, known)}")
+
+
+def _work(study: "Study", search: Search, trial: "optuna.Trial", out: Path | None, progress: bool) -> None:
     """Train one combination and keep what it gave."""
     try:
-        trial = search.trial(fields)
+        with study.giving_up(trial.number):
+            outcome = search.trial(study.fields_of(trial), lambda row: _judge(trial, row))
     except Interrupted as error:
-        kept = "" if trials.path is None else f" Earlier trials are kept: the same command goes on in {trials.path}."
+        kept = "" if out is None else f" Earlier trials are kept: the same command goes on in {out}."
         raise Interrupted(f"tune: {error}{kept}") from None
-    trials.add(trial)
+    study.ended(trial, outcome)
+    if out is not None:
+        write_trials(out, study.outcomes)
     if progress:
-        print(f"trial {len(trials)}: {trial}", file=sys.stderr, flush=True)
+        print(f"trial {len(study.outcomes)}: {outcome}", file=sys.stderr, flush=True)
 
 
-def _recipe(search: Search, trials: Trials) -> dict[str, Any]:
+def _judge(trial: "optuna.Trial", row: Row) -> None:
+    """Report the best validation so far, and end a training that is far behind."""
+    score = row.get("best_score")
+    trial.report(row["best_loss"] if score is None else -score, step=row["step"])
+    if trial.should_prune():
+        raise Pruned(row)
+
+
+def _recipe(search: Search, trials: list[Trial]) -> dict[str, Any]:
     """The best as a recipe, which is one of a table."""
-    best = trials.measured[0]
-    note = f"Best of {len(trials.measured)} trials: {best.selected_by} {best.measure}, epoch {best.epoch:g}."
+    best = trials[0]
+    note = f"Best of {len(trials)} trials: {best.selected_by} {best.measure}, epoch {best.epoch:g}."
     settings = {name: value for name, value in search.settings(best.settings).items() if name != "data"}
     head = {"task": search.task.name, "table": "tune", "row": "best", "data": search.given.get("data")}
     return {**head, "note": note, "settings": settings}
 
 
-def _tuned(search: Search, trials: Trials) -> Tuned:
-    if not trials.measured:
-        reason = trials.refused[0].refused if trials.refused else "no time was left for one. Give more minutes."
+def _tuned(search: Search, study: "Study", out: Path | None) -> Tuned:
+    outcomes = study.outcomes
+    trials, refused = measured(outcomes), [trial for trial in outcomes if trial.refused is not None]
+    if not trials:
+        under_way = f"{study.under_way} are under way in other processes." if study.under_way else ""
+        reason = refused[0].refused if refused else under_way or "no time was left for one. Give more minutes."
         raise RunError(f"tune: no trial gave a measure: {reason}")
-    best, recipe = search.settings(trials.measured[0].settings), trials.path and trials.path / BEST
-    return Tuned(task=search.task.name, trials=trials.measured, refused=trials.refused, best=best, recipe=recipe)
+    return Tuned(
+        task=search.task.name, trials=trials, refused=refused, pruned=[trial for trial in outcomes if trial.pruned],
+        best=search.settings(trials[0].settings),
+        recipe=None if out is None else write_best(out, _recipe(search, trials)),
+    )  # fmt: skip

@@ -142,6 +142,7 @@ def train_on_windows(
         watch=watch,
         run=context.own_folder(),
         progress=context.progress,
+        follow=context.follow,
     )
 
 
