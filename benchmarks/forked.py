@@ -1,5 +1,6 @@
 """One command in a process forked from this one: nothing is imported twice, and time and memory are its own."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -102,20 +103,27 @@ def _call(words: Sequence[object], out: int, err: int, *, back: bool) -> int:
     kept = [os.dup(number) for number in (1, 2)]
     argv, sys.argv = sys.argv, ["multiway", *map(str, words)]
     os.dup2(out, 1), os.dup2(err, 2)
-    try:
-        run()
-        code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        code = 99
-    sys.stdout.flush(), sys.stderr.flush()
+    with contextlib.ExitStack() as stack:  # in a test these names are not those of the streams below
+        streams = [stack.enter_context(os.fdopen(number, "w", buffering=1, closefd=False)) for number in (1, 2)]
+        stack.enter_context(contextlib.redirect_stdout(streams[0]))
+        stack.enter_context(contextlib.redirect_stderr(streams[1]))
+        code = _run()
     if back:
         sys.argv = argv
         for number, old in zip((1, 2), kept, strict=True):
             os.dup2(old, number)
     return code
+
+
+def _run() -> int:
+    try:
+        run()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 99
+    return 0
 
 
 def _text(file: IO[bytes]) -> str:
