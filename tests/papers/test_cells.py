@@ -105,7 +105,7 @@ def test_a_row_may_have_another_name_than_its_key():
         "published": {"source": "iTransformer, look-back 96", "mse": 0.386, "mae": 0.405},
         "note": None,
         "first": {},
-        "settings": {"training": {"epochs": 2}, "model": {"level_features": True}},
+        "settings": {"refit": "none", "training": {"epochs": 2}, "model": {"level_features": True}},
     }
 
 

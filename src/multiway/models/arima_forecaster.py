@@ -1,7 +1,9 @@
 """Seasonal ARIMA of the series of a panel, chosen and fitted by statsforecast, as one affine map of a window each."""
 
+import itertools
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +12,7 @@ from torch import Tensor, nn
 
 from multiway.models.arima import load_statsforecast
 from multiway.models.series_units import Units
+from multiway.models.smoothing import Forms
 
 Values = NDArray[np.float64]
 MOST = 120
@@ -37,7 +40,7 @@ class ArimaForecaster(nn.Module):
 
     def __init__(self, lookback: int, horizon: int, season: int, units: Units) -> None:
         super().__init__()
-        self.season, self.units = season, units
+        self.season, self.units, self.forms = season, units, Forms()
         weight = torch.zeros(len(units.mean), horizon, lookback, dtype=torch.float64)
         weight[..., -1] = 1.0
         self.register_buffer("weight", weight)
@@ -48,29 +51,38 @@ class ArimaForecaster(nn.Module):
         values = self.units.into(past)
         return self.units.back(self.constant.T + torch.einsum("nhl,bln->bhn", self.weight, values))
 
-    def fit_series(self, training: Iterable[Values]) -> None:
-        """Choose and fit the model of every series on its training values."""
+    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
+        """Fit the model of every series on its training values, and choose its form where none is given."""
         for series, values in enumerate(training):
             if len(values) >= FEWEST and np.ptp(values) > 0:
-                self._fit(series, values[-MOST:])
+                known = [] if forms is None or series not in forms else [forms[series]]
+                self._fit(series, values[-MOST:], itertools.chain(known, self._searches(len(values))))
 
-    def _fit(self, series: int, values: Values) -> None:
-        """The seasonal model, or the one without a season where a window is too short for the first."""
-        seasons = [self.season] if self.season > 1 and len(values) > 2 * self.season + 5 else []
-        for season in (*seasons, 1):
-            found = _affine(values, season, *self.weight.shape[1:])
+    def _searches(self, count: int) -> Iterator[dict[str, Any]]:
+        """That of a seasonal model, and of one without a season for windows that are too short for the first."""
+        if self.season > 1 and min(count, MOST) > 2 * self.season + 5:
+            yield {"season_length": self.season, "approximation": True}
+        yield {"season_length": 1, "approximation": False}
+
+    def _fit(self, series: int, values: Values, forms: Iterable[dict[str, Any]]) -> None:
+        """The first of some forms that can be fitted and is a forecast."""
+        for form in forms:
+            found = _affine(values, form, *self.weight.shape[1:])
             if found is not None:
-                self.constant[series], self.weight[series] = found
+                self.constant[series], self.weight[series], self.forms[series] = found
                 return
 
 
-def _affine(values: Values, season: int, horizon: int, lookback: int) -> tuple[Tensor, Tensor] | None:
-    """c and W of what AutoARIMA chooses; None where its search fails, or a window is too short to filter.
+def _affine(
+    values: Values, form: dict[str, Any], horizon: int, lookback: int
+) -> tuple[Tensor, Tensor, dict[str, Any]] | None:
+    """c, W and the order of a form, or of what a search chooses; None where it fails, or a window is too short.
 
     Raises:
         ConfigError: statsforecast is not installed.
     """
-    model = load_statsforecast().AutoARIMA(season_length=season, approximation=season > 1)
+    library = load_statsforecast()
+    model = (library.ARIMA if "order" in form else library.AutoARIMA)(**form)
     usual = np.resize(values[-lookback:], lookback)  # what is constant is no series to the library
     windows = np.vstack([usual, usual + np.eye(lookback) * values.std()])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -83,4 +95,13 @@ def _affine(values: Values, season: int, horizon: int, lookback: int) -> tuple[T
     weight = (np.stack(moved, 1) - first[:, None]) / values.std()
     if not (np.isfinite(weight).all() and np.abs(weight).sum(1).max() <= WILDEST):
         return None
-    return torch.from_numpy(first - weight @ usual), torch.from_numpy(weight)
+    return torch.from_numpy(first - weight @ usual), torch.from_numpy(weight), _order_of(model.model_)
+
+
+def _order_of(model: dict[str, Any]) -> dict[str, Any]:
+    """Arguments with which the library fits the same order again."""
+    p, q, seasonal_p, seasonal_q, season, d, seasonal_d = map(int, model["arma"])
+    return {
+        "order": (p, d, q), "seasonal_order": (seasonal_p, seasonal_d, seasonal_q), "season_length": season,
+        "include_mean": "intercept" in model["coef"], "include_drift": "drift" in model["coef"],
+    }  # fmt: skip

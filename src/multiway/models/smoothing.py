@@ -14,6 +14,8 @@ from multiway.models.arima import load_statsforecast
 from multiway.models.series_units import Units
 
 Values = NDArray[np.float64]
+Forms = dict[int, dict[str, Any]]
+"""What a search chose for a series, by its position: arguments with which the library fits the same again."""
 NONE, ADDED, TIMES = range(3)
 """How the season of a series enters."""
 MOST = {"ets": 400, "theta": 1000}
@@ -45,7 +47,7 @@ class Smoothing(nn.Module):
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__()
         self.season, self.horizon, self.units = season, horizon, units
-        count = len(units.mean)
+        count, self.forms = len(units.mean), Forms()
         for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0}.items():
             self.register_buffer(name, torch.full((count,), start, dtype=torch.float64))
         self.register_buffer("kind", torch.zeros(count, dtype=torch.int64))
@@ -78,16 +80,18 @@ class Smoothing(nn.Module):
         slope = torch.where(self.phi > 0, _slope(values), 0.0)
         return values.mean(1) - slope * (values.shape[1] + 1) / 2, slope
 
-    def fit_series(self, training: Iterable[Values]) -> None:
-        """Let statsforecast choose and fit each series on its training values."""
+    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
+        """Let statsforecast fit each series on its training values, and choose its form where none is given."""
         for series, values in enumerate(training):
-            model = _fitted("AutoETS", values[-MOST["ets"] :], self.season)
+            form = {} if forms is None else forms.get(series, {})
+            model = _fitted("AutoETS", values[-MOST["ets"] :], self.season, **form)
             if model is not None:
                 self.keep(series, model)
 
     def keep(self, series: int, model: dict[str, Any]) -> None:
         """Take over a model that statsforecast fitted."""
-        _, trend, season, damped = model["components"]
+        error, trend, season, damped = model["components"]
+        self.forms[series] = {"model": f"{error}{trend}{season}", "damped": damped == "D"}
         alpha, beta, gamma, phi = (0.0 if np.isnan(value) else float(value) for value in model["par"][:4])
         self.alpha[series], self.beta[series], self.gamma[series] = alpha, beta, gamma
         self.phi[series] = 0.0 if trend == "N" else phi if damped == "D" else 1.0
@@ -112,7 +116,7 @@ class Theta(nn.Module):
 
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__()
-        self.season, self.horizon, self.units = season, horizon, units
+        self.season, self.horizon, self.units, self.forms = season, horizon, units, Forms()
         self.register_buffer("alpha", torch.full((len(units.mean),), 0.5, dtype=torch.float64))
 
     def forward(self, past: Tensor) -> Tensor:
@@ -128,8 +132,8 @@ class Theta(nn.Module):
         forecast = level[:, None] + 0.5 * _slope(values)[:, None] * steps
         return self.units.back(ops.with_shape(forecast, shape[:, ahead], times))
 
-    def fit_series(self, training: Iterable[Values]) -> None:
-        """Take the smoothing of each series from statsforecast."""
+    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
+        """Take the smoothing of each series from statsforecast; there is one form."""
         for series, values in enumerate(training):
             model = _fitted("Theta", values[-MOST["theta"] :], self.season)
             if model is not None:
@@ -142,15 +146,15 @@ def _slope(values: Tensor) -> Tensor:
     return torch.einsum("l,bln->bn", time / time.square().sum().clamp_min(1.0), values)
 
 
-def _fitted(name: str, values: Values, season: int) -> dict[str, Any] | None:
-    """A model of statsforecast; None where the series is constant, or too short for it.
+def _fitted(name: str, values: Values, season: int, **form: Any) -> dict[str, Any] | None:
+    """A model of statsforecast, of a form; None where the series is constant, or too short for it.
 
     Raises:
         ConfigError: statsforecast is not installed.
     """
     if len(values) < 5 or np.ptp(values) == 0:
         return None
-    model = getattr(load_statsforecast(), name)(season_length=season if len(values) > 2 * season + 5 else 1)
+    model = getattr(load_statsforecast(), name)(season_length=season if len(values) > 2 * season + 5 else 1, **form)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

@@ -52,6 +52,7 @@ class WeighedForecasts(nn.Module):
         num_targets: The last variates, which are forecast. All candidates but the network see their own past alone.
         candidates: Forecasts in closed form and by statsforecast, `ridge` among them.
         network: A forecaster of every series, where one is trained.
+        refits: The same candidates, fitted again on more rows, by what they forecast: the test rows or the future.
 
     Shape:
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
@@ -67,10 +68,12 @@ class WeighedForecasts(nn.Module):
         num_targets: int,
         candidates: Mapping[str, nn.Module],
         network: nn.Module | None,
+        refits: Mapping[str, Mapping[str, nn.Module]] | None = None,
     ) -> None:
         super().__init__()
         self.horizon, self.season, self.num_targets = horizon, season, num_targets
         self.candidates = nn.ModuleDict(candidates)
+        self.refits = nn.ModuleDict({each: nn.ModuleDict(made) for each, made in (refits or {}).items()})
         self.network = network
         self.names = (*NAIVE, *candidates, *([] if network is None else ["network"]))
         self.register_buffer("weight", torch.zeros(len(self.names), horizon, dtype=torch.float64))
@@ -84,6 +87,15 @@ class WeighedForecasts(nn.Module):
     def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """The answer."""
         return self.mix(self.forecasts(past, observed, self.used()))
+
+    def fitted_for(self, use: str) -> "WeighedForecasts":
+        """The answer by the candidates that were fitted again for a use; itself where none were."""
+        if use not in self.refits:
+            return self
+        again = cast(nn.ModuleDict, self.refits[use])
+        twin = WeighedForecasts(self.horizon, self.season, self.num_targets, dict(again.items()), self.network)
+        twin.weight = self.weight
+        return twin.train(self.training)
 
     def used(self) -> list[str]:
         """Candidates with any weight."""

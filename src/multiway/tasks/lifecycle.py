@@ -94,6 +94,8 @@ def fit(run: Run, context: Context) -> Run:
     run.facts |= costs_of(run)
     run.answer = run.task.choice(run, run.prepared)
     seconds["choice"], clock = time.perf_counter() - clock, time.perf_counter()
+    run.task.refit(run, run.prepared)
+    seconds["refit"], clock = time.perf_counter() - clock, time.perf_counter()
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock
     run.facts["seconds"] = {name: round(value, 3) for name, value in seconds.items()}

@@ -240,6 +240,9 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
             return choose(evidence, answer=answer)
         return fixed(OURS, "")
 
+    def refit(self, run: Run, prepared: PreparedT) -> None:
+        """Fit again, with all that validation decided, what answers on rows that training left out."""
+
     def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
         """Whether the model that the config names as the answer is there."""
         if config.answer != AUTO:

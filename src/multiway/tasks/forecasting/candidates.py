@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from multiway.models.transformed_ridge import TransformedRidge
 from multiway.models.weighed_forecasts import NAIVE
 from multiway.models.windows import LinearFloor, fill_gaps
 from multiway.tasks.forecasting.floor import Floor, fit_floor, normal_equations
+from multiway.tasks.forecasting.floor import fit_again as floor_again
 from multiway.tasks.forecasting.windows import Windows
 
 CLOSED = ("ridge_log", "ridge_root", "flair")
@@ -98,13 +100,14 @@ def build(name: str, sizes: Sizes) -> nn.Module:
     return (Theta if name == "theta" else Smoothing)(horizon, sizes.season, units)
 
 
-def fit_candidate(model: nn.Module, training: Windows, validation: Windows | None, floor: Floor) -> None:
-    """Fit a candidate on windows of the targets; without validation under the penalties that were chosen with it."""
+def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floor: Floor) -> None:
+    """Fit a candidate on windows of the targets, under penalties that validation has a say in."""
     if isinstance(model, LinearFloor):
-        model.set_weight(floor.weight if validation is not None else _weight_at(training, floor))
+        model.set_weight(floor.weight)
     elif isinstance(model, TransformedRidge):
-        parts = [None if part is None else _transformed(part, model) for part in (training, validation)]
-        _fit_transformed(model, parts[0], parts[1])
+        own = fit_floor(_transformed(training, model), _transformed(validation, model), own=False)
+        model.penalty.fill_(own.penalty)
+        model.floor.set_weight(own.weight)
     elif isinstance(model, Flair):
         _fit_flair(model, training)
     else:
@@ -112,23 +115,26 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows | Non
         model.fit_series(series_of(training, model.units))
 
 
-def _weight_at(training: Windows, floor: Floor) -> Tensor:
-    gram, cross = normal_equations(training)
-    if floor.shared:
-        gram, cross = gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)
-    [weight] = ops.ridge_path(gram, cross, [floor.penalty])
-    return weight.float()
+def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor) -> None:
+    """Fit what was `made` on other windows, in the form and under the penalties that a candidate has."""
+    if isinstance(made, LinearFloor):
+        made.set_weight(floor_again(floor, windows))
+    elif isinstance(made, TransformedRidge):
+        assert isinstance(model, TransformedRidge)
+        made.penalty.copy_(model.penalty)
+        _fit_transformed(made, _transformed(windows, made), len(windows) / floor.windows)
+    elif isinstance(made, Flair):
+        _fit_flair(made, windows)
+    else:
+        assert isinstance(made, Smoothing | Theta | ArimaForecaster)
+        forms = None if model is None else cast(Smoothing | Theta | ArimaForecaster, model).forms
+        made.fit_series(series_of(windows, made.units), forms)
 
 
-def _fit_transformed(model: TransformedRidge, training: Windows | None, validation: Windows | None) -> None:
-    assert training is not None
-    if validation is not None:
-        floor = fit_floor(training, validation, own=False)
-        model.penalty.fill_(floor.penalty)
-        model.floor.set_weight(floor.weight)
-        return
-    gram, cross = (part.sum(0, keepdim=True) for part in normal_equations(training))
-    [weight] = ops.ridge_path(gram, cross, [float(model.penalty)])
+def _fit_transformed(model: TransformedRidge, windows: Windows, share: float) -> None:
+    """Under its penalty, which grows with the share that the windows are of those of the training."""
+    gram, cross = (part.sum(0, keepdim=True) for part in normal_equations(windows))
+    [weight] = ops.ridge_path(gram, cross, [float(model.penalty) * share])
     model.floor.set_weight(weight.float())
 
 
@@ -166,12 +172,10 @@ def series_of(windows: Windows, units: Units) -> Iterator[NDArray[np.float64]]:
 
 
 def fit_all(
-    sizes: Sizes, names: Sequence[str], training: Windows, models: Mapping[str, nn.Module], floor: Floor
+    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], floor: Floor
 ) -> dict[str, nn.Module]:
-    """The same candidates, fitted on other windows under the penalties of those that are there."""
+    """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
     made = {name: build(name, sizes) for name in names}
     for name, model in made.items():
-        if isinstance(model, TransformedRidge):
-            model.load_state_dict(models[name].state_dict())
-        fit_candidate(model, training, None, floor)
+        _fit_again(model, models.get(name), windows, floor)
     return made

@@ -64,6 +64,10 @@ class ForecastConfig(Answering):
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
     answer: Literal["auto", "network", Candidate] = "auto"
     """Let validation weigh all candidates, or name the one that answers."""
+    refit: Literal["all", "none"] = "all"
+    """Fit all candidates but networks again before they forecast: on every row before the test rows for these, on all
+    rows for what follows, in the form, with the weights and within the bands that validation chose. "none" leaves them
+    as they were fitted on the training rows, as published protocols do."""
     model: Plain = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
@@ -206,6 +210,10 @@ OPTIONS = (
         name="duplicates", field="read.duplicates", help="Repeated time stamps: error, first, last, mean or keep."
     ),
     Option(name="gaps", field="read.gaps", help="Absent time stamps: error, fill or ignore."),
+    Option(
+        name="refit", field="refit", commands=("train",),
+        help="Fit again on all rows before those that are forecast: all, or none.",
+    ),
     Option(
         name="layout", commands=("predict",), choices=("long", "wide"),
         help="Rows per series and time, or a column per series; long if not given.",

@@ -20,7 +20,10 @@ from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
-from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, split_windows
+from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
+
+USES = ("test", "future")
+"""What candidates are fitted again for."""
 
 
 class ForecastState(Config):
@@ -116,6 +119,18 @@ class PreparedPanel:
     def content(self) -> Iterator[object]:
         """Names, times and values of the panel."""
         yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
+
+    @property
+    def refit_rows(self) -> dict[str, int]:
+        """Rows that candidates are fitted on again, by what they then forecast."""
+        return dict(zip(USES, (self.borders.test[0], self.panel.num_rows), strict=True))
+
+    def before(self, row: int) -> Windows:
+        """Windows of the targets in all rows before one; series without a training value stay unobserved."""
+        hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
+        values, observed = observed_rows(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
+        sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
+        return Windows(values, observed, start=0, stop=row, **sizes).of_targets()
 
     @functools.cached_property
     def floor(self) -> Floor:

@@ -49,8 +49,8 @@ class Products:
 def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Stretch]:
     """Rolling stretches of the training rows, each with fits on the rows before it, then validation.
 
-    Where a network takes part there is validation alone: it is trained once. Parameters of classical models stay those
-    of the first fit, and the filter runs on.
+    Where a network takes part there is validation alone: it is trained once. Classical models keep the form that the
+    first fit chose.
     """
     training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
     last = Stretch(validation, lambda past, observed: model.forecasts(past, observed, model.names))
@@ -65,16 +65,14 @@ def _earlier(
     first, end = training.first + training.lookback, training.first + len(training.rows)
     starts = [first + int(share * len(training)) for share in ORIGINS]
     usable = [row for row in starts if len(training.between(training.first, row)) >= max(SMALLEST * len(training), 1)]
-    kept: dict[str, torch.nn.Module] = {}
+    known = {name: each for name, each in model.candidates.items() if name not in candidates.CLASSICAL}
     for start, following in itertools.pairwise([*usable, end]):
         past = training.between(training.first, start)
-        names = [name for name in model.candidates if name not in kept]
-        made = candidates.fit_all(sizes, names, past, dict(model.candidates), prepared.floor)
-        kept |= {name: made[name] for name in names if name in candidates.CLASSICAL}
+        made = candidates.fit_all(sizes, list(model.candidates), past, known, prepared.floor)
+        known |= {name: made[name] for name in candidates.CLASSICAL if name in made and name not in known}
         windows = training.between(start, min(following + training.horizon - 1, end))
         if len(windows):
-            together = {name: {**made, **kept}[name] for name in model.candidates}
-            twin = WeighedForecasts(model.horizon, model.season, model.num_targets, together, None)
+            twin = WeighedForecasts(model.horizon, model.season, model.num_targets, made, None)
             yield Stretch(windows, _all_of(twin))
 
 

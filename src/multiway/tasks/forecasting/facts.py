@@ -77,6 +77,27 @@ class ForecastFacts(Facts):
     intervals: Intervals
     coverage: list[Coverage]
     selection: SelectionFacts
+    refit: dict[str, int]
+    """Rows that candidates were fitted on again, by what they then forecast; none where they were not."""
+
+
+def refit_words(facts: Row) -> str:
+    """On what the answer was fitted again before it was used, as the end of a line; empty where it was not."""
+    rows = facts["refit"]
+    if not rows:
+        return ""
+    alone = "; the network saw the training rows alone" if facts["selection"]["weight"] else ""
+    return f" Fitted again on {rows['test']:,} rows for the test rows, on all {rows['future']:,} for the future{alone}."
+
+
+def about_refit(rows: dict[str, int]) -> Iterator[str]:
+    """What was fitted again on which rows, and what was kept, for whoever reads scores and forecasts."""
+    if rows:
+        yield (
+            f"All forecasts but those of networks are fitted again on the {rows['test']:,} rows before the test rows, "
+            f"and on all {rows['future']:,} before the future is forecast."
+        )
+        yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."
 
 
 def cautions(facts: Row) -> Iterator[str]:

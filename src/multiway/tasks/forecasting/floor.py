@@ -28,6 +28,8 @@ class Floor:
     weight: `(variates or 1, horizon, lookback)`, acting on windows with their last value subtracted.
     shared: One matrix for all variates.
     penalty: λ, as added to the moments of all training windows; of own matrices that on their distance from the shared.
+    shared_penalty: That of the shared matrix.
+    windows: Training windows that the penalties are meant for.
     validation_mse: Of the winner; `candidates` holds every one tried.
     gain_of_own: Share of the error that one matrix per variate saves beside a shared one, each at its best penalty.
     gain_deviation: Standard error of that share; None when all stretches are too short to tell.
@@ -36,6 +38,8 @@ class Floor:
     weight: Tensor
     shared: bool
     penalty: float
+    shared_penalty: float
+    windows: int
     validation_mse: float
     gain_of_own: float
     gain_deviation: float | None
@@ -95,9 +99,21 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     young = training.never_observed[:, None, None]
     return Floor(
         weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], apart.weights[-1]),
-        shared=is_shared, penalty=best.penalty, validation_mse=float(best.errors[-1]), gain_of_own=gain,
-        gain_deviation=deviation, candidates=shared.tried + (apart.tried if apart is not shared else []),
+        shared=is_shared, penalty=best.penalty, shared_penalty=shared.penalty, windows=len(training),
+        validation_mse=float(best.errors[-1]), gain_of_own=gain, gain_deviation=deviation,
+        candidates=shared.tried + (apart.tried if apart is not shared else []),
     )  # fmt: skip
+
+
+def fit_again(floor: Floor, windows: Windows) -> Tensor:
+    """The matrices of other windows, of the same kind, under the same penalties for each window."""
+    gram, cross = normal_equations(windows)
+    share = len(windows) / floor.windows
+    [shared] = _weights(gram, cross, [floor.shared_penalty * share], None)
+    if floor.shared:
+        return shared
+    [own] = _weights(gram, cross, [floor.penalty * share], shared)
+    return torch.where(windows.never_observed[:, None, None], shared, own)
 
 
 def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
@@ -127,12 +143,16 @@ def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _B
 
 def _path(fold: _Fold, shared: Tensor | None) -> list[Tensor]:
     """Weights for each penalty, which shrinks with the windows that are fitted on."""
-    penalties = [penalty * fold.share for penalty in PENALTIES]
+    return _weights(fold.gram, fold.cross, [penalty * fold.share for penalty in PENALTIES], shared)
+
+
+def _weights(gram: Tensor, cross: Tensor, penalties: Sequence[float], shared: Tensor | None) -> list[Tensor]:
+    """One matrix for all variates; or one for each, drawn towards those that are shared; for each penalty."""
     if shared is None:
-        sums = (fold.gram.sum(0, keepdim=True), fold.cross.sum(0, keepdim=True))
+        sums = (gram.sum(0, keepdim=True), cross.sum(0, keepdim=True))
         return [weight.float() for weight in ops.ridge_path(*sums, penalties)]
-    rest = fold.cross - fold.gram @ shared.double().mT
-    return [(shared + weight).float() for weight in ops.ridge_path(fold.gram, rest, penalties)]
+    rest = cross - gram @ shared.double().mT
+    return [(shared + weight).float() for weight in ops.ridge_path(gram, rest, penalties)]
 
 
 def _errors(fold: _Fold, weights: Sequence[Tensor]) -> Tensor:

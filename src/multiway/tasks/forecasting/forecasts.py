@@ -56,9 +56,11 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
     return wide
 
 
-def forecast_columns(run: Run, panel: Panel, levels: tuple[float, ...]) -> dict[str, NDArray[np.float64]]:
+def forecast_columns(
+    run: Run, panel: Panel, levels: tuple[float, ...], use: str = "future"
+) -> dict[str, NDArray[np.float64]]:
     """Forecast of the answer with its bands, or of the candidate asked instead, in the units of the data."""
-    scaler, model = run.state.target_scaler, model_of(run)
+    scaler, model = run.state.target_scaler, model_of(run).fitted_for(use)
     past, observed = last_window(panel, run.state.scaler, run.config.lookback)
     other = run.answer.name != run.facts["selection"]["answer"]  # the bands are of the answer's errors alone
     names = [run.answer.name] if other else model.used()

@@ -12,7 +12,7 @@ from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowB
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.encode import PreparedPanel
+from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS, Context, Fitted
 from multiway.tasks.run import Run
@@ -27,10 +27,10 @@ def model_of(run: Run) -> WeighedForecasts:
     return cast(WeighedForecasts, run.models[OURS])
 
 
-def all_forecasts(run: Run, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
-    """The chosen forecast, `multiway`, and every baseline's."""
+def all_forecasts(run: Run, past: Tensor, observed: Tensor | None = None, *, use: str = "test") -> dict[str, Tensor]:
+    """The chosen forecast, `multiway`, by what was fitted for a use, and every baseline's."""
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
-    return {**model_of(run).all_forecasts(past, observed), **baselines}
+    return {**model_of(run).fitted_for(use).all_forecasts(past, observed), **baselines}
 
 
 class WindowLoss:
@@ -85,6 +85,17 @@ def fit_forecaster(
         if isinstance(member, StartsFromTraining):
             member.set_apart(prepared.windows["train"].never_observed)
     return history
+
+
+def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
+    """Fit all candidates again for each use; on how many rows each."""
+    model, sizes = model_of(run), sizes_of(run.config, run.state)
+    rows = {use: prepared.refit_rows[use] for use in model.refits}
+    for use, made in model.refits.items():
+        windows = prepared.before(rows[use])
+        fitted = candidates.fit_all(sizes, list(model.candidates), windows, dict(model.candidates), prepared.floor)
+        made.load_state_dict(nn.ModuleDict(fitted).state_dict())
+    return rows
 
 
 def build_forecast_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:

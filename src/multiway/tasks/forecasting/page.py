@@ -22,6 +22,7 @@ from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
+from multiway.tasks.forecasting.facts import about_refit
 from multiway.tasks.forecasting.forecasts import forecast_columns
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.panel import Panel
@@ -106,7 +107,7 @@ def _splits(run: Run) -> PagePart:
     ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
     honest = "In order of time: fitted on the first, chosen on the second, scored once on the last."
     other = published_split(run.config.split.protocol)
-    side = [honest if other is None else other.note]
+    side = [honest if other is None else other.note, *about_refit(run.facts["refit"])]
     content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
     return PagePart(id="splits", title="Splits", side=side, content=content)
 
@@ -168,14 +169,14 @@ def _forecasts(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
     panel, steps, stop = prepared.panel, run.config.horizon, prepared.borders.test[1]
     before, actual = panel.slice(0, stop - steps), panel.slice(stop - steps, stop)
     future = _panels(run, panel, panel.future_times(steps), None, "After the end of the data")
-    return future + _panels(run, before, actual.times, actual.values, "Last test window")
+    return future + _panels(run, before, actual.times, actual.values, "Last test window", "test")
 
 
 def _panels(
-    run: Run, panel: Panel, times: pd.Index, actual: NDArray[np.float64] | None, group: str
+    run: Run, panel: Panel, times: pd.Index, actual: NDArray[np.float64] | None, group: str, use: str = "future"
 ) -> list[ForecastPanel]:
     """A chart for each series that is forecast; they are the last ones."""
-    columns, names = forecast_columns(run, panel, run.config.levels), run.state.targets
+    columns, names = forecast_columns(run, panel, run.config.levels, use), run.state.targets
     history = panel.slice(-max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback), panel.num_rows)
     return [
         ForecastPanel(

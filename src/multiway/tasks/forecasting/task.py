@@ -25,7 +25,7 @@ from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
-from multiway.tasks.forecasting.facts import ForecastFacts, cautions
+from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.proposal import sizes_for
 from multiway.tasks.forecasting.scores import ForecastErrors
@@ -96,8 +96,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return encode.learn(config, prepared)
 
     def settle(self, config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
-        """Say whether a network is trained."""
-        return config.replace(network=config.trains_network(state.windows))
+        """Say whether a network is trained; a published protocol fits once."""
+        once = {} if published_split(config.split.protocol) is None else {"refit": "none"}
+        return config.replace(network=config.trains_network(state.windows), **once)
 
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
         """Ours, which holds every candidate of the answer, then the baselines of the config."""
@@ -109,9 +110,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if name != OURS:
             return network.build_forecast_baseline(name, config, count)
         sizes = encode.sizes_of(config, state)
-        own = {name: candidates.build(name, sizes) for name in state.candidates}
         trained = network.build_network(config, count) if config.network else None
-        return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained)
+        own, *again = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
+        refits = dict(zip(encode.USES, again, strict=True)) if config.refit == "all" else {}
+        return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained, refits)
 
     def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
         """The candidates, then the network; or a baseline."""
@@ -132,6 +134,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         run.calibration = {"radii": radii}
         return chosen.choice()
 
+    def refit(self, run: Run, prepared: PreparedPanel) -> None:
+        """See `multiway.tasks.forecasting.network`."""
+        run.facts["refit"] = network.refit(run, prepared)
+
     def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
         """Radii of the intervals, as the choice left them."""
         return run.calibration
@@ -148,7 +154,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def predict(self, run: Run, prepared: PreparedPanel, split: str) -> dict[str, ForecastErrors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-        forecast = partial(network.all_forecasts, run)
+        forecast = partial(network.all_forecasts, run, use=split)
         return scores.measure(prepared.windows[split], forecast, run.state.target_scaler, run.calibration["radii"])
 
     def score(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> list[Row]:
@@ -214,7 +220,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def answer_line(self, run: Run) -> str:
         """What forecasts, and why; or what was asked in its place."""
-        return f"Answer: {_selected(run)}" if _is_own(run) else run.answer.line()
+        line = f"Answer: {_selected(run)}" if _is_own(run) else run.answer.line()
+        return f"{line}{refit_words(run.facts)}"
 
     def scored_as(self, run: Run) -> str:
         """Ours, with bands; or the candidate that was asked in place of it."""
@@ -224,7 +231,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """The steps after the end of a file."""
         check_target(out)
         panel = self._panel(run, data)
-        return written(forecasts.future_frame(run, panel, options.get("levels"), options.get("layout", "long")), out)
+        frame = forecasts.future_frame(run, panel, options.get("levels"), options.get("layout", "long"))
+        return written(frame, out)
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""
