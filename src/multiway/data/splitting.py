@@ -153,12 +153,24 @@ def _without_copies(splits: Splits, keys: Sequence[str]) -> Splits:
 
 
 def _by_time(times: pd.Index, how: Shares) -> Splits:
-    """Cut the rows in the order of time; a cut inside one time moves to its first row."""
+    """The first rows train, the last ones test."""
+    return dict(zip(SPLITS, _cut(times, (1 - how.test - how.validation, 1 - how.test)), strict=True))
+
+
+def _cut(times: pd.Index, shares: Sequence[float]) -> list[Rows]:
+    """Rows in the order of time, cut behind these shares of them; a cut inside one time moves to its first row."""
     order = np.argsort(times.to_numpy(), kind="stable")
     ordered = times[order]
-    shares = (1 - how.test - how.validation, 1 - how.test)
-    first, last = (int(ordered.searchsorted(ordered[round(share * len(times))])) for share in shares)
-    return {"train": order[:first], "validation": order[first:last], "test": order[last:]}
+    return np.split(order, [int(ordered.searchsorted(ordered[round(share * len(times))])) for share in shares])
+
+
+def _rolling(times: pd.Index, count: int, validation: float) -> Iterator[Splits]:
+    """Parts of the later half, the last one first, each with all rows before it to train and validate on."""
+    parts = _cut(times, [0.5 + 0.5 * place / count for place in range(count)])
+    for place in range(count, 0, -1):
+        earlier = np.concatenate(parts[:place])
+        train, held = _cut(times[earlier], [1 - validation])
+        yield {"train": earlier[train], "validation": earlier[held], "test": parts[place]}
 
 
 def _folds(samples: Samples[Any], how: Folds) -> Splits:
@@ -175,10 +187,14 @@ def _folds(samples: Samples[Any], how: Folds) -> Splits:
 def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> Iterator[Splits]:
     """Splits of which each tests on another part of some samples; what is in no part, one of each class, only trains.
 
-    Copies and groups stay together, and every training has all classes.
+    Copies and groups stay together, and every training has all classes. Samples with times are never tested on by
+    what was trained on later ones: the later half is cut into parts, and each is preceded by its training.
 
     `validation` is the share of what is left that validates.
     """
+    if samples.times is not None:
+        yield from _rolling(samples.times, count, validation)
+        return
     names = [f"fold {place}" for place in range(count)]
     parts = _shares(samples, _every(samples), dict.fromkeys(names, 1 / count), seed)
     for name in names:

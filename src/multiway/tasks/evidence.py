@@ -33,21 +33,24 @@ class Fitting(Protocol):
     def fit(self, run: Run, name: str, prepared: Any, context: Context) -> Fitted:
         """Fit a model of the run."""
 
+    def outputs_on(self, run: Run, prepared: Any, split: str) -> Mapping[str, NDArray[np.float64]]:
+        """Probabilities of classes, or numbers, of every model on a split."""
+
     def outputs(self, run: Run, name: str, samples: Samples[Any]) -> NDArray[np.float64]:
-        """Probabilities of classes, or numbers."""
+        """Those of one model on some samples."""
 
     def refits(self, run: Run) -> bool:
         """Whether the network can be fitted anew on other samples."""
 
 
 def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit: bool) -> Evidence:
-    """Losses of every model on validation; where that is small and samples have no order of time, out of folds.
+    """Losses of every model on validation, or out of folds where that is small.
 
     A network is fitted on as many folds as it can be soon, and compared on these; where they are too few, on the
     validation samples.
     """
-    held, part = prepared.rows("validation"), prepared.part("validation")
-    outputs = {name: numbers_of(task, run, name, part) for name in run.models}
+    held = prepared.rows("validation")
+    outputs = {name: finite(values) for name, values in task.outputs_on(run, prepared, "validation").items()}
     evidence = squared_losses(run, prepared.raw.take(held), outputs)
     counts = fold_counts(task, run, prepared) if refit and _is_small(prepared.raw, held) else {}
     if not counts:
@@ -59,16 +62,18 @@ def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit:
     try:
         for fold, names in fitted_folds(task, run, samples, counts, len(held) / len(known)):
             for name in names:
-                whole[name][fold.prepared.rows("test")] = numbers_of(task, fold, name, fold.prepared.part("test"))
-    except MultiwayError:  # a fold of few samples may lack what a model needs
+                whole[name][fold.prepared.rows("test")] = finite(task.outputs(fold, name, fold.prepared.part("test")))
+    except MultiwayError as error:  # a fold of few samples may lack what a model needs
+        run.facts["notes"] = [*run.facts["notes"], f"Validation alone chose the answer, as a fold failed: {error}"]
         return evidence
-    partly = f"{counts[OURS]} folds" if OURS in counts else "validation"
-    return squared_losses(run, samples, whole, measured=f"{FOLDS} folds", partly=partly)
+    word = "folds" if samples.times is None else "rolling folds"
+    partly = f"{counts[OURS]} {word}" if OURS in counts else "validation"
+    return squared_losses(run, samples, whole, measured=f"{FOLDS} {word}", partly=partly)
 
 
-def numbers_of(task: Fitting, run: Run, name: str, samples: Samples[Any]) -> NDArray[np.float64]:
+def finite(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Outputs of a model, all of them numbers."""
-    return np.nan_to_num(task.outputs(run, name, samples), nan=AWFUL, posinf=AWFUL, neginf=-AWFUL)
+    return np.nan_to_num(outputs, nan=AWFUL, posinf=AWFUL, neginf=-AWFUL)
 
 
 def squared_losses(
@@ -120,7 +125,7 @@ def fitted_folds(
 
 def _is_small(samples: Samples[Any], held: Rows) -> bool:
     groups = None if samples.groups is None else {samples.groups[row] for row in held.tolist()}
-    return samples.times is None and len(held if groups is None else groups) < FEW
+    return len(held if groups is None else groups) < FEW
 
 
 def _spread(values: NDArray[np.float64], places: Rows, count: int) -> NDArray[np.float64]:

@@ -138,6 +138,7 @@ def finish(run: Run) -> None:
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
     of_test = run.task.test_facts(run, predictions)
     run.facts |= {**run.task.describe(run, run.prepared), **of_test}
+    run.known.clear()
 
 
 def announce(name: str, context: Context) -> None:

@@ -5,7 +5,7 @@ import dataclasses
 import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
@@ -35,6 +35,8 @@ from multiway.tasks.declarations import StateT as StateT
 from multiway.tasks.declarations import TaskConfig as TaskConfig
 from multiway.tasks.stored import Facts as Facts
 from multiway.training import RunFolder
+
+ValueT = TypeVar("ValueT")
 
 
 class Described(Protocol):
@@ -72,6 +74,7 @@ class Run:
     facts: What a report says of data and fit.
     folder: Where it lies; None for one that was never stored.
     prepared: The data that it was fitted on; None for one that was loaded.
+    known: What its models say of parts of these data, until it is finished.
     """
 
     task: "AnyTask"
@@ -85,6 +88,16 @@ class Run:
     facts: Plain = dataclasses.field(default_factory=dict)
     folder: RunFolder | None = None
     prepared: Any = None
+    known: dict[str, Any] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    def once(self, prepared: object, part: str, compute: Callable[[], ValueT]) -> ValueT:
+        """What fitted models say of a part of some data: computed once for the data that the run was fitted on."""
+        if prepared is not self.prepared:
+            return compute()
+        if part not in self.known:
+            self.known[part] = compute()
+        value: ValueT = self.known[part]
+        return value
 
     @property
     def model(self) -> nn.Module:

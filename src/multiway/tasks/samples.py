@@ -197,10 +197,12 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """Cross-entropy of classes, the loss of the config of numbers."""
         return TargetLoss(run.config.training, run.state.classes, training.truth)
 
-    def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Fitted:
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
+    ) -> Fitted:  # fmt: skip
         """By counting, a closed form, a convex solver or trees."""
         rows, held = (training.inputs, training.target_tensor), (validation.inputs, validation.target_tensor)
-        return target_baselines.fit_baseline(run.models[name], *rows, *held, run.config.training.seed)
+        return target_baselines.fit_baseline(model, *rows, *held, run.config.training.seed)
 
     def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, or numbers `(samples,)`; each depends on its sample alone."""
@@ -210,6 +212,15 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         if not len(samples):
             return np.empty((0, *(() if classes is None else (len(classes),))))
         return targets.decoded(outputs_of(run.models[name], self.seen_by(run, name, samples)), run.state.target)
+
+    def outputs_on(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Outputs:
+        """Those of every model on a split."""
+
+        def outputs() -> targets.Outputs:
+            part = prepared.part(split)
+            return {name: self.outputs(run, name, part) for name in run.models}
+
+        return run.once(prepared, split, outputs)
 
     def evidence(self, run: Run, prepared: Prepared[InputsT, StateT], *, refit: bool = True) -> Evidence | None:
         """Brier scores of classes, squared errors of numbers."""
@@ -225,11 +236,10 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
 
     def predict(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Predictions:
         """Samples, with the probabilities or numbers of every candidate."""
-        raw, part = prepared.raw.take(prepared.rows(split)), prepared.part(split)
-        outputs = {name: self.outputs(run, name, part) for name in run.models}
+        raw, outputs = prepared.raw.take(prepared.rows(split)), self.outputs_on(run, prepared, split)
         return targets.Predictions(
             samples=raw.names, names=run.state.classes, truth=raw.truth, groups=raw.groups, metrics=self.scored,
-            outputs=outputs | {run.answer.name: run.answer.mixed(outputs)},
+            outputs={**outputs, run.answer.name: run.answer.mixed(outputs)},
             thresholds=targets.thresholds_of(run.calibration, run.candidates),
         )  # fmt: skip
 

@@ -85,8 +85,8 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         """What training minimises."""
 
     @abc.abstractmethod
-    def fit_baseline(self, run: Run, name: str, training: PartT, validation: PartT) -> Fitted:
-        """Fit a baseline of the run; what a closed form found is returned as facts."""
+    def fit_baseline(self, model: nn.Module, run: Run, training: PartT, validation: PartT) -> Fitted:
+        """Fit one of the run's baselines; what a closed form found is returned as facts."""
 
     def objective_of(self, run: Run, name: str, training: PartT) -> Objective:
         """What the training of one of the models minimises, where they differ."""
@@ -125,7 +125,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         model, training, validation = run.models[name], prepared.part("train"), prepared.part("validation")
         if name not in self.by_steps:
             seen = self.seen_by(run, name, training), self.seen_by(run, name, validation)
-            return self.fit_baseline(run, name, *seen)
+            return self.fit_baseline(model, run, *seen)
         announce(name, context)
         validated, score = self.validated_by(run, validation)
         source, checked = self.learnt_from(run, training), self.checked_on(run, validation)

@@ -1,5 +1,6 @@
 """A run from its data to its files and back, interrupted and continued, and used on other images."""
 
+import dataclasses
 import json
 import shutil
 
@@ -181,7 +182,7 @@ def test_a_mask_comes_back_to_the_grid_of_its_file(run):
     image, _ = box_case(22, (8, 9, 10))
     affine = np.diag([-2.0, 1.0, 1.0, 1.0])
     config = run.config.replace(read={"orientation": "RAS", "spacing": (1.0, 1.0, 1.0), "size": (14, 9, 10)})
-    turned = type(run)(**{**vars(run), "config": config})
+    turned = dataclasses.replace(run, config=config)
     volume = Volume(values=image[None], affine=affine, source="here", axes=("x", "y", "z"))
     mask = predict_volume(turned, volume)
     assert mask.shape == (8, 9, 10) and set(np.unique(mask)) <= {0, 1}

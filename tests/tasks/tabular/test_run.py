@@ -43,6 +43,27 @@ def test_every_model_is_scored_beside_the_network(folder, target, baselines):
     assert first == run.answer.name and {first, *others} == {*run.models, first}
 
 
+def test_rows_in_the_order_of_time_choose_by_rolling_folds(tmp_path):
+    frame = patients(240).assign(day=pd.date_range("2024-01-01", periods=240))
+    given = {"data": str(_written(frame, tmp_path)), "read": {"target": "age", "time": "day"}, **FAST}
+    (trained,) = workflows.train(given, task="tabular", out=tmp_path / "run", progress=False).runs
+    assert "5 rolling folds of 9" in trained.line and trained.known == {}
+
+
+def test_a_fold_that_fails_leaves_a_note(tmp_path):
+    late = patients(60).assign(day=pd.date_range("2024-01-01", periods=60))
+    late["ill"] = np.where(np.arange(60) < 32, "no", np.where(np.arange(60) % 2, "yes", "no"))
+    given = {"data": str(_written(late, tmp_path)), "read": {"target": "ill", "time": "day"}, **FAST}
+    (trained,) = workflows.train(given, task="tabular", out=tmp_path / "run", progress=False).runs
+    assert any("as a fold failed" in note and "train has no rows of yes" in note for note in trained.facts["notes"])
+    assert "validation of 9 rows" in trained.line
+
+
+def _written(frame, folder):
+    frame.to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
+
+
 def test_a_row_of_results_says_what_the_network_costs(folder):
     run = load(folder / "age")
     inputs = len(run.state.names)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.splitting import SplitShares, split
+from multiway.data.splitting import SplitShares, folds, split
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import patients, read_table
@@ -41,6 +41,19 @@ def test_by_time_the_past_trains_and_equal_times_stay_together():
     train, validation, test = (table.times[rows] for rows in splits.values())
     assert train.max() < validation.min() and validation.max() < test.min()
     assert sum(map(len, splits.values())) == 200
+
+
+def test_folds_of_rows_with_times_are_trained_on_the_past_alone():
+    days = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.random.default_rng(2).integers(0, 60, 211), "D")
+    table = read_table(patients(211).assign(day=days), TableOptions(target="ill", time="day"))
+    parts = list(folds(table, 5, 0.2, seed=0))
+    for part in parts:
+        train, validation, test = (table.times[part[name]] for name in ("train", "validation", "test"))
+        assert train.max() < validation.min() and validation.max() < test.min()
+        assert len(validation) == pytest.approx(0.2 * (len(train) + len(validation)), abs=8)
+    tested = np.concatenate([part["test"] for part in parts])
+    assert len(set(tested.tolist())) == len(tested) == pytest.approx(211 / 2, abs=8)
+    assert table.times[tested].max() == days.max() and len(parts[0]["train"]) > len(parts[-1]["train"])
 
 
 def test_too_few_rows_and_shares_that_leave_none():

@@ -40,9 +40,9 @@ def test_a_run_leaves_everything_that_is_named(finished):
 
 
 def test_the_majority_answers_with_the_shares_of_the_training():
-    run = types.SimpleNamespace(models={"majority": Majority(2)})
-    task.fit_baseline(run, "majority", types.SimpleNamespace(target_tensor=torch.tensor([0, 0, 0, 1])), None)
-    assert run.models["majority"].shares.tolist() == [0.75, 0.25]
+    model = Majority(2)
+    task.fit_baseline(model, None, types.SimpleNamespace(target_tensor=torch.tensor([0, 0, 0, 1])), None)
+    assert model.shares.tolist() == [0.75, 0.25]
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):

@@ -131,9 +131,10 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
             return PooledLogistic(state.sizes, state.channels, len(state.classes))
         return config.network(**state.fields)
 
-    def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
+    ) -> Plain | None:  # fmt: skip
         """Count classes, or fit a logistic regression on means of blocks of some images."""
-        model = run.models[name]
         if not isinstance(model, PooledLogistic):
             cast(Majority, model).fit(training.target_tensor)
             return None

@@ -120,18 +120,18 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
         """Cross-entropy of every token that is no filling."""
         return ClassLoss(smoothing=run.config.training.label_smoothing)
 
-    def fit_baseline(self, run: Run, name: str, training: TokenWindows, validation: TokenWindows) -> Fitted:
+    def fit_baseline(self, model: nn.Module, run: Run, training: TokenWindows, validation: TokenWindows) -> Fitted:
         """By counting."""
-        cast(KneserNey, run.models[name]).fit(training.stretches())
+        cast(KneserNey, model).fit(training.stretches())
         return None
 
     def evidence(self, run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
         """Bits per byte of validation, by documents or by windows of few."""
-        return surprise_of(run.models, prepared, "validation").evidence()
+        return self.predict(run, prepared, "validation").evidence()
 
     def predict(self, run: Run, prepared: PreparedText, split: str) -> Surprise:
         """Nats of every window under every model."""
-        return surprise_of(run.models, prepared, split)
+        return run.once(prepared, split, lambda: surprise_of(run.models, prepared, split))
 
     def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Nats document by document, and how some test documents are continued."""

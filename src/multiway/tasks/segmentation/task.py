@@ -161,9 +161,11 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         """Mean Dice."""
         return None, lambda model: mean_dice(network_predictor(run, model), validation)
 
-    def fit_baseline(self, run: Run, name: str, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
+    ) -> Plain | None:  # fmt: skip
         """By counting voxels, or in convex steps."""
-        return cast(Baseline, run.models[name]).fit(training.inputs, run.state.scale, run.config.training.seed)
+        return cast(Baseline, model).fit(training.inputs, run.state.scale, run.config.training.seed)
 
     def check_stored(self, run: Run) -> None:
         """Every class has its value."""
@@ -171,14 +173,16 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def evidence(self, run: Run, prepared: Prepared[Scans, SegmentState], *, refit: bool = True) -> Evidence:
         """One less the Dice of each validation image, or the share of wrong pixels in each block of a scene."""
-        part = prepared.part("validation")
-        frames = {name: measure(predictor_of(run, name), part, surfaces=False) for name in run.models}
-        return CasePredictions(frames=frames).evidence(headline(run.state.num_modes))
+        return self.predict(run, prepared, "validation").evidence(headline(run.state.num_modes))
 
     def predict(self, run: Run, prepared: Prepared[Scans, SegmentState], split: str) -> CasePredictions:
         """Every model on every image of a split."""
-        part = prepared.part(split)
-        return CasePredictions(frames={name: measure(predictor_of(run, name), part) for name in run.models})
+
+        def measured() -> CasePredictions:
+            part = prepared.part(split)
+            return CasePredictions(frames={name: measure(predictor_of(run, name), part) for name in run.models})
+
+        return run.once(prepared, split, measured)
 
     def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Metrics case by case."""

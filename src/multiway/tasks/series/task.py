@@ -116,10 +116,12 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
             return build_series_baseline(name, state.length, variates, classes)
         return config.network(variates=variates, num_classes=classes)
 
-    def fit_baseline(self, run: Run, name: str, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
+    ) -> Plain | None:  # fmt: skip
         """By a closed form or a convex solver."""
         rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
-        return fit_series_baseline(run.models[name], *rows, *held)
+        return fit_series_baseline(model, *rows, *held)
 
     def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
         """Splits, and what moved the answer to test series."""

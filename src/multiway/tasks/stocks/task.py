@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 from torch import nn
 
@@ -22,7 +23,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitTask
 from multiway.tasks.stocks.answers import explain_stocks, predict_next, read
 from multiway.tasks.stocks.audit import audit_stocks
-from multiway.tasks.stocks.baselines import QUANTILES, baseline_in, build_stock_baseline
+from multiway.tasks.stocks.baselines import QUANTILES, StockBaseline, build_stock_baseline
 from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.config import StockConfig, StockFacts
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
@@ -164,9 +165,9 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         """The loss without weights and smoothing, and the score that chooses the epoch."""
         return MovementLoss(run.config, run.state.scale), validation_score(run.config, run.prepared)
 
-    def fit_baseline(self, run: Run, name: str, training: StockInputs, validation: StockInputs) -> Fitted:
+    def fit_baseline(self, model: nn.Module, run: Run, training: StockInputs, validation: StockInputs) -> Fitted:
         """Closed forms and counts; see `multiway.tasks.stocks.baselines`."""
-        return baseline_in(run, name).fit(run.prepared)
+        return cast(StockBaseline, model).fit(run.prepared)
 
     def evidence(self, run: Run, prepared: PreparedStocks, *, refit: bool = True) -> Evidence:
         """Brier scores of validation, or pinball losses of quantiles."""

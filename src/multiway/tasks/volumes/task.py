@@ -168,9 +168,10 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         """AUC, where validation has every class."""
         return None, auc_of(validation, len(run.state.classes), run.config)
 
-    def fit_baseline(self, run: Run, name: str, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
+    ) -> Plain | None:  # fmt: skip
         """Count classes, or fit a logistic regression on means of blocks."""
-        model = run.models[name]
         if isinstance(model, PooledLogistic):
             return fit_pooled(model, training, validation, run.config)
         cast(Majority, model).fit(training.target_tensor)
@@ -178,8 +179,8 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def calibrate(self, run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
-        predictions = self.predict(run, prepared, "validation")
-        return youden_thresholds(predictions.truth, predictions.outputs)
+        truth = prepared.part("validation").truth
+        return youden_thresholds(truth, self.outputs_on(run, prepared, "validation"))
 
     def check_stored(self, run: Run) -> None:
         """Thresholds are numbers."""
