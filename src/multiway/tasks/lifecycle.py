@@ -52,6 +52,7 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
     """Continue an interrupted run to the same weights; a finished one is only loaded."""
     folder = RunFolder.open(path)
     if folder.is_finished:
+        folder.drop_state()
         return load(path)
     with held(folder):
         folder.clean()

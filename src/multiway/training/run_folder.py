@@ -203,6 +203,10 @@ class RunFolder:
             if path.suffix in KEPT and path.is_file() and self.state_dir not in path.parents and path.name != MANIFEST
         }
         self.write_json(MANIFEST, sealed({**facts, **run_environment(), "sha256": hashes}))
+        self.drop_state()
+
+    def drop_state(self) -> None:
+        """Remove what a finished run needs no more; after a kill that follows the seal, it lies there still."""
         shutil.rmtree(self.state_dir, ignore_errors=True)
 
     def verify(self) -> dict[str, Any]:

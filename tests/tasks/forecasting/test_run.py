@@ -318,8 +318,12 @@ def test_resuming_on_changed_data_is_refused(data_file, tmp_path):
         lifecycle.continue_run(tmp_path / "run")
 
 
-def test_resuming_a_finished_run_loads_it(finished):
+def test_resuming_a_finished_run_loads_it_and_takes_away_what_a_kill_after_the_seal_left(finished):
+    state = finished.folder.path / "state" / "part"
+    state.mkdir(parents=True)
+    (state / "model.safetensors").write_bytes(b"left")
     assert lifecycle.continue_run(finished.folder.path).scores == finished.scores
+    assert not state.parent.exists()
 
 
 def test_an_existing_folder_is_refused(finished, data_file):
