@@ -3,6 +3,7 @@
 import functools
 import gzip
 import http.server
+import os
 import threading
 from hashlib import md5, sha256
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import multiway
 from multiway.data import catalogue, datasets
 from multiway.errors import ConfigError, DataError
 from multiway.files import sha256_of
@@ -208,3 +210,14 @@ def test_a_download_of_volumes_is_compared_with_its_md5(nowhere, site, monkeypat
     monkeypatch.setitem(datasets.ADDED, "organmnist3d", known.replace(known_hash="md5:" + "0" * 32))
     with pytest.raises(DataError, match=r"organmnist3d could not be fetched from http.*hash"):
         datasets.fetch_dataset("organmnist3d")
+
+
+def test_a_pipe_and_a_device_are_no_data(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    for name in ("pipe.csv", "zero.csv"):
+        for door in (datasets.locate, multiway.check):
+            with pytest.raises(
+                DataError, match=rf"{name} is a pipe or a device, .* Write what it gives into a file\.$"
+            ):
+                door(str(tmp_path / name))

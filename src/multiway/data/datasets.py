@@ -74,7 +74,18 @@ def locate(data: str) -> str:
         return str(dataset_path(data))
     if not Path(data).exists() and (near := closest(data, catalogue())) != ".":
         raise DataError(f"{data} does not exist{near} `multiway data list` names the known data sets.")
+    check_regular(data)
     return data
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse what need not end when it is read.
+
+    Raises:
+        DataError: It is neither file nor folder.
+    """
+    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+        raise DataError(f"{path} is a pipe or a device, which need not end. Write what it gives into a file.")
 
 
 def dataset_path(name: str) -> Path:

@@ -30,6 +30,8 @@ def tasks_of_data(source: object, options: Collection[str] = ()) -> tuple[str, .
     """The tasks that data can be for, the likeliest first, of those whose check has all of the options."""
     if isinstance(source, str | Path) and datasets.is_dataset(str(source)):
         return (task_of_dataset(str(source)),)
+    if isinstance(source, str | Path):
+        datasets.check_regular(source)
     having = [name for name in TASKS if {option.name for option in options_of(task_of(name), "check")} >= set(options)]
     is_chosen = 0 < len(having) < len(TASKS)
     tasks = {name: task_of(name) for name in having or TASKS}
