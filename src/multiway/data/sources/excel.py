@@ -24,6 +24,10 @@ MOST_ROWS = 2**20
 """Of a sheet of Excel; a file may name rows beyond them."""
 CELL = 8
 """Bytes that a cell takes at least."""
+MOST_CHARACTERS = 32_767
+"""Of a cell of Excel."""
+WIDEST = 6
+"""Bytes of a character as XML writes it."""
 Row = tuple[Any, ...]
 
 
@@ -44,6 +48,7 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     needed = sum(part.file_size for part in _parts(raw))
     if needed > options.max_bytes:
         raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
+    _check_characters(raw, findings)
     header, *rows = _cells(raw, options, findings) or [()]
     kept = [row for row, cells in enumerate(rows) if cells]
     if not kept or not header:
@@ -65,6 +70,30 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     }
     frame = pd.DataFrame(columns).set_axis(_named(header, findings), axis=1)
     return RawTable(frame=frame, rows=np.array(kept) + 2, unit="row", broken=broken)
+
+
+def _check_characters(raw: bytes, findings: Findings) -> None:
+    """Refuse a text between two marks of XML that no cell can hold: parsing it takes ten times its size."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        for part in _parts(raw):
+            try:
+                longest = _longest_text(archive, part) if part.filename.startswith("xl/") else 0
+            except BROKEN:  # the parser says what is wrong with it
+                continue
+            if longest > MOST_CHARACTERS * WIDEST:
+                rule = f"a cell holds more than {MOST_CHARACTERS:,} characters, which Excel cannot"
+                raise findings.fatal("size", rule, "Shorten its text, or write a CSV or Parquet file.")
+
+
+def _longest_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> int:
+    """Bytes of the longest text, or of a first one past the limit."""
+    longest = current = 0
+    with archive.open(part) as stream:
+        while (chunk := stream.read(2**20)) and longest <= MOST_CHARACTERS * WIDEST:
+            first, *others = chunk.split(b"<")
+            longest = max(longest, current + len(first), *map(len, others))
+            current = len(others[-1]) if others else current + len(first)
+    return longest
 
 
 def _refuse_wide(rows: NDArray[np.int64], width: int, findings: Findings) -> None:
@@ -112,8 +141,8 @@ def _cells(raw: bytes, options: FileOptions, findings: Findings) -> list[Row]:
             sheet = _sheet(openpyxl, raw, options.sheet)
             for row in sheet.iter_rows(max_row=MOST_ROWS, values_only=True):
                 rows.append(_trimmed(row))
-                count += len(rows[-1])
-                if count * CELL > limit:
+                count += sum(CELL + len(cell) if isinstance(cell, str) else CELL for cell in rows[-1])
+                if count > limit:
                     raise too_large(f"its cells take more than {limit:,} bytes", 4 * limit, findings)
     except NoSheet as error:
         there, rule = listed(*error.args), f"no sheet is called '{quoted(options.sheet)}'"
