@@ -1,10 +1,15 @@
 """Fewer cases on a page, fewer measurements and draws: where it is looked at that they are there, not what they say."""
 
+from collections.abc import Mapping
+from types import ModuleType
+
 import pytest
 
 from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
+from multiway.models import target_baselines
+from multiway.tasks import evidence
 from multiway.tasks.language import writing
 from multiway.tasks.stocks import explain, network, showing
 from multiway.tasks.volumes import page, task
@@ -16,11 +21,21 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
+CHOSEN_BY = {evidence: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}}
 
 
 def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what a page or a command shows."""
-    for module, names in FEWER.items():
+    _set(monkeypatch, FEWER)
+
+
+def fit_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folds for the choice of an answer, and trees."""
+    _set(monkeypatch, CHOSEN_BY)
+
+
+def _set(monkeypatch: pytest.MonkeyPatch, values: Mapping[ModuleType, Mapping[str, float]]) -> None:
+    for module, names in values.items():
         for name, value in names.items():
             monkeypatch.setattr(module, name, value)
 

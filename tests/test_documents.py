@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from documents import run_document
-from fewer import draw_fewer, show_fewer
+from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
 from multiway.training import TrainingConfig
 from scan_files import write_scans
@@ -36,12 +36,13 @@ def folder(tmp_path, monkeypatch):
     write_folder(tmp_path / "shapes")
     patients(400).to_csv(tmp_path / "patients.csv", index=False)
     waves().to_csv(tmp_path / "beats.csv", index=False)
-    long_reviews(200).to_csv(tmp_path / "reviews.csv", index=False)
+    long_reviews(120).to_csv(tmp_path / "reviews.csv", index=False)
     (tmp_path / "stories.txt").write_text("\n\n".join(stories(60)))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, steps: 1)  # what is learned is not looked at
     show_fewer(monkeypatch)
     draw_fewer(monkeypatch)
+    fit_fewer(monkeypatch)
     return tmp_path
 
 

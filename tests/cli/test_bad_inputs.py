@@ -1,12 +1,14 @@
 """Every flaw of a forecasting file, at the command line: one line, exit 1, no traceback, nothing half-written."""
 
+import contextlib
 import re
 import shlex
+import shutil
 
 import pandas as pd
 import pytest
 
-from command import assert_one_line, assert_refused, call
+from command import assert_one_line, assert_refused, call, printed
 from multiway.cli.spelling import command_line
 from multiway.data import ReadOptions
 from multiway.errors import spelled
@@ -93,14 +95,23 @@ def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch,
     assert alone[2].startswith("Answer: ridge: no other candidate adds to it") and alone[2].count("\n") == 1
 
 
-@pytest.fixture
-def trained(tmp_path, monkeypatch, capsys):
-    """A run on sound data, in whose folder a test may do what it likes."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A run on sound data."""
+    folder = tmp_path_factory.mktemp("trained")
     days = pd.date_range("2024-01-01", periods=240)
     values = {"a": [float(i % 7) for i in range(240)], "b": [float(i % 5) for i in range(240)]}
-    pd.DataFrame({"date": days, **values}).to_csv("good.csv", index=False)
-    assert call([*TRAIN, "--data", "good.csv"], monkeypatch, capsys)[0] == 0
+    pd.DataFrame({"date": days, **values}).to_csv(folder / "good.csv", index=False)
+    with contextlib.chdir(folder):
+        printed(*TRAIN, "--data", "good.csv")
+    return folder
+
+
+@pytest.fixture
+def trained(once, tmp_path, monkeypatch):
+    """The same in a folder in which a test may do what it likes."""
+    shutil.copytree(once, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -253,7 +253,8 @@ def text(folder: Path) -> Tiny:
     notes().to_csv(path, index=False)
     training = {**SAVING, "epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.02}
     model = {"dim": 8, "block": {"num_heads": 2, "dropout": 0.0}}
-    settings = {"inputs": "words", "model": model, "text": {"encoder": "hashed"}, "draws": 20, "training": training}
+    encoder = {"encoder": "hashed", "hashed_dim": 8}
+    settings = {"inputs": "words", "model": model, "text": encoder, "draws": 20, "training": training}
 
     def alone(target: Path) -> Path:
         head, *rows = path.read_text().splitlines()
