@@ -208,3 +208,37 @@ def test_a_forecast_stays_within_ten_ranges_of_the_training_values():
     own = units(low=(1.0, -1.0), high=(2.0, 1.0))
     far = own.back(torch.tensor([1e30, float("nan")], dtype=torch.float64).expand(1, 3, -1))
     assert (far[..., 0] == 12).all() and (far[..., 1] == 0).all()
+
+
+def test_forms_of_a_few_series_are_tried_on_the_others(library):
+    """Of ten series four are searched; the others have one of the forms found there, that of the lowest AICc."""
+    rng = np.random.default_rng(0)
+    trend, walk = np.arange(60.0), np.cumsum(rng.standard_normal((60, 10)), 0)
+    rows = walk + np.where(np.arange(10) % 2, 0.5, 0.0) * trend[:, None] + 30
+    many = Units(*(torch.full((10,), value) for value in (0.0, 1.0, 1.0, 90.0)))
+    model = Smoothing(HORIZON, 1, many)
+    model.fit_series(rows.T)
+    searched = [0, 3, 6, 9]
+    assert sorted(model.forms) == list(range(10)) and list(model.forms)[:4] == searched
+    found = [model.forms[series] for series in searched]
+    for series in (1, 2, 8):
+        fits = [library.AutoETS(season_length=1, **form).fit(rows[:, series]).model_ for form in found]
+        best = min(range(4), key=lambda place: fits[place]["aicc"])
+        assert model.forms[series] == found[best]
+    again = Smoothing(HORIZON, 1, many)
+    again.fit_series(rows[:50].T, model.forms)
+    assert again.forms == model.forms and not torch.equal(again.alpha, model.alpha)
+
+
+def test_an_order_that_is_given_is_fitted_again(library):
+    values = np.cumsum(np.random.default_rng(3).standard_normal(90)) + 20
+    one = Units(*(torch.full((1,), value) for value in (0.0, 1.0, 1.0, 90.0)))
+    first, again = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(2))
+    order = {"order": (2, 1, 0), "seasonal_order": (0, 0, 0), "season_length": 1, "include_mean": False}
+    again.fit_series([values], {0: order})
+    assert again.forms[0]["order"] == (2, 1, 0)
+    first.fit_series([values])
+    expected = library.ARIMA(**order).fit(values).forward(values[-LOOKBACK:], h=HORIZON)["mean"]
+    found = again(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
+    np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=LONG32)
+    assert first.forms[0]["season_length"] == 1

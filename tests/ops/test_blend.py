@@ -19,7 +19,7 @@ def products(factors, windows, seed=0, common=1.0):
 def test_weights_are_those_of_the_least_shrunk_error():
     given, steps = products((1.0, 1.2, 1.5), 35), 5
     gram = given.mean(0)
-    shrunk = gram + np.diag(gram).min() / np.sqrt(7) * np.eye(3)
+    shrunk = gram + np.diag(gram).min() / 7 * np.eye(3)
     grid = np.linspace(0, 1, 101)
     points = [(a, b, 1 - a - b) for a, b in itertools.product(grid, grid) if a + b <= 1]
     best = min(points, key=lambda w: np.array(w) @ shrunk @ np.array(w))
@@ -52,6 +52,31 @@ def test_a_candidate_in_doubt_has_less_weight_where_little_is_known():
     given = products((1.0, 1.0), 10, common=2.0)
     plain, doubted, banned = (blend_weights(given, 0, 5, 0, [1.0, doubt])[1] for doubt in (1.0, 4.0, 1e6))
     assert plain > doubted > banned == 0
+
+
+def second_share(windows, **more):
+    """Weight of a candidate that is a little worse than the first."""
+    return blend_weights(products((1.0, 1.05), windows, common=0.5), 0, 5, 0, **more)[1]
+
+
+def test_a_plain_candidate_has_to_gain_a_standard_error_over_blocks():
+    assert second_share(5) > 0.2 and second_share(5, plain=[1]) == 0
+    assert second_share(400, plain=[1]) == second_share(400) > 0.2
+
+
+def test_the_standard_error_is_that_of_means_of_blocks():
+    outcomes = set()
+    for seed in range(12):
+        given, steps = products((1.0, 1.05, 1.6), 18, seed, common=0.5), 6
+        weights = blend_weights(given, 1, steps, 0)
+        without = np.append(blend_weights(given[:, :2, :2], 1, steps, 0), 0.0)
+        gains = [without @ g @ without - weights @ g @ weights for g in given]
+        blocks = [np.mean(gains[start : start + steps]) for start in range(0, 18, steps)]
+        error = np.sqrt(sum((block - np.mean(blocks)) ** 2 for block in blocks) / 2 / 3)
+        expected = weights if weights[2] == 0 or np.mean(gains) > error else without
+        np.testing.assert_allclose(blend_weights(given, 1, steps, 0, plain=[2]), expected)
+        outcomes.add((bool(weights[2]), bool(expected[2])))
+    assert {(True, True), (True, False)} <= outcomes
 
 
 def test_a_validation_shorter_than_a_block_decides_nothing_alone():

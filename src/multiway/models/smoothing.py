@@ -18,6 +18,8 @@ Forms = dict[int, dict[str, Any]]
 """What a search chose for a series, by its position: arguments with which the library fits the same again."""
 NONE, ADDED, TIMES = range(3)
 """How the season of a series enters."""
+SEARCHED = 4
+"""Series of a panel whose form is looked for among all."""
 MOST = {"ets": 400, "theta": 1000}
 """Values of a series, the last ones, that a model is fitted on."""
 
@@ -81,12 +83,19 @@ class Smoothing(nn.Module):
         return values.mean(1) - slope * (values.shape[1] + 1) / 2, slope
 
     def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
-        """Let statsforecast fit each series on its training values, and choose its form where none is given."""
-        for series, values in enumerate(training):
-            form = {} if forms is None else forms.get(series, {})
-            model = _fitted("AutoETS", values[-MOST["ets"] :], self.season, **form)
-            if model is not None:
-                self.keep(series, model)
+        """Let statsforecast fit each series on its training values, in the form that is given or that it chooses.
+
+        It searches all forms for a few series, and those that it found for the others: a search takes twenty fits.
+        """
+        every = [values[-MOST["ets"] :] for values in training]
+        known = {series: [form] for series, form in (forms or {}).items()}
+        searched = [series for series in spread(len(every), SEARCHED) if series not in known]
+        for series in [*searched, *(series for series in range(len(every)) if series not in searched)]:
+            found = [] if series in searched else known.get(series) or distinct(self.forms)
+            tries = [_fitted("AutoETS", every[series], self.season, **form) for form in found or [{}]]
+            fitted = [model for model in tries if model is not None]
+            if fitted:
+                self.keep(series, min(fitted, key=lambda model: float(model["aicc"])))
 
     def keep(self, series: int, model: dict[str, Any]) -> None:
         """Take over a model that statsforecast fitted."""
@@ -137,7 +146,17 @@ class Theta(nn.Module):
         for series, values in enumerate(training):
             model = _fitted("Theta", values[-MOST["theta"] :], self.season)
             if model is not None:
-                self.alpha[series] = min(max(float(model["par"]["alpha"]), 0.01), 1.0)
+                self.alpha[series], self.forms[series] = min(max(float(model["par"]["alpha"]), 0.01), 1.0), {}
+
+
+def spread(count: int, most: int) -> list[int]:
+    """At most so many of the first whole numbers, evenly spread."""
+    return sorted({round(place) for place in np.linspace(0, count - 1, min(count, most))})
+
+
+def distinct(forms: Forms) -> list[dict[str, Any]]:
+    """Forms that differ, in the order in which they were found."""
+    return [form for place, form in enumerate(forms.values()) if form not in list(forms.values())[:place]]
 
 
 def _slope(values: Tensor) -> Tensor:

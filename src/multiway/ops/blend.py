@@ -19,16 +19,26 @@ def horizon_bands(horizon: int) -> tuple[int, ...]:
     return tuple(sorted({-(-horizon // 2**power) for power in range(BANDS)}))
 
 
-def blend_weights(products: Floats, floor: int, steps: int, held: int, doubts: Sequence[float] | None = None) -> Floats:
+def blend_weights(
+    products: Floats,
+    floor: int,
+    steps: int,
+    held: int,
+    doubts: Sequence[float] | None = None,
+    plain: Sequence[int] = (),
+) -> Floats:
     r"""Weights w ≥ 0 with sum 1 of the candidates of a forecast, `(candidates,)`.
 
-    $$w = \arg\min_w w^\top (G + \lambda D) w, \qquad \lambda = \min_k G_{kk} / \sqrt{B}$$
+    $$w = \arg\min_w w^\top (G + \lambda D) w, \qquad \lambda = \min_k G_{kk} / B$$
 
     G holds the mean products of the candidates' errors over windows, and B counts blocks of windows that share no
-    target. Few blocks know little of which candidate is better and of how their errors go together; equal weights are
-    what holds where nothing is known, and a candidate that is much worse has none even so. Weights below five per cent
-    are left out. Where the blend is above the floor, on all windows or on the last of them alone if these hold a block,
-    it is drawn towards the floor until it is not; if that leaves less than a tenth to all others, the floor is alone.
+    target. Few blocks know little of which candidate is better and of how their errors go together. λ adds one block
+    in which all are alike and err apart, where equal weights are best; a candidate that is much worse has none even so.
+    Weights below five per cent are left out. Candidates without a parameter have weight only where the blend with them
+    is better than the one without by a standard error over these blocks.
+
+    Where the blend is above the floor, on all windows or on the last of them alone if these hold a block, it is drawn
+    towards the floor until it is not; if that leaves less than a tenth to all others, the floor is alone.
 
     Args:
         products: `(windows, candidates, candidates)`, in the order of time.
@@ -37,14 +47,33 @@ def blend_weights(products: Floats, floor: int, steps: int, held: int, doubts: S
         held: How many of the windows, the last, are of validation.
         doubts: The diagonal of D, one for each candidate, and 1 for all if not given: the larger, the less weight where
             little is known.
+        plain: Positions of candidates without a parameter.
     """
     means = [products.mean(0), *([products[-held:].mean(0)] if held >= steps else [])]
-    gram = means[0]
-    shrinkage = np.diag(gram).min() / max(1, len(products) // steps) ** 0.5
-    weights = few_weights(gram + shrinkage * np.diag(np.ones(len(gram)) if doubts is None else doubts))
-    alone = np.eye(len(gram))[floor]
+    count, blocks = products.shape[1], max(1, len(products) // steps)
+    penalty = np.ones(count) if doubts is None else np.asarray(doubts)
+    weights = _shrunk(means[0], np.arange(count), penalty, blocks)
+    if weights[list(plain)].any():
+        without = _shrunk(means[0], np.delete(np.arange(count), plain), penalty, blocks)
+        weights = weights if _is_better(weights, without, products, blocks) else without
+    alone = np.eye(count)[floor]
     drawn = max((_drawn(weights, alone, each) for each in means), key=lambda drawn: float(drawn[floor]))
     return alone if drawn[floor] > 1 - REST else drawn
+
+
+def _shrunk(gram: Floats, some: NDArray[np.int64], doubts: Floats, blocks: int) -> Floats:
+    """Weights of some candidates, drawn to equal ones; none of the others."""
+    part = gram[np.ix_(some, some)]
+    weights = np.zeros(len(gram))
+    weights[some] = few_weights(part + np.diag(part).min() / blocks * np.diag(doubts[some]))
+    return weights
+
+
+def _is_better(weights: Floats, other: Floats, products: Floats, blocks: int) -> bool:
+    """Whether one blend is better than another by more than a standard error over blocks of windows."""
+    gains = np.einsum("k,wkl,l->w", other, products, other) - np.einsum("k,wkl,l->w", weights, products, weights)
+    means = [part.mean() for part in np.array_split(gains, blocks)]
+    return blocks > 1 and bool(gains.mean() > np.std(means, ddof=1) / blocks**0.5)
 
 
 def _drawn(weights: Floats, floor: Floats, products: Floats) -> Floats:

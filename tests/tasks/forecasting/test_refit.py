@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.encode import prepare_panel, sizes_of
 from multiway.tasks.forecasting.floor import fit_again, fit_floor
 from multiway.tasks.forecasting.network import all_forecasts
 from multiway.tasks.forecasting.task import TASK
@@ -115,6 +116,16 @@ def test_classical_models_keep_the_form_that_was_chosen():
     pytest.importorskip("statsforecast")
     frame = make_frame(rows=90, variates=1)
     run = fitted(frame, network=False, answer="arima", refit="all")
-    first, again = run.model.candidates["arima"], run.model.refits["future"]["arima"]
-    assert not torch.equal(first.weight, again.weight)
-    assert first.forms[0]["order"] is not None
+    first = run.model.candidates["arima"]
+    rows = candidates.series_of(run.prepared.before(90), first.units)
+    again = candidates.build("arima", sizes_of(run.config, run.state))
+    again.fit_series(rows, first.forms)
+    torch.testing.assert_close(run.model.refits["future"]["arima"].weight, again.weight)
+    assert not torch.equal(first.weight, again.weight) and first.forms[0]["order"] == again.forms[0]["order"]
+
+
+def test_series_without_a_model_are_named():
+    pytest.importorskip("statsforecast")
+    frame = make_frame(rows=90, variates=2).assign(flat=7.0)
+    notes = fitted(frame, network=False, answer="ets").facts["notes"]
+    assert "ets: no model was found for flat; it forecasts them by smoothing of weight one half" in notes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway import ops
+from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
 from multiway.extras import is_installed
 from multiway.models.arima_forecaster import ArimaForecaster
@@ -26,7 +27,7 @@ from multiway.tasks.forecasting.windows import Windows
 CLOSED = ("ridge_log", "ridge_root", "flair")
 CLASSICAL = ("theta", "ets", "arima")
 """Of statsforecast, where it is installed."""
-SERIES = {"theta": 12, "ets": 4, "arima": 2}
+SERIES = {"theta": 50, "ets": 30, "arima": 2}
 """Series at most that each is fitted on, one by one: its part of the seconds that a small file takes."""
 LONGEST = 1000
 """Training rows at most of a panel that has classical candidates."""
@@ -162,6 +163,16 @@ def _moments(model: Flair, windows: Windows, index: Tensor) -> Iterator[Moments]
             past if seen is None else fill_gaps(past, seen),
             future if known is None else torch.where(known, future, torch.nan),
         )
+
+
+def about_unfitted(models: Mapping[str, nn.Module], names: Sequence[str]) -> Iterator[str]:
+    """Which series a classical model was not fitted to, and what forecasts them in its place."""
+    for name, model in models.items():
+        if isinstance(model, Smoothing | Theta | ArimaForecaster):
+            left = [each for series, each in enumerate(names) if series not in model.forms]
+            start = "the last value" if name == "arima" else "smoothing of weight one half"
+            if left:
+                yield f"{name}: no model was found for {listed(left)}; it forecasts them by {start}"
 
 
 def series_of(windows: Windows, units: Units) -> Iterator[NDArray[np.float64]]:

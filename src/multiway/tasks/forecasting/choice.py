@@ -12,7 +12,7 @@ from torch import Tensor
 
 from multiway import ops
 from multiway.models.complexity import BLEND
-from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.choice import Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -134,15 +134,16 @@ class Weighing:
         answer, ridge = self.errors[OURS], self.errors["ridge"]
         what = f"a blend ({mixture(self.means)})" if self.name == BLEND else _called(self.name)
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
-        side = "below" if gain >= 0 else "above"
+        side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
         figures = f"MSE {answer:.4f} against {ridge:.4f}"
-        return f"{what}, {abs(gain):.1f} % {side} ridge on {self._where()} ({figures}){self.reason}."
+        return f"{what}, {side} ridge on {self._where()} ({figures}){self.reason}."
 
     def _where(self) -> str:
         """What was compared on."""
+        windows = f"{self.windows:,} window{'s' if self.windows != 1 else ''} of validation"
         if self.windows == self.validation:
-            return f"{self.windows:,} windows of validation"
-        return f"{self.windows:,} windows of validation and of the training rows, each after what was fitted"
+            return windows
+        return f"{windows} and of the training rows, each after what was fitted"
 
 
 def _called(name: str) -> str:
@@ -160,8 +161,10 @@ def choose_weights(products: Products, answer: str) -> Weighing:
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
     if answer == "auto":
         rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
+        plain = [names.index(name) for name in NAIVE if name in names]
         columns = [
-            ops.blend_weights(band, ridge, stop, products.validation, _doubts(names, band)) for band, stop in rows
+            ops.blend_weights(band, ridge, stop, products.validation, _doubts(names, band), plain)
+            for band, stop in rows
         ]
         weights = np.stack(columns, 1)
     else:

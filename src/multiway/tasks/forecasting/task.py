@@ -120,7 +120,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if name != OURS:
             announce(name, context)
             return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
-        return network.fit_forecaster(network.model_of(run), prepared, run.config, context)
+        model = network.model_of(run)
+        fitted = network.fit_forecaster(model, prepared, run.config, context)
+        unfitted = candidates.about_unfitted(dict(model.candidates.items()), run.state.targets)
+        run.facts["notes"] = [*run.facts["notes"], *unfitted]
+        return fitted
 
     def candidates(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
         """Naive forecasts, what was fitted, and the network."""
