@@ -48,6 +48,7 @@ SPEED = {
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",
     "kills": "python -m benchmarks.kills",
+    "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "mutants": "python -m benchmarks.mutants",
 }
 """Files of other rows, and what wrote them."""

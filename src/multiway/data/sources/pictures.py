@@ -37,7 +37,7 @@ class PictureOptions(Config):
     """Side in pixels that every image is resized to; unless given, all must be of one size."""
     channels: Channels = "auto"
     """What images become: `auto` is grey where all of them are grey, else colour."""
-    max_bytes: int = Field(2**30, gt=0)
+    max_bytes: int = Field(4 * 2**30, gt=0)
     """What all images together may take in memory, one byte per value."""
 
 
