@@ -136,4 +136,4 @@ def test_a_check_counts_the_labels_of_the_protocol(folder, monkeypatch, capsys):
     code, out, _ = call(words, monkeypatch, capsys)
     assert code == 0 and "2022-05-02 to 2022-06-30" in out
     code, out, _ = call(["check", "prices.csv", "--protocol", "stocknet"], monkeypatch, capsys)
-    assert code == 0 and "warning: " in out and "2014-01-01" in out
+    assert code == 1 and "error: every split needs days" in out and "2014-01-01" in out

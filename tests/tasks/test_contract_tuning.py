@@ -13,7 +13,6 @@ from multiway import workflows
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import load
-from multiway.tasks.stocks.encode import PreparedStocks
 from tasks.tiny import TINY, leaves_of
 
 SPACE = {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 3]}
@@ -47,30 +46,14 @@ def settings_of(tiny):
     return {**tiny.settings, "data": str(tiny.data), "model": model, "training": training}
 
 
-def without_test_rows(prepared, monkeypatch):
+def without_test_rows(prepared):
     """The same data, of which no test row can be looked at."""
-    if isinstance(prepared, PreparedStocks):
-        return _without_test_days(prepared, monkeypatch)
     if hasattr(prepared, "windows"):
         return dataclasses.replace(prepared, windows={**prepared.windows, "test": None})
     if hasattr(prepared, "cases"):
         splits = {**prepared.cases.splits, "test": NOWHERE}
         return dataclasses.replace(prepared, cases=dataclasses.replace(prepared.cases, splits=splits))
     return dataclasses.replace(prepared, splits={**prepared.splits, "test": NOWHERE})
-
-
-def _without_test_days(prepared, monkeypatch):
-    """Of stocks the days themselves are known, since they are the borders; inputs and labels are not."""
-    rows, inputs = prepared.samples.splits["test"], PreparedStocks.inputs
-
-    def checked(self, wanted):
-        assert not set(wanted) & set(rows), "a test row is read"
-        return inputs(self, wanted)
-
-    monkeypatch.setattr(PreparedStocks, "inputs", checked)
-    labels, returns = prepared.samples.labels.copy(), prepared.samples.returns.copy()
-    labels[rows], returns[rows] = 99, np.nan
-    return dataclasses.replace(prepared, samples=dataclasses.replace(prepared.samples, labels=labels, returns=returns))
 
 
 def found(tuned):
@@ -84,7 +67,7 @@ def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
     prepare = type(task).prepare
 
     def hidden(self, *args, **options):
-        return without_test_rows(prepare(self, *args, **options), monkeypatch)
+        return without_test_rows(prepare(self, *args, **options))
 
     monkeypatch.setattr(type(task), "prepare", hidden)
     monkeypatch.setattr(lifecycle, "digest_of", lambda content: "its bytes are hashed, and nothing else")

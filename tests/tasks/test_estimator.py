@@ -16,7 +16,7 @@ def test_arguments_reach_the_part_of_the_config_that_has_them():
     assert (volumes.model_name, volumes.split.test) == ("cnn_volume_classifier", 0.3)
     assert (volumes.training.seed, volumes.split.seed) == (5, 0)
     stocks = multiway.StockMovementClassifier(test=0.3, encoder="hashed").config()
-    assert (stocks.protocol.test, stocks.text.encoder) == (0.3, "hashed")
+    assert (stocks.split.test, stocks.text.encoder) == (0.3, "hashed")
     assert multiway.TabularRegressor(layer="linear").config().model == {"layer": "linear"}
 
 

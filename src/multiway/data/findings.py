@@ -151,6 +151,7 @@ class Findings:
         self.source = source
         self.found: list[Finding] = []
         self.encoding: str | None = None
+        self.others: list[str] = []
 
     def add(
         self,
@@ -214,6 +215,11 @@ class Findings:
             pass
         self.found += inner.named()
 
+    def beside(self, other: "Findings") -> None:
+        """Take over what was found in another file, whose name alone stands in front of it."""
+        self.found += other.named()
+        self.others.append(other.source)
+
     def named(self) -> list[Finding]:
         """Findings with the name of their source in front of each rule."""
         return [dataclasses.replace(finding, rule=f"{self.source}: {finding.rule}") for finding in self.found]
@@ -246,7 +252,7 @@ class Findings:
         rest = f" {len(errors) - 1} more: run `multiway check` on the file." if len(errors) > 1 else ""
         *parts, last = errors[0].parts(1)
         end = f"{last.rstrip()}{rest}" if isinstance(last, str) else last
-        is_placed = str((*parts, end)[0]).startswith(self.source)
+        is_placed = str((*parts, end)[0]).startswith((self.source, *self.others))
         return DataError(*([] if is_placed else [f"{self.source}: "]), *parts, end)
 
     def errors(self) -> list[Finding]:

@@ -163,9 +163,13 @@ class Samples(Generic[InputsT]):
         )
 
     def gather(self, index: Tensor) -> dict[str, Tensor]:
-        """Inputs and targets of some samples, as training takes them."""
+        """Inputs and targets of some samples, as training takes them; inputs of several parts gather themselves."""
         import torch
 
+        own = getattr(self.inputs, "batch", None)
+        if own is not None:
+            batch: dict[str, Tensor] = own(index)
+            return batch
         batch = {"inputs": self.decode(self.inputs[index])}
         return batch if self.target is None else {**batch, "target": torch.from_numpy(self.target)[index]}
 
@@ -183,7 +187,10 @@ class Samples(Generic[InputsT]):
             yield self.gather(index)
 
     def counts(self) -> dict[str, Any]:
-        """How many samples and groups there are, and samples of each class."""
+        """How many samples and groups there are, and samples of each class; or what inputs of a kind count."""
+        own = getattr(self.inputs, "counts", None)
+        if own is not None:
+            return dict(own())
         known = None if self.labels is None else self.labels[self.labels != UNKNOWN]
         names = self.classes or ()
         classes = None if known is None else np.bincount(known, minlength=len(names)).tolist()

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from torch import nn
 
 from multiway.config import Config, Plain, merge
-from multiway.data.splitting import SplitShares
+from multiway.data.splitting import Shares
 from multiway.errors import closest
 from multiway.models import create_model, list_models, model_config
 from multiway.tasks.choice import Answering
@@ -60,7 +60,7 @@ class NetworkConfig(Answering):
     data: str | None = None
     """A path, or the name of a known data set; None for what is in memory."""
     read: Config
-    split: SplitShares
+    split: Shares
     model: Plain = Field(default_factory=dict)
     """Fields of the network without those that the data set; `name` is one of its named sizes."""
     baselines: tuple[str, ...] | None = None

@@ -19,7 +19,7 @@ from multiway.data.findings import Findings
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
 from multiway.data.scaling import Scaler
 from multiway.data.sources.tables import source_name
-from multiway.data.splitting import Splits, SplitShares, drawn_notes, split
+from multiway.data.splitting import Shares, Splits, drawn_notes, split
 from multiway.errors import ConfigError, Fix
 from multiway.models import target_baselines
 from multiway.tasks import targets
@@ -43,7 +43,7 @@ class SampleConfig(SplitConfig, Protocol):
     """A config of such a task."""
 
     @property
-    def split(self) -> SplitShares:
+    def split(self) -> Shares:
         """Shares of the splits."""
 
 
@@ -85,7 +85,7 @@ class EncodedTask(
     check says of its kind. Its config has `read`, `split`, `baselines` and `draws`.
     """
 
-    facts: ClassVar[type[SampleFacts]] = SampleFacts
+    facts: ClassVar[type[SplitFacts[Any]]] = SampleFacts
     split_field: ClassVar[Fix | None] = None
     """Names the column of splits, where there can be one."""
 
@@ -136,11 +136,15 @@ class EncodedTask(
         """Samples, split and encoded; later ones matched to the training."""
         samples = self._soundly(config, source, state)
         if state is not None:
-            return self._prepared(config, samples, state, {}, progress=progress)
+            return self._prepared(config, samples, state, self.later_splits(config, samples), progress=progress)
         if samples.target is None and samples.labelling:
             raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
         splits = split(samples, config.split, fix=self.split_field)
         return self.arranged(config, samples, splits, progress=progress)
+
+    def later_splits(self, config: ConfigT, samples: Samples[InputsT]) -> Splits:
+        """Splits of samples that come after the training; none, unless a task says so."""
+        return {}
 
     def arranged(
         self, config: ConfigT, samples: Samples[InputsT], splits: Splits, *, progress: bool = False

@@ -12,9 +12,9 @@ from multiway.tasks.stocks.network import of_rises
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.panel import FIELDS, weekdays
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import build_samples, tomorrow
+from multiway.tasks.stocks.samples import tomorrow
 from multiway.tasks.stocks.source import read_stocks
-from tasks.stocks.stock_panels import share_of_rises
+from tasks.stocks.stock_panels import build_samples, share_of_rises
 from tolerances import ROUNDING32
 
 
@@ -27,23 +27,23 @@ def stocknet(real_data):
 
 def test_every_label_outside_the_dead_zone(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="stocknet"))
-    assert samples.counts() == {"train": 20345, "validation": 2555, "test": 3720}
+    assert samples.labelled() == {"train": 20345, "validation": 2555, "test": 3720}
     assert {split: round(share_of_rises(samples, split), 4) for split in SPLITS} == {
         "train": 0.5073, "validation": 0.4458, "test": 0.5129,
     }  # fmt: skip
 
 
 def test_the_dates_split_76_to_10_to_14(stocknet):
-    counts = build_samples(*stocknet, StockProtocol(name="stocknet")).counts()
+    counts = build_samples(*stocknet, StockProtocol(name="stocknet")).labelled()
     assert [round(100 * count / sum(counts.values())) for count in counts.values()] == [76, 10, 14]
 
 
 def test_every_slot_with_a_text_and_a_price(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="stocknet", complete=True))
-    assert samples.counts() == {"train": 4987, "validation": 656, "test": 1008}
+    assert samples.labelled() == {"train": 4987, "validation": 656, "test": 1008}
     assert round(share_of_rises(samples, "test"), 4) == 0.5744
     asked = samples.labels >= 0
-    full = samples.price_valid(np.arange(len(asked))) & (samples.text_rows > 0)
+    full = samples.price_valid & (samples.text_rows > 0)
     assert (full | ~samples.slot_valid)[asked].all()
 
 
@@ -56,7 +56,7 @@ def test_the_papers_words_of_its_samples(real_data):
         complete=True, look_back=5, down=0.004999, up=0.0055, borders=("2015-08-01", "2015-10-01"), prices="levels"
     )
     samples = build_samples(panel, texts, protocol)
-    assert samples.counts() == {"train": 3950, "validation": 512, "test": 865}
+    assert samples.labelled() == {"train": 3950, "validation": 512, "test": 865}
     asked = samples.labels >= 0
     assert samples.slot_valid[asked].all() and (samples.text_rows[asked] > 0).all()
     assert set(np.where(samples.returns[asked] > 0, 1, 0) - samples.labels[asked]) == {0}

@@ -63,7 +63,8 @@ def settings(**changes):
     training = {"epochs": 15, "batch_size": 16, "warmup_steps": 2, "learning_rate": 1e-2, "patience": 0}
     usual = {
         "text": {"encoder": "hashed", "hashed_dim": 16},
-        "protocol": {"look_back": 3, "validation": 0.2, "test": 0.25},
+        "protocol": {"look_back": 3},
+        "split": {"validation": 0.2, "test": 0.25},
         "model": NETWORK,
         "baselines": ("majority", "calendar"),
         "select": "macro_f1",

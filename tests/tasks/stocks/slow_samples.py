@@ -103,7 +103,7 @@ def unfolded(samples, texts):
     for sample, stock in zip(*np.nonzero(samples.labels >= 0), strict=True):
         target = samples.days[samples.targets[sample]].astype(object)
         entry = {"label": int(samples.labels[sample, stock]), "slots": [], "prices": {}, "texts": {}}
-        valid = samples.price_valid(np.array([sample]))[0, stock]
+        valid = samples.price_valid[sample, stock]
         for slot in np.flatnonzero(samples.slot_valid[sample, stock]):
             position = samples.slots[sample, slot]
             day = samples.days[position].astype(object)

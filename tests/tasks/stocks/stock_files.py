@@ -6,6 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from multiway.data.findings import Findings
+from multiway.tasks.stocks.config import StockConfig
+from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.source import market_of, source_label
+from multiway.tasks.stocks.task import TASK as task
+
 TICKERS = ("NA", "1E5", "AAPL")
 DAYS = pd.bdate_range("2024-03-01", periods=10)  # the clocks of New York change on the 10th
 
@@ -60,3 +67,16 @@ def stocknet(folder: Path, tickers=("AAA", "BBB"), days=DAYS) -> Path:
             stamp = pd.Timestamp(day).strftime("%a %b %d 23:30:00 +0000 %Y")
             lines(tweet, [{"text": ["buy", "$", ticker.lower()], "created_at": stamp, "user_id_str": "1"}] * 2)
     return folder
+
+
+def check_stocks(source, options=None, protocol=None, *, texts=None):
+    """What a check says of prices, and of texts beside them."""
+    config = StockConfig(read=options or StockOptions(), protocol=protocol or StockProtocol())
+    return task.check(config, (source, texts))
+
+
+def notes_of(source, options=None, texts=None):
+    """What reading notes and does not refuse."""
+    findings = Findings(source_label(source))
+    market_of((source, texts), options or StockOptions(), findings)
+    return findings.remarks()

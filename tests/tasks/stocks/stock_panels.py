@@ -2,10 +2,16 @@
 
 import dataclasses
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
+import torch
 
+from multiway.data.splitting import split
+from multiway.tasks.stocks.config import DaySplit
+from multiway.tasks.stocks.encode import StockInputs, Tables
 from multiway.tasks.stocks.panel import FIELDS, StockPanel, StockTexts
+from multiway.tasks.stocks.samples import StockWindows, samples_of
 
 TICKERS = ("AAA", "BBB", "CCC", "DDD", "NA")
 HOLIDAYS = np.array(["2015-07-03", "2015-09-07", "2015-09-08"], dtype="datetime64[D]")
@@ -93,3 +99,29 @@ def share_of_rises(samples, split):
     """Of the labels of a split."""
     labels = samples.labels[samples.splits[split]]
     return float((labels[labels >= 0] == 1).mean())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Cut(StockWindows):
+    """Windows with the rows of their splits."""
+
+    splits: dict = dataclasses.field(default_factory=dict)
+
+    def labelled(self):
+        """Labels in each split."""
+        return {name: int((self.labels[rows] >= 0).sum()) for name, rows in self.splits.items()}
+
+
+def build_samples(panel, texts, protocol):
+    """Windows of a market under a protocol, split as a run splits them."""
+    samples = samples_of((panel, texts), protocol)
+    return Cut(**vars(samples.inputs), splits=split(samples, DaySplit()))
+
+
+def inputs_of(windows, vectors=None, scale=None):
+    """Windows as baselines take them, with vectors of the groups of texts."""
+    tables = Tables(
+        features=None, known=None, dates=None, vectors=None if vectors is None else torch.from_numpy(vectors),
+        encoded=None, scale=scale or SimpleNamespace(movement_levels=()), words=(),
+    )  # fmt: skip
+    return StockInputs(windows=windows, tables=tables)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,10 +14,9 @@ from multiway.tasks.stocks.baselines import PriceArima, Random
 from multiway.tasks.stocks.panel import ADJUSTED
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.regressions import share_of_rises
-from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import make_config, write_stocks
-from tasks.stocks.stock_panels import make_panel, weekdays
+from tasks.stocks.stock_panels import build_samples, inputs_of, make_panel, weekdays
 
 BORDERS = ("2015-08-24", "2015-09-21")
 
@@ -29,7 +27,13 @@ def statsforecast():
 
 
 def prepared_of(panel):
-    return SimpleNamespace(panel=panel, samples=build_samples(panel, None, StockProtocol(borders=BORDERS)))
+    return inputs_of(build_samples(panel, None, StockProtocol(borders=BORDERS)))
+
+
+def with_prices(inputs, prices):
+    """The same samples of other prices."""
+    panel = dataclasses.replace(inputs.windows.panel, prices=prices)
+    return dataclasses.replace(inputs, windows=dataclasses.replace(inputs.windows, panel=panel))
 
 
 def of_changes(p, q, seed=0):
@@ -44,16 +48,16 @@ def of_changes(p, q, seed=0):
 
 def test_the_random_walk_says_the_share_of_rises():
     prepared = prepared_of(make_panel())
-    model = PriceArima(len(prepared.panel.tickers))
+    model = PriceArima(len(prepared.windows.tickers))
     model.share.fill_(0.625)
-    assert np.unique(model.says(prepared, prepared.samples.splits["test"])).tolist() == [0.625]
+    assert np.unique(model.says(prepared[prepared.windows.splits["test"]])).tolist() == [0.625]
 
 
 def test_the_chance_of_a_rise_is_the_share_of_the_forecast_above_the_last_price():
     prepared = prepared_of(make_panel())
     model = of_changes(0, 0)
     model.constant[:], model.deviation[:] = 0.02, 0.01
-    found = model.says(prepared, prepared.samples.splits["test"])
+    found = model.says(prepared[prepared.windows.splits["test"]])
     np.testing.assert_allclose(found, 0.97724986805182, rtol=1e-12)  # of a normal number below two deviations
 
 
@@ -61,17 +65,16 @@ def test_only_what_the_stock_did_before_the_day_is_read():
     panel = make_panel()
     model = of_changes(2, 2)
     prepared = prepared_of(panel)
-    rows = np.arange(len(prepared.samples.targets))
-    first = model.says(prepared, rows)
-    day = prepared.samples.target_days[len(rows) // 2]
+    days = prepared.windows.target_days
+    first, day = model.says(prepared), days[len(days) // 2]
     later = panel.prices.copy()
     later[:, panel.days >= day] *= 1.5
     later[0, :, ADJUSTED] *= np.random.default_rng(1).uniform(0.5, 1.5, len(panel.days))
-    again = model.says(SimpleNamespace(panel=dataclasses.replace(panel, prices=later), samples=prepared.samples), rows)
-    known = prepared.samples.target_days <= day
+    again = model.says(with_prices(prepared, later))
+    known = days <= day
     np.testing.assert_array_equal(again[known, 1:], first[known, 1:])
     assert (again[~known, 1:] != first[~known, 1:]).any() and (again[known, 0] != first[known, 0]).any()
-    np.testing.assert_array_equal(model.says(prepared, rows[7:8]), first[7:8])
+    np.testing.assert_array_equal(model.says(prepared[np.arange(7, 8)]), first[7:8])
 
 
 def alternating(seed=0):
@@ -93,18 +96,18 @@ def test_orders_and_parameters_are_learnt_from_training_days():
     panel = alternating()
     prepared = prepared_of(panel)
     model = PriceArima(len(panel.tickers))
-    facts = model.fit(prepared)
+    training, held, test = (prepared[prepared.windows.splits[name]] for name in ("train", "validation", "test"))
+    facts = model.fit(training, held)
     assert sum(facts["orders"].values()) == len(panel.tickers) and facts["orders"]["(0, 1, 0)"] >= 1
     assert -1 < model.ar[0, 0] < -0.6 and int(model.differences[0]) == 1
     assert int(model.differences[4]) == 1 and not model.ar[4].any()
-    assert float(model.share) == share_of_rises(prepared.samples)
-    test = prepared.samples.splits["test"]
-    rises = np.diff(np.log(panel.prices[0, :, ADJUSTED]))[prepared.samples.targets[test] - 1] > 0
-    assert ((model.says(prepared, test)[:, 0] > 0.5) == rises).mean() > 0.75
+    assert float(model.share) == share_of_rises(training.windows)
+    rises = np.diff(np.log(panel.prices[0, :, ADJUSTED]))[test.windows.targets - 1] > 0
+    assert ((model.says(test)[:, 0] > 0.5) == rises).mean() > 0.75
     later = panel.prices.copy()
-    later[:, panel.days > prepared.samples.target_days[prepared.samples.splits["train"]].max()] *= 2
+    later[:, panel.days > training.windows.target_days.max()] *= 2
     other = PriceArima(len(panel.tickers))
-    other.fit(SimpleNamespace(panel=dataclasses.replace(panel, prices=later), samples=prepared.samples))
+    other.fit(with_prices(training, later), held)
     for name, values in model.state_dict().items():
         assert torch.equal(values, other.state_dict()[name]), name
 
@@ -134,13 +137,12 @@ def test_a_stored_run_says_the_same_without_the_library(tmp_path, monkeypatch):
 def test_a_coin_falls_by_seed_ticker_and_day_alone():
     panel = make_panel()
     prepared = prepared_of(panel)
-    rows = np.arange(len(prepared.samples.targets))
-    found = Random(0).says(prepared, rows)
+    found = Random(0).says(prepared)
     assert set(np.unique(found)) == {0.0, 1.0} and 0.4 < found.mean() < 0.6
-    np.testing.assert_array_equal(Random(0).says(prepared, rows[9:12]), found[9:12])
-    assert Random(0).says(prepared, rows[:0]).shape == (0, len(panel.tickers))
-    assert 0.4 < (Random(1).says(prepared, rows) == found).mean() < 0.6
+    np.testing.assert_array_equal(Random(0).says(prepared[np.arange(9, 12)]), found[9:12])
+    assert Random(0).says(prepared[np.arange(0)]).shape == (0, len(panel.tickers))
+    assert 0.4 < (Random(1).says(prepared) == found).mean() < 0.6
     turned = prepared_of(make_panel(tickers=panel.tickers[::-1]))
-    shared, here, there = np.intersect1d(prepared.samples.target_days, turned.samples.target_days, return_indices=True)
+    shared, here, there = np.intersect1d(prepared.windows.target_days, turned.windows.target_days, return_indices=True)
     assert len(shared) > 50
-    np.testing.assert_array_equal(Random(0).says(turned, rows)[there][:, ::-1], found[here])
+    np.testing.assert_array_equal(Random(0).says(turned)[there][:, ::-1], found[here])

@@ -11,9 +11,9 @@ from multiway.tasks.stocks import audit as auditing
 from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import StockScale
+from tasks.stocks.stock_panels import build_samples
 
 
 @pytest.fixture(scope="module")
@@ -35,49 +35,54 @@ def found(report):
     return {finding.kind for finding in report.findings if finding.severity == "error"}
 
 
-def planted(folder, monkeypatch, **changes):
+def planted(folder, **changes):
     """Audit what the samples would be with these changes."""
-    *given, samples = parts(folder)
-    monkeypatch.setattr(auditing, "build_samples", lambda *_: dataclasses.replace(samples, **changes))
-    return audit_stocks(*given)
+    *_, protocol, samples = parts(folder)
+    return audit(dataclasses.replace(samples, **changes), protocol)
+
+
+def audit(samples, protocol, **options):
+    return audit_stocks(samples, samples.splits, protocol, **options)
 
 
 @pytest.mark.parametrize(
     "protocol", [{}, {"up": 0.005, "down": 0.004}, {"complete": True}, {"borders": ["2022-07-01", "2022-08-01"]}]
 )
 def test_movements_in_the_order_of_time_pass(protocol, folder):
-    report = audit_stocks(*parts(folder, **protocol)[:3])
+    *_, rules, samples = parts(folder, **protocol)
+    report = audit(samples, rules)
     assert not report.leaks, report.lines()
     assert any("from a day before the target day" in line for line in report.passed)
     assert any(line.startswith("100.00%") and "direction of the adjusted close" in line for line in report.passed)
 
 
 def test_prices_alone_pass(folder):
-    report = audit_stocks(*parts(folder, texts=False)[:3])
+    *_, rules, samples = parts(folder, texts=False)
+    report = audit(samples, rules)
     assert not report.leaks and not any("texts that are shown" in line for line in report.passed)
 
 
-def test_labels_of_the_day_before_disagree(folder, monkeypatch):
+def test_labels_of_the_day_before_disagree(folder):
     labels = parts(folder)[3].labels
-    report = planted(folder, monkeypatch, labels=np.roll(labels, 1, axis=0))
+    report = planted(folder, labels=np.roll(labels, 1, axis=0))
     assert "labels" in found(report)
     assert any("should be" in line for line in report.lines())
 
 
-def test_labels_that_the_weekday_gives_away_are_found(folder, monkeypatch):
+def test_labels_that_the_weekday_weekday_gives_away_are_found(folder):
     samples = parts(folder)[3]
     days = samples.days[samples.targets].astype("datetime64[D]").astype(int)
     told = ((days + 3) % 7 == 1).astype(np.int8)  # Tuesday, whether or not Monday was a holiday
     labels = np.where(samples.labels >= 0, told[:, None], -1).astype(np.int8)
-    report = planted(folder, monkeypatch, labels=labels)
+    report = planted(folder, labels=labels)
     assert found(report) >= {"lookup", "labels"}
     assert "a look-up of weekday of the next day alone" in "\n".join(report.lines())
 
 
-def test_splits_that_share_days_are_found(folder, monkeypatch):
+def test_splits_that_share_days_are_found(folder):
     splits = parts(folder)[3].splits
     mixed = {**splits, "train": np.append(splits["train"], splits["test"][:3])}
-    report = planted(folder, monkeypatch, splits=mixed)
+    report = planted(folder, splits=mixed)
     assert found(report) >= {"overlap", "groups", "duplicates"}
 
 
@@ -99,16 +104,16 @@ def test_inputs_that_know_the_day_are_found(folder, monkeypatch):
         built = build_samples(*given)
         return dataclasses.replace(built, features=np.roll(built.features, -1, axis=0))
 
-    monkeypatch.setattr(auditing, "build_samples", early)
-    assert auditing.check_prices(protocol, panel, texts, early(panel, texts, protocol)).severity == "error"
+    monkeypatch.setattr(auditing, "cut", early)
+    finding = auditing.check_prices(protocol, early(panel, texts, protocol), samples.splits)
+    assert finding.severity == "error"
     monkeypatch.undo()
-    assert isinstance(auditing.check_prices(protocol, panel, texts, samples), str)
+    assert isinstance(auditing.check_prices(protocol, samples, samples.splits), str)
 
 
 def test_scaling_of_all_days_is_found(folder):
-    *given, samples = parts(folder)
-    whole = dataclasses.replace(samples, splits={"train": np.arange(len(samples.targets))})
-    report = audit_stocks(*given, StockScale.fit(whole, None))
+    *_, protocol, samples = parts(folder)
+    report = audit(samples, protocol, scale=StockScale.fit(samples, None))
     assert found(report) == {"statistics"} and "as over all rows" in report.findings[0].line()
 
 
@@ -117,7 +122,8 @@ def test_columns_that_lie_a_day_early_are_found(folder):
     panel, *others = parts(folder)[:3]
     prices = panel.prices.copy()
     prices[:, :-1, 1:3] = panel.prices[:, 1:, 1:3]
-    report = audit_stocks(dataclasses.replace(panel, prices=prices), *others)
+    changed = dataclasses.replace(panel, prices=prices)
+    report = audit(build_samples(changed, *others), others[1])
     assert "quotes" in found(report)
     assert "the row of prices before the target day tells the label" in "\n".join(report.lines())
 
@@ -130,7 +136,7 @@ def test_texts_that_say_what_comes_are_found(folder):
     said = list(texts.text)
     for place, is_rise in zip(kept.tolist(), rises, strict=True):
         said[place] += f" {('falls', 'rises')[int(is_rise)]} tomorrow"
-    report = audit_stocks(panel, dataclasses.replace(texts, text=tuple(said)), protocol)
+    report = audit(build_samples(panel, dataclasses.replace(texts, text=tuple(said)), protocol), protocol)
     assert found(report) == {"texts"} and "words stand beside one outcome nearly always" in report.findings[0].line()
 
 
@@ -140,16 +146,18 @@ def test_so_are_vectors_that_do_alone_or_with_others_of_their_day(folder):
     day = np.searchsorted(panel.days, texts.day, side="right")
     kept = np.flatnonzero(day < len(panel.days))
     given = dataclasses.replace(texts, text=None, vectors=vectors)
-    assert not audit_stocks(panel, given, protocol).leaks
+    assert not audit(build_samples(panel, given, protocol), protocol).leaks
     side = 9 * np.sign(panel.movement[texts.ticker[kept], day[kept]])
     vectors[kept, 4] += side
     vectors[kept, 2] -= side  # so that the mean over features tells nothing
-    (finding,) = (one for one in audit_stocks(panel, given, protocol).findings if one.severity == "error")
+    report = audit(build_samples(panel, given, protocol), protocol)
+    (finding,) = (one for one in report.findings if one.severity == "error")
     assert finding.kind == "texts"
 
 
 def test_an_encoder_from_after_the_test_days_is_named(folder):
-    lines = audit_stocks(*parts(folder)[:3], encoder="BAAI/bge-small-en-v1.5").lines()
+    *_, protocol, samples = parts(folder)
+    lines = audit(samples, protocol, encoder="BAAI/bge-small-en-v1.5").lines()
     assert any("was trained until 2023-09, after the test days, 2022-" in line for line in lines)
 
 

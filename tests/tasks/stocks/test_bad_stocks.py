@@ -11,11 +11,11 @@ from multiway.data.findings import CheckReport
 from multiway.data.sources import json_lines
 from multiway.errors import DataError
 from multiway.tasks.stocks import panel, source
-from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
+from tasks.stocks.stock_files import check_stocks, notes_of
 
 
 def changed(column, row, value):
@@ -146,13 +146,13 @@ def test_one_bad_file_of_many_is_named(case, tmp_path):
 
 def test_a_split_that_is_adjusted_passes_and_others_can_be_let_through(tmp_path):
     scaled(ALL[:4], 5, 1 / 2)(tmp_path / "x.csv")
-    assert read_stocks(tmp_path / "x.csv")[0].notes == ()
+    assert notes_of(tmp_path / "x.csv") == ()
     scaled(ALL, 5, 1 / 2)(tmp_path / "y.csv")
-    warned = read_stocks(tmp_path / "y.csv", StockOptions(jumps="warn"))[0]
-    assert warned.notes[0].startswith("an adjusted close jumps like a split that was not taken out: NA 2024-03-11")
-    assert read_stocks(tmp_path / "y.csv", StockOptions(jumps="ignore"))[0].notes == ()
+    warned = notes_of(tmp_path / "y.csv", StockOptions(jumps="warn"))
+    assert warned[0].startswith("an adjusted close jumps like a split that was not taken out: NA 2024-03-11")
+    assert notes_of(tmp_path / "y.csv", StockOptions(jumps="ignore")) == ()
     scaled(ALL, 5, 0.7)(tmp_path / "z.csv")  # a bad day, and no split
-    assert read_stocks(tmp_path / "z.csv")[0].notes == ()
+    assert notes_of(tmp_path / "z.csv") == ()
 
 
 @pytest.mark.parametrize("factor", [2, 3, 4, 10, 1 / 3, 1 / 10, 1.5])
@@ -238,7 +238,8 @@ def test_texts_that_say_nothing_are_kept_out_and_counted(tmp_path):
         "unknown ticker": 1, "duplicate id": 1, "empty": 2, "no text": 1, "lone surrogate": 1, "NUL character": 1,
         "outside the prices' days": 1,
     }  # fmt: skip
-    assert "1 texts of more than 20,000 characters were cut there." in texts.notes
+    notes = notes_of(stock_files.prices(), StockOptions(texts=str(path)))
+    assert "t.jsonl: 1 texts of more than 20,000 characters were cut there." in notes
     shown = "\n".join(check_stocks(stock_files.prices(), StockOptions(texts=str(path))).lines())
     assert "t.jsonl: texts left out: unknown ticker 1, duplicate id 1, empty 2" in shown
     assert f"stock-days with a text: 2 of {panel.traded.sum()} (8%), the rest is masked" in shown
@@ -340,7 +341,7 @@ def test_days_that_are_not_there():
 
 def test_nothing_left_after_thresholds_is_said():
     report = check_stocks(stock_files.prices(), protocol=StockProtocol(down=0.9, up=0.9))
-    assert [finding.kind for finding in report.findings if finding.severity == "warning"] == ["labels"]
+    assert [finding.kind for finding in report.findings if finding.severity == "error"] == ["source"]
 
 
 def test_flaws_of_prices_do_not_hide_those_of_texts(tmp_path):

@@ -1,7 +1,5 @@
 """Baselines beside loops, and the calendar on the published labels."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,10 @@ from multiway.tasks.stocks.network import of_rises
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.regressions import PENALTIES, Logistic, flat_inputs, flat_movements
-from multiway.tasks.stocks.samples import build_samples, tomorrow
+from multiway.tasks.stocks.samples import tomorrow
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import Sizes
-from tasks.stocks.stock_panels import make_panel, make_texts
+from tasks.stocks.stock_panels import build_samples, inputs_of, make_panel, make_texts
 from tolerances import LONG32, ROUNDING64, SUMS64
 
 E = 3
@@ -23,12 +21,13 @@ E = 3
 
 def fitted(model, samples, vectors=None):
     """A baseline, and what its fit found."""
-    facts = model.fit(SimpleNamespace(samples=samples, vectors=vectors))
+    inputs = inputs_of(samples, vectors)
+    facts = model.fit(*(inputs[samples.splits[name]] for name in ("train", "validation")))
     return model, facts
 
 
 def says(model, samples, rows, vectors=None):
-    return model.says(SimpleNamespace(samples=samples, vectors=vectors), rows)
+    return model.says(inputs_of(samples, vectors)[rows])
 
 
 def fit_logistic(samples, vectors=None):
@@ -36,8 +35,8 @@ def fit_logistic(samples, vectors=None):
     return fitted(
         Logistic(
             Sizes(
-                stocks=len(samples.tickers),
-                slots=samples.slots.shape[1],
+                num_stocks=len(samples.tickers),
+                num_slots=samples.slots.shape[1],
                 price_features=samples.features.shape[2],
                 text_features=text_features,
             )
@@ -157,12 +156,12 @@ def test_inputs_are_what_the_windows_show():
     vectors = make_vectors(samples)
     rows = samples.splits["test"]
     labelled = samples.labels[rows] >= 0
-    found = flat_inputs(SimpleNamespace(samples=samples, vectors=vectors), rows, labelled)
+    found = flat_inputs(inputs_of(samples, vectors)[rows], labelled)
     expected = [
         slow_inputs(samples, rows[day], stock, vectors) for day, stock in zip(*np.nonzero(labelled), strict=True)
     ]
     np.testing.assert_allclose(found, expected, rtol=LONG32, atol=LONG32)
-    plain = flat_inputs(SimpleNamespace(samples=samples, vectors=None), rows, labelled)
+    plain = flat_inputs(inputs_of(samples)[rows], labelled)
     np.testing.assert_array_equal(plain, found[:, : plain.shape[1]])
 
 
@@ -205,7 +204,7 @@ def test_only_training_movements_are_learnt_from():
 def test_many_movements_are_thinned_evenly(monkeypatch):
     samples = make_samples(name="stocknet")
     monkeypatch.setattr(regressions, "MOVEMENTS", 50)
-    values, labels = flat_movements(SimpleNamespace(samples=samples, vectors=None), "train", 50)
+    values, labels = flat_movements(inputs_of(samples)[samples.splits["train"]])
     assert len(values) == len(labels) == 50
     assert np.isfinite(says(fit_logistic(samples)[0], samples, samples.splits["test"])).all()
 

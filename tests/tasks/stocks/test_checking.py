@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.tasks.stocks.checking import check_stocks, odd_days, text_coverage
+from multiway.tasks.stocks.checking import odd_days, text_coverage
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
+from tasks.stocks.stock_files import check_stocks
+from tasks.stocks.stock_panels import build_samples
 
 DAYS = pd.bdate_range("2024-01-02", periods=60)
 

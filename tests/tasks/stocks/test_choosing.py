@@ -38,7 +38,7 @@ def of_levels(tmp_path_factory):
 
 
 def market_of(run):
-    return run.prepared.panel, run.prepared.texts
+    return run.prepared.raw.inputs.panel, run.prepared.raw.inputs.texts
 
 
 def test_movements_are_chosen_by_brier_scores_over_blocks_of_days(run):

@@ -5,10 +5,10 @@ import random
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.stocks.checking import check_stocks
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
+from tasks.stocks.stock_files import check_stocks
 
 KINDS = ("x.csv", "x.parquet", "t.jsonl", "t.csv", "t.parquet", "price/raw/AAA.csv", "price/preprocessed/AAA.txt",
          "tweet/preprocessed/AAA/2024-03-04")  # fmt: skip

@@ -46,25 +46,25 @@ def data(run):
 
 
 def targets_of_test(data):
-    rows = data.samples.splits["test"]
-    return [(int(rows[day]), int(stock)) for day, stock in np.argwhere(data.target_mask[rows])]
+    rows = data.rows("test")
+    return [(int(rows[day]), int(stock)) for day, stock in np.argwhere(data.encoded.inputs[rows].target_mask)]
 
 
 def test_the_vectors_of_a_day_are_the_means_of_its_texts(run, data):
-    sample = int(data.samples.splits["test"][3])
-    texts, batch = texts_of(data, sample), batch_of(run, data, [sample])
-    assert len(texts) == data.samples.groups.sizes[data.samples.text_rows[sample]].sum()
-    for stock, slot in np.argwhere(data.samples.text_rows[sample] > 0):
+    one = data.part("test").inputs[np.array([3])]
+    texts, batch, rows = texts_of(one), batch_of(run, one), one.windows.text_rows[0]
+    assert len(texts) == one.windows.groups.sizes[rows].sum()
+    for stock, slot in np.argwhere(rows > 0):
         here = (texts.stock == stock) & (texts.slot == slot)
         mean = texts.vectors[here].mean(0).numpy()
         np.testing.assert_allclose(batch["text"][0, stock, slot].numpy(), mean, rtol=LONG32, atol=SUMS32)
-        assert (data.texts.ticker[texts.item[here]] == stock).all()
+        assert (data.raw.inputs.texts.ticker[texts.item[here]] == stock).all()
 
 
 def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
     agree, areas = [], []
     for place, (sample, stock) in enumerate(targets_of_test(data)):
-        item = explain_day(run, data, sample, [stock], deletion=place % 4 == 0).tickers[0]
+        item = explain_day(run, data.encoded.inputs, sample, [stock], deletion=place % 4 == 0).tickers[0]
         told = [part for part in item.texts if part.ticker == item.ticker and part.text in WORDS.values()]
         last = [part for part in told if part.slot_day == item.date]
         agree += [(part.share > 0) == (part.text == WORDS[True]) for part in last]
@@ -75,7 +75,7 @@ def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
 
 def test_an_explanation_says_what_was_predicted_and_what_came(run, data):
     sample, stock = targets_of_test(data)[5]
-    item = explain_day(run, data, sample, [stock], deletion=False).tickers[0]
+    item = explain_day(run, data.encoded.inputs, sample, [stock], deletion=False).tickers[0]
     row = run.tables["predictions"].query("model == 'multiway' and split == 'test' and ticker == @item.ticker")
     row = row[row["date"] == item.date].iloc[0]
     assert (item.label, item.deletion) == (row["label"], None)
@@ -88,7 +88,7 @@ def test_an_explanation_says_what_was_predicted_and_what_came(run, data):
 
 
 def test_maps_carry_tickers_and_dates(run, data):
-    day = explain_day(run, data, int(data.samples.splits["test"][-1]), [0, 2])
+    day = explain_day(run, data.encoded.inputs, int(data.rows("test")[-1]), [0, 2])
     modes = [f"{mode} ({stream})" for stream in ("texts", "prices", "prices to texts") for mode in ("stocks", "days")]
     assert [item.mode for item in day.maps] == modes
     assert [item.ticker for item in day.tickers] == ["ACME", "ZED"]
@@ -103,7 +103,7 @@ def test_maps_carry_tickers_and_dates(run, data):
 def test_the_average_names_days_by_their_distance(run, data):
     maps = average_attention(run, data)
     assert maps[1].query_labels == (TOKEN, "2 before", "1 before", TARGET)
-    assert maps[1].num_samples == len(data.samples.splits["test"])
+    assert maps[1].num_samples == len(data.rows("test"))
     assert maps[1].ordered and not maps[0].ordered
 
 
@@ -112,11 +112,11 @@ def test_modes_without_attention_and_full_attention_have_no_maps(run, data):
         config = run.config.replace(model={**run.config.model, **fields})
         return dataclasses.replace(run, config=config, models=Models(task, config, run.state))
 
-    sample = int(data.samples.splits["test"][0])
-    only_days = explain_day(with_model(attended_modes=[1]), data, sample, [0])
+    sample = int(data.rows("test")[0])
+    only_days = explain_day(with_model(attended_modes=[1]), data.encoded.inputs, sample, [0])
     assert {item.mode.split()[0] for item in only_days.maps} == {"days"} and only_days.tickers[0].looks == []
     for fields in ({"attended_modes": []}, {"attention": "full"}):
-        assert explain_day(with_model(**fields), data, sample, [0]).maps == []
+        assert explain_day(with_model(**fields), data.encoded.inputs, sample, [0]).maps == []
         assert average_attention(with_model(**fields), data) == []
 
 
@@ -125,20 +125,20 @@ def test_without_a_choice_the_most_confident_errors_are_explained(run, data):
     wrong = rows[rows["predicted"] != rows["label"]]
     best = wrong.loc[(wrong["p_up"] - 0.5).abs().idxmax()]
     heading, sample, stock = interesting(run, data, 2)[0]
-    day, name = str(data.samples.target_days[sample]), run.state.tickers[stock]
+    day, name = str(data.raw.inputs.target_days[sample]), run.state.tickers[stock]
     assert (heading, day, name) == ("Most confident errors", str(best["date"].date()), best["ticker"])
     assert chosen_pairs(run, data, None, None)[0] == (sample, stock)
 
 
 def test_a_day_and_tickers_can_be_named(run, data):
-    last = data.samples.target_days[-1]
-    assert chosen_pairs(run, data, None, ["NA"]) == [(len(data.samples.target_days) - 1, 1)]
+    last = data.raw.inputs.target_days[-1]
+    assert chosen_pairs(run, data, None, ["NA"]) == [(len(data.raw.inputs.target_days) - 1, 1)]
     assert chosen_pairs(run, data, str(last), ["ZED", "ACME"]) == [
-        (len(data.samples.target_days) - 1, i) for i in (2, 0)
+        (len(data.raw.inputs.target_days) - 1, i) for i in (2, 0)
     ]
     day_alone = chosen_pairs(run, data, str(last), None)
-    assert {sample for sample, _ in day_alone} == {len(data.samples.target_days) - 1}
-    assert all(data.target_mask[sample, stock] for sample, stock in day_alone)
+    assert {sample for sample, _ in day_alone} == {len(data.raw.inputs.target_days) - 1}
+    assert all(data.encoded.inputs.target_mask[sample, stock] for sample, stock in day_alone)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_day_or_ticker_that_is_not_there_is_said(run, data, date, tickers, tex
 
 
 def test_a_named_day_is_found(run, data):
-    assert named_sample(data, str(data.samples.target_days[7])) == 7
+    assert named_sample(data.raw.inputs, str(data.raw.inputs.target_days[7])) == 7
     assert named_stocks(run, ["NA"]) == [1]
 
 
@@ -190,4 +190,4 @@ def test_a_run_of_prices_is_explained_without_texts(tmp_path):
     assert not any("texts" in name for name in names)
     assert not any("deletion test over" in line for line in lines)
     data = reload(run)
-    assert texts_frame([explain_day(run, data, 40, [0])]).empty
+    assert texts_frame([explain_day(run, data.encoded.inputs, 40, [0])]).empty

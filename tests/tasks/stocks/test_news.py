@@ -35,7 +35,7 @@ def score_of(run, model, metric):
 
 def with_texts(run, rows):
     """Whether a text stands in the last slot of each row, one by one."""
-    samples = run.prepared.samples
+    samples = run.prepared.raw.inputs
     sample_of = {str(day): sample for sample, day in enumerate(samples.target_days)}
     return np.array([samples.text_rows[sample_of[str(day)[:10]], samples.tickers.index(ticker), -1] > 0
                      for day, ticker in zip(rows["date"], rows["ticker"], strict=True)])  # fmt: skip
@@ -56,8 +56,7 @@ def test_bags_of_words_find_it_too(planted):
 
 
 def test_without_a_text_a_bag_of_words_says_the_share_of_rises(planted):
-    samples = planted.prepared.samples
-    labels = samples.labels[samples.splits["train"]]
+    labels = planted.prepared.part("train").inputs.windows.labels
     share = labels[labels >= 0].mean()
     for name in BASELINES[1:]:
         rows = labelled_rows(planted, name)

@@ -12,7 +12,6 @@ from multiway.tasks import lifecycle
 from multiway.tasks.run import digest_of
 from multiway.tasks.scores import score_table
 from multiway.tasks.stocks.answers import prediction_table, reload
-from multiway.tasks.stocks.encode import match
 from multiway.tasks.stocks.panel import FIELDS
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.task import TASK as task
@@ -127,23 +126,22 @@ def test_what_is_predicted_later_is_what_is_predicted_now(finished):
     texts = make_texts(prices)
     early = prices[prices["date"] < last]
     now = table(finished, early, texts[texts["date"] < str(last)])
-    later = match(finished.state, finished.config, read_stocks(prices, finished.config.read, texts=texts))
-    row = int(np.flatnonzero(later.samples.days[later.samples.targets] == last)[0])
-    batch = later.inputs(np.array([row])).gather(torch.tensor([0]))
+    inputs = task.prepare(finished.config, (prices, texts), finished.state).encoded.inputs
+    batch = inputs.batch(torch.from_numpy(np.flatnonzero(inputs.windows.target_days == last)))
     logits = finished.model(*(batch[name] for name in ("prices", "price_valid", "dates", "text", "text_valid")))
     np.testing.assert_allclose(logits.softmax(-1)[0, :, 1].detach().numpy(), now["p_up"], rtol=LONG32)
 
 
 def test_levels_of_later_prices_are_scaled_by_the_training_days(tmp_path):
     data = write_stocks(tmp_path / "data", count=EARLY)
-    protocol = {"look_back": 3, "validation": 0.2, "test": 0.25, "prices": "levels"}
+    protocol = {"look_back": 3, "prices": "levels"}
     run = lifecycle.start(task, make_config(data, protocol=protocol, training={"epochs": 1}), tmp_path / "run")
     again = lifecycle.load(tmp_path / "run")
     assert task.evaluate(again, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
-    later = match(again.state, again.config, read_stocks(write_stocks(tmp_path / "later"), again.config.read))
-    assert later.scale.plain() == run.state.scale.plain()
-    panel, batch = later.panel, later.inputs(later.samples.splits["test"]).gather(torch.tensor([0]))
-    day = later.samples.target_days[later.samples.splits["test"][0]]
+    later = task.prepare(again.config, write_stocks(tmp_path / "later"), again.state)
+    assert later.state.scale.plain() == run.state.scale.plain()
+    test = later.part("test").inputs
+    panel, batch, day = test.windows.panel, test.batch(torch.tensor([0])), test.windows.target_days[0]
     place = int(np.flatnonzero(panel.traded[0] & (panel.days < day))[-1])
     levels = panel.prices[0, place, [FIELDS.index(name) for name in ("adj_close", "high", "low")]]
     expected = (levels - run.state.scale.centre) / run.state.scale.spread
@@ -188,7 +186,7 @@ def test_a_table_that_cannot_be_written_is_refused_first(name, finished, tmp_pat
 
 
 def test_labels_of_the_published_code_say_nothing_of_tomorrow(finished):
-    config = finished.config.replace(protocol={"name": "published-code"})
+    config = finished.config.replace(protocol={"name": "published-code"}, split={})
     with pytest.raises(ConfigError, match="published-code"):
         task.answer(dataclasses.replace(finished, config=config), None, None, {})
 
@@ -217,7 +215,7 @@ def test_prices_that_end_too_early_cannot_be_scored(finished, tmp_path):
 
 def test_the_reloaded_data_is_that_of_the_training(finished):
     reloaded = reload(finished)
-    assert reloaded.scale is finished.state.scale
+    assert reloaded.state is finished.state
     assert digest_of(reloaded.content()) == finished.folder.verify()["data_sha256"]
     moved = dataclasses.replace(finished, config=finished.config.replace(data=None))
     with pytest.raises(ConfigError, match="fitted on tables in memory, which are gone"):

@@ -19,7 +19,7 @@ from multiway.training.losses import class_weights
 from tasks.stocks.quotes import make_config, make_prices, make_texts, write_stocks
 from tolerances import ROUNDING32, SUMS32
 
-PROTOCOL = {"look_back": 3, "validation": 0.2, "test": 0.25}
+PROTOCOL = {"look_back": 3}
 
 
 def prepared_of(prices, texts=None, **changes):
@@ -40,13 +40,13 @@ def test_later_prices_and_texts_do_not_change_the_scale(features):
     prices = make_prices()
     texts = make_texts(prices)
     prepared = prepared_of(prices, texts, **changes)
-    border = prepared.samples.days[prepared.samples.targets[prepared.samples.splits["validation"][0]]]
+    border = prepared.part("validation").inputs.windows.target_days[0]
     later = (prices["date"] >= border).to_numpy()
     prices.loc[later, ["open", "high", "low", "close", "adj_close"]] *= np.linspace(1, 1.2, later.sum())[:, None]
     texts.loc[texts["date"] >= str(border - 1), "text"] = "something else"
     other = prepared_of(prices, texts, **changes)
-    state = prepared.scale.plain()
-    assert other.scale.plain() == state
+    state = prepared.state.scale.plain()
+    assert other.state.scale.plain() == state
     assert digest_of(other.content()) != digest_of(prepared.content())
     training = [each.part("train").gather(torch.arange(30)) for each in (prepared, other)]
     for name in training[0]:
@@ -56,38 +56,40 @@ def test_later_prices_and_texts_do_not_change_the_scale(features):
 def test_levels_are_scaled_by_one_mean_and_deviation_of_all_stocks():
     prices = make_prices()
     prepared = prepared_of(prices, protocol={**PROTOCOL, "prices": "levels"})
-    assert prepared.scale.centre.shape == prepared.scale.spread.shape == (3,)
+    assert prepared.state.scale.centre.shape == prepared.state.scale.spread.shape == (3,)
     batch = prepared.part("test").gather(torch.tensor([0]))
-    day = prepared.samples.target_days[prepared.samples.splits["test"][0]]
+    day = prepared.part("test").inputs.windows.target_days[0]
     last = prices[(prices["ticker"] == "ACME") & (prices["date"] < day)].iloc[-1]
-    expected = (last[["adj_close", "high", "low"]].to_numpy(float) - prepared.scale.centre) / prepared.scale.spread
+    expected = (
+        last[["adj_close", "high", "low"]].to_numpy(float) - prepared.state.scale.centre
+    ) / prepared.state.scale.spread
     np.testing.assert_allclose(batch["prices"][0, 0, -1], expected, rtol=SUMS32)
 
 
 def test_earlier_prices_and_texts_do_change_it(prepared):
     prices = make_prices(seed=3)
     other = prepared_of(prices, make_texts(prices))
-    assert (other.scale.spread != prepared.scale.spread).all()
-    assert (other.scale.text_centre != prepared.scale.text_centre).any()
+    assert (other.state.scale.spread != prepared.state.scale.spread).all()
+    assert (other.state.scale.text_centre != prepared.state.scale.text_centre).any()
 
 
 @pytest.mark.parametrize("features", ["changes", "levels"])
 def test_the_scale_is_that_of_the_days_shown(features):
     prepared = prepared_of(make_prices(), protocol={**PROTOCOL, "prices": features})
-    samples, seen = prepared.samples, set()
-    for row in samples.splits["train"]:
+    samples, seen = prepared.raw.inputs, set()
+    for row in prepared.rows("train"):
         for stock in range(len(samples.tickers)):
             for place, slot in enumerate(samples.slots[row]):
                 if slot >= 0 and samples.slot_valid[row, stock, place] and samples.known[slot, stock]:
                     seen.add((slot, stock))
     values = np.array([samples.features[slot, stock] for slot, stock in sorted(seen)], np.float64)
-    np.testing.assert_allclose(prepared.scale.centre, values.mean(0), rtol=ROUNDING32)
-    np.testing.assert_allclose(prepared.scale.spread, values.std(0), rtol=ROUNDING32)
+    np.testing.assert_allclose(prepared.state.scale.centre, values.mean(0), rtol=ROUNDING32)
+    np.testing.assert_allclose(prepared.state.scale.spread, values.std(0), rtol=ROUNDING32)
 
 
 def test_a_batch_is_what_the_samples_say(prepared):
-    samples, scale = prepared.samples, prepared.scale
-    rows = samples.splits["validation"]
+    samples, scale = prepared.raw.inputs, prepared.state.scale
+    rows, vectors = prepared.rows("validation"), prepared.encoded.inputs.tables.vectors
     batch = prepared.part("validation").gather(torch.tensor([4, 0]))
     for place, row in enumerate(rows[[4, 0]]):
         for stock in range(len(samples.tickers)):
@@ -101,14 +103,15 @@ def test_a_batch_is_what_the_samples_say(prepared):
                 np.testing.assert_allclose(batch["prices"][place, stock, slot], expected, rtol=ROUNDING32)
                 text = samples.text_rows[row, stock, slot]
                 assert bool(batch["text_valid"][place, stock, slot]) == (text > 0)
-                np.testing.assert_array_equal(batch["text"][place, stock, slot], prepared.vectors[text])
+                np.testing.assert_array_equal(batch["text"][place, stock, slot], vectors[text])
 
 
 def test_windows_that_are_shorter_show_nothing_in_front(prepared):
-    slots = prepared.samples.slots.copy()
+    inputs = prepared.part("train").inputs
+    slots = inputs.windows.slots.copy()
     slots[:, 0] = -1
-    cut = dataclasses.replace(prepared, samples=dataclasses.replace(prepared.samples, slots=slots))
-    batch = cut.part("train").gather(torch.arange(5))
+    cut = dataclasses.replace(inputs, windows=dataclasses.replace(inputs.windows, slots=slots))
+    batch = cut.batch(torch.arange(5))
     assert not batch["price_valid"][:, :, 0].any()
     assert not batch["prices"][:, :, 0].any()
     assert not batch["dates"][:, 0].any()
@@ -116,15 +119,15 @@ def test_windows_that_are_shorter_show_nothing_in_front(prepared):
 
 
 def test_a_group_is_the_mean_of_its_texts(prepared):
-    encoded = encode_texts(prepared.texts.text, make_config().text)
-    groups = prepared.samples.groups
-    means = group_means(prepared.samples, encoded)
+    encoded = encode_texts(prepared.raw.inputs.texts.text, make_config().text)
+    groups = prepared.raw.inputs.groups
+    means = group_means(groups, encoded)
     assert len(means) == len(groups.starts) - 1
     for row in range(len(means)):
         items = groups.items[groups.starts[row] : groups.starts[row + 1]]
         each = [encoded.vectors[encoded.rows[item]] for item in items]
         np.testing.assert_allclose(means[row], np.mean(each, 0) if each else 0, rtol=SUMS32, atol=SUMS32)
-    assert not prepared.vectors[0].any()
+    assert not prepared.encoded.inputs.tables.vectors[0].any()
 
 
 def test_vectors_that_do_not_fit_are_refused(prepared, monkeypatch):
@@ -136,7 +139,7 @@ def test_vectors_that_do_not_fit_are_refused(prepared, monkeypatch):
 
 
 def test_a_scale_comes_back_from_plain_values(prepared):
-    state = prepared.scale.plain()
+    state = prepared.state.scale.plain()
     assert StockScale.parse(state).plain() == state
 
 
@@ -156,7 +159,7 @@ def test_the_loss_counts_the_targets(prepared, generator):
     assert 0 < int(batch["target_mask"].sum()) < batch["target_mask"].numel()
     model = Fixed(torch.randn(20, 3, 2, generator=generator))
     config = make_config()
-    total, count = MovementLoss(config, prepared.scale)(model, batch)
+    total, count = MovementLoss(config, prepared.state.scale)(model, batch)
     chances = model.outputs.detach().softmax(-1)
     each = [
         -float(chances[row, stock, batch["label"][row, stock]].log())
@@ -170,14 +173,13 @@ def test_the_loss_counts_the_targets(prepared, generator):
 
 def test_balanced_weights_make_both_directions_count_alike(prepared):
     config = make_config(training={"class_weights": "balanced"})
-    samples = prepared.samples
-    labels = samples.labels[samples.splits["train"]]
+    labels = prepared.part("train").inputs.windows.labels
     weights = class_weights(labels[labels >= 0], 2, config.training)
     falls, rises = (labels == 0).sum(), (labels == 1).sum()
     assert float(weights[0] * falls) == pytest.approx(float(weights[1] * rises))
     assert float(weights[0] * falls + weights[1] * rises) == pytest.approx(falls + rises)
     batch = prepared.part("train").gather(torch.arange(20))
-    loss = MovementLoss(config, prepared.scale, config.training, weights)
+    loss = MovementLoss(config, prepared.state.scale, config.training, weights)
     _, count = loss(Fixed(torch.zeros(20, 3, 2)), batch)
     assert float(count) == pytest.approx(float(weights[batch["label"][batch["target_mask"]]].sum()))
 
@@ -190,7 +192,7 @@ def test_the_pinball_loss_is_blind_to_what_is_no_target(generator):
     assert not batch["target_mask"].all()
     assert batch["returns"][~batch["target_mask"]].isnan().any()
     model = Fixed(torch.randn(20, 3, 3, generator=generator))
-    total, count = MovementLoss(config, prepared.scale)(model, batch)
+    total, count = MovementLoss(config, prepared.state.scale)(model, batch)
     total.backward()
     assert int(count) == int(batch["target_mask"].sum())
     assert torch.isfinite(model.outputs.grad).all()
@@ -224,11 +226,9 @@ def test_the_real_set(real_data, protocol, counts):
     """StockNet as its authors count it; test labels are counted, and nothing is decided by them."""
     if not (real_data / "stocks" / "prices.parquet").is_file():
         pytest.skip("StockNet absent")
-    config = make_config(protocol=protocol, model={"modality": "price"})
+    config = make_config(protocol=protocol, split={}, model={"modality": "price"})
     prepared = task.prepare(config, real_data / "stocks")
-    found = tuple(
-        int(prepared.target_mask[prepared.samples.splits[name]].sum()) for name in ("train", "validation", "test")
-    )
+    found = tuple(int(prepared.part(name).inputs.target_mask.sum()) for name in ("train", "validation", "test"))
     assert found == counts
     batch = prepared.part("train").gather(torch.arange(4))
     assert batch["prices"].shape == (4, 87, 5, 3)

@@ -120,7 +120,8 @@ def test_columns_that_were_read_are_those_of_every_file(tmp_path):
 
 def test_columns_that_stand_in_are_noted():
     panel = read_stocks(stock_files.prices()[["ticker", "date", "close"]])[0]
-    assert panel.notes == ("there is no open, high, low, adj close: the close stands in.",)
+    notes = stock_files.notes_of(stock_files.prices()[["ticker", "date", "close"]])
+    assert notes == ("there is no open, high, low, adj close: the close stands in.",)
     assert (panel.prices[..., 4] == panel.prices[..., 3])[panel.traded].all()
     assert np.isnan(panel.prices[..., 5]).all()
 
@@ -140,7 +141,9 @@ def test_days_can_be_kept_and_movements_know_the_day_before(panel):
     np.testing.assert_array_equal(part.movement, panel.movement[:, 3:6])
     early = read_stocks(stock_files.prices(), StockOptions(end="2024-03-04"))[0]
     assert early.tickers == ("1E5", "NA")
-    assert early.notes == ("1 tickers have no row in the days kept: AAPL.",)
+    assert stock_files.notes_of(stock_files.prices(), StockOptions(end="2024-03-04")) == (
+        "1 tickers have no row in the days kept: AAPL.",
+    )
 
 
 def test_movements_of_the_file_are_taken(panel):
@@ -151,7 +154,7 @@ def test_movements_of_the_file_are_taken(panel):
     read = read_stocks(frame)[0]
     assert read.movement[2, 0] == 0.0123
     assert np.array_equal(read.movement.flat[1:20], panel.movement.flat[1:20], equal_nan=True)
-    assert read.notes == ("movements are those of the file.",)
+    assert stock_files.notes_of(frame) == ("movements are those of the file.",)
 
 
 @pytest.mark.parametrize("form", ["frame", "CSV", "Parquet", "JSONL", "folder"])

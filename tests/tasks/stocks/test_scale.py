@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import build_samples
 from multiway.tasks.stocks.state import StockScale
-from tasks.stocks.stock_panels import make_panel, make_texts
+from tasks.stocks.stock_panels import build_samples, make_panel, make_texts
 from tolerances import LONG32, ROUNDING32, ROUNDING64
 
 
@@ -62,7 +61,7 @@ def test_texts_are_divided_by_one_spread_or_each_feature_by_its_own(text_scale):
     panel = make_panel()
     samples = build_samples(panel, make_texts(panel), StockProtocol())
     vectors = np.random.default_rng(0).normal(0, [0.1, 1, 3, 0], (samples.groups.num_rows, 4)).astype(np.float32)
-    spread = StockScale.fit(samples, vectors, text_scale=text_scale).text_spread
+    spread = StockScale.fit(samples[samples.splits["train"]], vectors, text_scale=text_scale).text_spread
     used = np.unique(samples.text_rows[samples.splits["train"]])
     each = vectors[used[used > 0]].std(0)  # the last feature never varies
     expected = np.where(each > 0, each, 1) if text_scale == "each" else np.full(4, np.sqrt(np.square(each).mean()))

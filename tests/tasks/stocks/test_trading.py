@@ -31,7 +31,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("traded")
     write_stocks(folder / "data", count=80)
     write_stocks(folder / "later")
-    protocol = {"look_back": 3, "validation": 0.2, "test": 0.25, "down": 0.02, "up": 0.02}
+    protocol = {"look_back": 3, "down": 0.02, "up": 0.02}
     return lifecycle.start(
         task, make_config(folder / "data", protocol=protocol, training={"epochs": 2}), folder / "run"
     )
@@ -49,21 +49,19 @@ def test_small_movements_are_traded_too(run):
 
 
 def test_every_ticker_with_a_price_before_and_a_movement_is_tradable(run):
-    samples = reload(run).samples
-    rows = samples.splits["test"]
-    chosen = tradable(samples, rows)
-    for place, sample in enumerate(rows):
+    samples = reload(run).part("test").inputs.windows
+    chosen = tradable(samples)
+    for sample in range(len(samples)):
         for stock in range(len(samples.tickers)):
             shown = [samples.known[day, stock] for day in samples.slots[sample] if day >= 0]
-            assert chosen[place, stock] == (any(shown) and np.isfinite(samples.returns[sample, stock]))
+            assert chosen[sample, stock] == (any(shown) and np.isfinite(samples.returns[sample, stock]))
 
 
 def test_where_every_slot_must_have_a_text_only_those_are_traded(run):
-    samples = reload(run).samples
-    rows = samples.splits["test"]
-    complete = tradable(samples, rows, complete=True)
-    assert 0 < complete.sum() < tradable(samples, rows).sum()
-    assert (samples.text_rows[rows][complete][samples.slot_valid[rows][complete]] > 0).all()
+    samples = reload(run).part("test").inputs.windows
+    complete = tradable(samples, complete=True)
+    assert 0 < complete.sum() < tradable(samples).sum()
+    assert (samples.text_rows[complete][samples.slot_valid[complete]] > 0).all()
 
 
 def test_a_backtest_is_a_table_and_says_what_it_supposes(run, tmp_path):
@@ -87,9 +85,7 @@ def test_later_prices_are_traded_from_the_same_first_day(run):
 
 
 def test_labels_that_are_no_movements_cannot_be_traded(run):
-    published = dataclasses.replace(
-        run, config=run.config.replace(protocol=type(run.config.protocol)(name="published-code"))
-    )
+    published = dataclasses.replace(run, config=run.config.replace(protocol={"name": "published-code"}, split={}))
     with pytest.raises(ConfigError, match="published-code are no movements of prices, so there is nothing to trade"):
         backtest_run(published, None, None, {})
     assert backtest_reloaded(published, None) is None
@@ -112,7 +108,7 @@ def test_a_task_without_past_moments_has_no_backtest(run):
 
 def test_texts_of_the_evening_before_are_owned_up_to(run):
     protocol = type(run.config.protocol)(name="stocknet")
-    by_day = dataclasses.replace(run, config=run.config.replace(protocol=protocol))
+    by_day = dataclasses.replace(run, config=run.config.replace(protocol=protocol, split={}))
     assert "evening before are read too" in evening_texts(by_day)[0]
     without_texts = dataclasses.replace(by_day, state=by_day.state.replace(encoder=None))
     assert evening_texts(run) == [] == evening_texts(without_texts)

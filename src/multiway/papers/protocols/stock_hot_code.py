@@ -15,7 +15,7 @@ from multiway.data.samples import SPLITS
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.panel import FIELDS, Groups, StockPanel, StockTexts, day_numbers, group_texts
 from multiway.tasks.stocks.protocols import PUBLISHED, PublishedProtocol, StockProtocol
-from multiway.tasks.stocks.samples import CUTS, StockSamples, row_before
+from multiway.tasks.stocks.samples import CUTS, StockWindows, row_before
 
 CALENDAR = np.arange("2014-01-01", "2016-01-02", dtype="datetime64[D]")
 BLOCKS = np.array(["2014-01-01", "2015-08-01", "2015-10-01", "2016-01-02"], dtype="datetime64[D]")
@@ -42,7 +42,7 @@ class _Windows:
     kept: NDArray[np.bool_]
 
 
-def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockWindows:
     """Cut the samples of the published code.
 
     Differs from the other protocols: `features` are standardised prices of the day itself, known on every day;
@@ -68,13 +68,11 @@ def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: Sto
     valid = np.repeat(kept[:, :, None], protocol.look_back, axis=2)
     rows, groups = _texts(texts, slots, valid)
     labels = _ratio_labels(features[targets, :, 0], features[slots[:, -1], :, 0], protocol.literal)
-    bounds = np.concatenate([[0], np.cumsum(counts)])
-    return StockSamples(
-        tickers=panel.tickers, days=CALENDAR, targets=targets, slots=slots, features=features.astype(np.float32),
+    return StockWindows(
+        panel=panel, texts=texts, days=CALENDAR, targets=targets, slots=slots, features=features.astype(np.float32),
         known=np.ones(traded.shape, np.bool_), slot_valid=valid, text_rows=rows, groups=groups,
         labels=np.where(kept, labels, -1).astype(np.int8), returns=_returns(prices, traded, slots[:, -1], targets),
         previous=_previous(panel, slots[:, -1]), traded=traded,
-        splits={name: np.arange(bounds[i], bounds[i + 1]) for i, name in enumerate(SPLITS)},
         feature_names=PRICES, notes=(NOTE,),
     )  # fmt: skip
 

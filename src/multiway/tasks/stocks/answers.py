@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,8 @@ from multiway.files import make_folder
 from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.encode import PreparedStocks, match
+from multiway.tasks.samples import EncodedTask
+from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
 from multiway.tasks.stocks.explain import (  # fmt: skip
     NOT_ATTRIBUTION,
     DayExplanation,
@@ -27,38 +27,29 @@ from multiway.tasks.stocks.explain import (  # fmt: skip
     chosen_pairs,
     explain_pairs,
 )
-from multiway.tasks.stocks.network import answered, rises_and_levels
+from multiway.tasks.stocks.network import answer_chances, rises_and_levels
 from multiway.tasks.stocks.panel import CLOSE, STALE, StockPanel
+from multiway.tasks.stocks.samples import StockWindows
 from multiway.tasks.stocks.source import Market, read_stocks
 
 MAX_TEXTS = 200
 """Texts listed per ticker and day, the strongest first."""
 
 
-def read(config: StockConfig, source: object, *, later: bool = False) -> Market:
-    """Prices and texts of a path, or those given; of later data all days, whatever the run was limited to."""
-    if isinstance(source, tuple):
-        return cast(Market, source)
-    return read_stocks(source, config.read.replace(start=None, end=None) if later else config.read)
-
-
-def read_for(run: Run, data: str | None, texts: str | None = None) -> Market:
-    """Prices and texts of a path, or of the run's own."""
-    source, config = data or run.config.data, run.config
-    if source is None:
-        raise ConfigError(
-            "this run was fitted on tables in memory, which are gone. Train on a file, or give one (",
-            Fix("data", like="FILE"),
-            ").",
-        )
-    if texts is not None:
-        config = config.replace(read=config.read.replace(texts=str(texts)).plain())
-    return read(config, run.task.locate(source), later=data is not None)
-
-
 def reload(run: Run) -> PreparedStocks:
-    """The samples that the run was trained, chosen and scored on."""
-    return match(run.state, run.config, read_for(run, None), run.config.protocol)
+    """The samples that the run was trained, chosen and scored on, and no later ones."""
+    return cast(PreparedStocks, run.task.prepare(run.config, market_for(run, None), run.state))
+
+
+def market_for(run: Run, data: str | None, texts: str | None = None) -> Market:
+    """Prices and texts of a path, all days of them; or of the run's own, those that it was limited to."""
+    source, read = data or run.config.data, run.config.read
+    if source is None:
+        rule = "this run was fitted on tables in memory, which are gone. Train on a file, or give one ("
+        raise ConfigError(rule, Fix("data", like="FILE"), ").")
+    return read_stocks(
+        run.task.locate(source), read if data is None else read.replace(start=None, end=None), texts=texts
+    )
 
 
 def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
@@ -67,7 +58,7 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -
     options: `texts`, a file of texts in place of what the data or the run's settings name.
     """
     check_target(out)
-    market = read_for(run, data, options.get("texts"))
+    market = market_for(run, data, options.get("texts"))
     return written(prediction_table(run, market), out, remarks_on(market[0]))
 
 
@@ -81,25 +72,26 @@ def remarks_on(panel: StockPanel) -> list[str]:
     return lines
 
 
-def prediction_table(run: Run, market: Market) -> pd.DataFrame:
+def prediction_table(run: Run, source: object) -> pd.DataFrame:
     """One row per stock that still trades, in the order of the run's: what is expected of the next session.
 
     date, ticker, p_up, predicted (1 rise, 0 fall), last_close, last_day of the prices, days and texts of the window
     that were there to be read; with quantiles a column for each.
     """
-    prepared = match(run.state, run.config, market, ahead=True)
-    samples, panel, row = prepared.samples, prepared.panel, np.array([0])
-    rises, levels = rises_and_levels(answered(run, prepared, row)[0], run.config)
+    task = cast(EncodedTask[Any, StockWindows, Any], run.task)
+    inputs: StockInputs = task.unlabelled(run.config, source, run.state).encoded.inputs
+    windows, panel = inputs.windows, inputs.windows.panel
+    rises, levels = rises_and_levels(answer_chances(run, inputs)[0], run.config)
     last = [int(np.flatnonzero(traded)[-1]) for traded in panel.traded]
     columns = {
-        "date": np.full(len(panel.tickers), samples.target_days[0]).astype("datetime64[ms]"),
+        "date": np.full(len(panel.tickers), windows.target_days[0]).astype("datetime64[ms]"),
         "ticker": list(panel.tickers),
         "p_up": rises,
         "predicted": (rises > MIDDLE).astype(np.int64),
         "last_close": panel.prices[np.arange(len(last)), last, CLOSE],
         "last_day": panel.days[last].astype("datetime64[ms]"),
-        "days": samples.price_valid(row)[0].sum(1),
-        "texts": samples.groups.sizes[samples.text_rows[0]].sum(1),
+        "days": windows.price_valid[0].sum(1),
+        "texts": windows.groups.sizes[windows.text_rows[0]].sum(1),
     }
     return pd.concat([pd.DataFrame(columns), levels], axis=1)[panel.is_listed].reset_index(drop=True)
 
@@ -111,7 +103,9 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
     it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.
     """
     prepared = reload(run)
-    days = explain_pairs(run, prepared, chosen_pairs(run, prepared, options.get("date"), options.get("tickers")))
+    days = explain_pairs(
+        run, prepared.encoded.inputs, chosen_pairs(run, prepared, options.get("date"), options.get("tickers"))
+    )
     average = average_attention(run, prepared)
     folder = run.explanation(out)
     make_folder(folder)

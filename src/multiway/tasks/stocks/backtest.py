@@ -13,9 +13,9 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.answers import read_for
-from multiway.tasks.stocks.encode import PreparedStocks, match
-from multiway.tasks.stocks.network import Scored, answered
+from multiway.tasks.stocks.answers import market_for
+from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
+from multiway.tasks.stocks.network import Scored, answer_chances
 from multiway.tasks.stocks.portfolio import (  # fmt: skip
     CALENDAR_YEAR,
     YEAR,
@@ -28,8 +28,7 @@ from multiway.tasks.stocks.portfolio import (  # fmt: skip
     sharpe,
     trade,
 )
-from multiway.tasks.stocks.samples import StockSamples
-from multiway.tasks.stocks.source import Market
+from multiway.tasks.stocks.samples import Marks, StockWindows
 
 COST_BPS = 10.0
 DRAWS = 200
@@ -200,7 +199,8 @@ def backtest_reloaded(run: Run, prepared: PreparedStocks) -> Backtest | None:
     """The same of data that is read already; None where the run's labels are no movements."""
     if not run.config.protocol.of_movements:
         return None
-    return backtest_stocks(_tradable(run, (prepared.panel, prepared.texts)))
+    windows = prepared.raw.inputs
+    return backtest_stocks(_tradable(run, (windows.panel, windows.texts)))
 
 
 def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
@@ -213,24 +213,23 @@ def tradable_predictions(run: Run, data: str | None = None) -> pd.DataFrame:
             f"backtest: the labels of the protocol {run.config.protocol.name} are no movements of prices, so there is "
             f"nothing to trade. Got a run of it. Train with the protocol chronological."
         )
-    return _tradable(run, read_for(run, data))
+    return _tradable(run, market_for(run, data))
 
 
-def _tradable(run: Run, market: Market) -> pd.DataFrame:
+def _tradable(run: Run, source: object) -> pd.DataFrame:
     """The same of any market, without the dead zone: no day is left out for how little it moved."""
     protocol = run.state.protocol(run.config.protocol)
     every_day = protocol.replace(down=0.0, up=0.0) if protocol.rules is None else protocol
-    prepared = match(run.state, run.config, market, every_day)
-    samples, rows = prepared.samples, prepared.samples.splits["test"]
-    chosen = tradable(samples, rows, complete=protocol.complete)
+    prepared = run.task.prepare(run.config.replace(protocol=every_day), source, run.state)
+    inputs: StockInputs = prepared.part("test").inputs
+    chosen = tradable(inputs.windows, complete=protocol.complete)
     if not chosen.any():
-        raise DataError(f"{prepared.panel.source}: no ticker can be traded on the test days. Give later prices.")
-    outputs = {run.answer.name: answered(run, prepared, rows)}
-    scored = Scored.of(run.config, samples, rows, chosen, outputs)
+        raise DataError(f"{prepared.source}: no ticker can be traded on the test days. Give later prices.")
+    scored = Scored.of(run.config, inputs.windows, chosen, {run.answer.name: answer_chances(run, inputs)})
     return scored.frame("test")[["date", "ticker", "p_up", "movement"]]
 
 
-def tradable(samples: StockSamples, rows: NDArray[np.int64], *, complete: bool = False) -> NDArray[np.bool_]:
-    """`(rows, stocks)`: the movement is known and the window showed a price before it, or all that `complete` needs."""
-    shown = samples.is_complete(rows) if complete else samples.price_valid(rows).any(axis=2)
-    return np.asarray(shown & np.isfinite(samples.returns[rows]))
+def tradable(windows: StockWindows, *, complete: bool = False) -> Marks:
+    """`(samples, stocks)`: the movement is known, and a price was shown before it, or all that `complete` needs."""
+    shown = windows.is_complete if complete else windows.price_valid.any(axis=2)
+    return np.asarray(shown & np.isfinite(windows.returns))

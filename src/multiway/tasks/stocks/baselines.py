@@ -17,14 +17,13 @@ from multiway.models.arima import Arima
 from multiway.models.baselines import Facts
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.encode import PreparedStocks
+from multiway.tasks.stocks.encode import StockInputs
 from multiway.tasks.stocks.panel import ADJUSTED, StockPanel, months, weekdays
 from multiway.tasks.stocks.regressions import Logistic, WordLogistic, share_of_rises
-from multiway.tasks.stocks.samples import StockSamples
+from multiway.tasks.stocks.samples import StockWindows
 from multiway.tasks.stocks.state import StockState
 
 QUANTILES = "training_quantiles"
-Rows = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 SIZES = {"weekday": 7, "month": 12, "last": 2, "next": 2}
@@ -45,11 +44,11 @@ MOST_CELLS = math.prod(SIZES.values())
 class StockBaseline(Protocol):
     """What every baseline does."""
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Learn from the training samples; validation chooses where there is a choice."""
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
-        """Probability of a rise, `(rows, tickers)`, or with a third axis quantiles."""
+    def says(self, inputs: StockInputs) -> Values:
+        """Probability of a rise, `(samples, tickers)`, or with a third axis quantiles."""
 
 
 def baseline_in(run: Run, name: str) -> StockBaseline:
@@ -66,22 +65,22 @@ class MovementMajority(nn.Module):
         super().__init__()
         self.register_buffer("share", torch.zeros((), dtype=torch.float64))
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Count the training labels."""
-        self.share.fill_(share_of_rises(prepared.samples))
+        self.share.fill_(share_of_rises(training.windows))
         return {"share": float(self.share)}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+    def says(self, inputs: StockInputs) -> Values:
         """The same everywhere."""
-        return np.full((len(rows), len(prepared.samples.tickers)), float(self.share))
+        return np.full((len(inputs), len(inputs.windows.tickers)), float(self.share))
 
 
 class Previous(MovementMajority):
     """The direction of the last movement known before the day; the share of rises in training where there is none."""
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+    def says(self, inputs: StockInputs) -> Values:
         """1 after a rise, 0 after a fall."""
-        last = prepared.samples.previous[rows]
+        last = inputs.windows.previous
         return np.where(last > 0, 1.0, np.where(last < 0, 0.0, float(self.share)))
 
 
@@ -94,15 +93,15 @@ class Random(nn.Module):
         super().__init__()
         self.register_buffer("seed", torch.tensor(seed))
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Learn nothing."""
         return {}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+    def says(self, inputs: StockInputs) -> Values:
         """1 or 0."""
-        samples, seed = prepared.samples, int(self.seed)
-        sides = [[_coin(seed, ticker, day) for ticker in samples.tickers] for day in samples.target_days[rows]]
-        return np.array(sides, np.float64).reshape(len(rows), len(samples.tickers))
+        windows, seed = inputs.windows, int(self.seed)
+        sides = [[_coin(seed, ticker, day) for ticker in windows.tickers] for day in windows.target_days]
+        return np.array(sides, np.float64).reshape(len(inputs), len(windows.tickers))
 
 
 class Calendar(nn.Module):
@@ -125,12 +124,11 @@ class Calendar(nn.Module):
         """What is looked up."""
         return TABLES[int(self.choice)]
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Count rises in every cell of each look-up; take the look-up with the lowest log loss on validation."""
-        samples, held = prepared.samples, prepared.samples.splits["validation"]
-        tables, labels = {keys: _table(samples, keys) for keys in TABLES}, samples.labels[held]
+        tables, labels = {keys: _table(training.windows, keys) for keys in TABLES}, held.windows.labels
         losses = {
-            " + ".join(keys): log_loss(labels[labels >= 0], shares[_cells(samples, held, keys)][labels >= 0])
+            " + ".join(keys): log_loss(labels[labels >= 0], shares[_cells(held.windows, keys)][labels >= 0])
             for keys, shares in tables.items()
         }
         best = int(np.argmin(list(losses.values())))
@@ -138,9 +136,9 @@ class Calendar(nn.Module):
         self.shares[: len(tables[TABLES[best]])] = torch.from_numpy(tables[TABLES[best]])
         return {"keys": list(self.keys), "validation_loss": losses}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+    def says(self, inputs: StockInputs) -> Values:
         """Share of rises in the training cell."""
-        shares: Values = self.shares.numpy()[_cells(prepared.samples, rows, self.keys)]
+        shares: Values = self.shares.numpy()[_cells(inputs.windows, self.keys)]
         return shares
 
 
@@ -153,15 +151,15 @@ class TrainingQuantiles(nn.Module):
         super().__init__()
         self.register_buffer("levels", torch.zeros(count, dtype=torch.float64))
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Take those that the scale has learnt."""
-        self.levels.copy_(torch.tensor(prepared.scale.movement_levels, dtype=torch.float64))
+        self.levels.copy_(torch.tensor(training.tables.scale.movement_levels, dtype=torch.float64))
         return {}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+    def says(self, inputs: StockInputs) -> Values:
         """The same everywhere."""
         levels = self.levels.numpy()
-        return np.broadcast_to(levels, (len(rows), len(prepared.samples.tickers), len(levels)))
+        return np.broadcast_to(levels, (len(inputs), len(inputs.windows.tickers), len(levels)))
 
 
 class PriceArima(Arima):
@@ -176,19 +174,19 @@ class PriceArima(Arima):
         super().__init__(num_stocks)
         self.register_buffer("share", torch.zeros((), dtype=torch.float64))
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Choose and fit on the rows up to the last training day."""
-        samples, panel = prepared.samples, prepared.panel
-        self.share.fill_(share_of_rises(samples))
-        training = panel.days <= samples.target_days[samples.splits["train"]].max()
-        self.fit_series(_log_prices(panel, stock)[training[traded]] for stock, traded in enumerate(panel.traded))
+        windows, panel = training.windows, training.windows.panel
+        self.share.fill_(share_of_rises(windows))
+        known = panel.days <= windows.target_days.max()
+        self.fit_series(_log_prices(panel, stock)[known[traded]] for stock, traded in enumerate(panel.traded))
         return {"orders": self.orders()}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
+    def says(self, inputs: StockInputs) -> Values:
         """How much of the forecast's normal distribution lies above the last price."""
-        panel, samples = prepared.panel, prepared.samples
-        places = np.searchsorted(panel.days, samples.target_days[rows])
-        expected = np.empty((len(rows), len(panel.tickers)))
+        panel = inputs.windows.panel
+        places = np.searchsorted(panel.days, inputs.windows.target_days)
+        expected = np.empty((len(inputs), len(panel.tickers)))
         for stock, traded in enumerate(panel.traded):
             before = np.append(0, traded.cumsum())[places]
             expected[:, stock] = self.changes(stock, _log_prices(panel, stock))[before]
@@ -224,12 +222,11 @@ def _log_prices(panel: StockPanel, stock: int) -> Values:
     return prices
 
 
-def _table(samples: StockSamples, keys: tuple[str, ...]) -> Values:
-    rows = samples.splits["train"]
-    labels, size = samples.labels[rows], math.prod(SIZES[key] for key in keys)
-    cells = _cells(samples, rows, keys)[labels >= 0]
+def _table(windows: StockWindows, keys: tuple[str, ...]) -> Values:
+    labels, size = windows.labels, math.prod(SIZES[key] for key in keys)
+    cells = _cells(windows, keys)[labels >= 0]
     rises = np.bincount(cells, weights=labels[labels >= 0], minlength=size)
-    shares: Values = (rises + PRIOR * share_of_rises(samples)) / (np.bincount(cells, minlength=size) + PRIOR)
+    shares: Values = (rises + PRIOR * share_of_rises(windows)) / (np.bincount(cells, minlength=size) + PRIOR)
     return shares
 
 
@@ -237,16 +234,16 @@ def _coin(seed: int, ticker: str, day: np.datetime64) -> int:
     return hashlib.blake2b(f"{seed} {ticker} {day}".encode("utf-8", "surrogatepass")).digest()[0] % 2
 
 
-def _cells(samples: StockSamples, rows: Rows, keys: tuple[str, ...]) -> NDArray[np.int64]:
-    """`(rows, tickers)` cell of each movement."""
-    days, last = samples.target_days[rows], samples.last_days(rows)
+def _cells(windows: StockWindows, keys: tuple[str, ...]) -> NDArray[np.int64]:
+    """`(samples, tickers)` cell of each movement."""
+    days, last = windows.target_days, windows.last_days
     values: dict[str, NDArray[np.bool_] | NDArray[np.int64]] = {
         "weekday": weekdays(days)[:, None],
         "month": months(days)[:, None],
-        "last": samples.traded[last] & (last >= 0)[:, None],
-        "next": samples.traded[samples.targets[rows]],
+        "last": windows.traded[last] & (last >= 0)[:, None],
+        "next": windows.traded[windows.targets],
     }
-    cells = np.zeros((len(rows), len(samples.tickers)), np.int64)
+    cells = np.zeros((len(windows), len(windows.tickers)), np.int64)
     for key in keys:
         cells = cells * SIZES[key] + values[key]
     return cells

@@ -1,4 +1,4 @@
-"""`check_stocks`: what is in prices and texts, how far they reach, and what is wrong with them."""
+"""What a check says of prices and texts: how far they reach, and what is odd about their days."""
 
 import dataclasses
 
@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.findings import CheckReport, Findings, Place, Unreadable, listed
-from multiway.errors import MultiwayError
-from multiway.tasks.stocks.options import StockOptions
+from multiway.data.findings import Findings, Place, listed
+from multiway.data.samples import Samples
+from multiway.data.splitting import Shares, split
 from multiway.tasks.stocks.panel import StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import build_samples
-from multiway.tasks.stocks.source import read_stocks_into, source_label
+from multiway.tasks.stocks.samples import StockWindows
 
 FEWEST = 10
 MAX_MONTHS = 36
@@ -65,26 +64,9 @@ def odd_days(panel: StockPanel) -> Counts:
     return np.flatnonzero(traded.sum(0) * 2 < listed.sum(0))
 
 
-def check_stocks(
-    source: object, options: StockOptions | None = None, protocol: StockProtocol | None = None, *, texts: object = None
-) -> CheckReport:
-    """Read prices and texts, and report all that is wrong with them under these options.
-
-    `texts`, a frame or path, win over `options.texts`.
-    """
-    findings, of_texts = Findings(source_label(source)), Findings("texts")
-    summary: Plain = {}
-    try:
-        market = read_stocks_into(source, options or StockOptions(), texts, findings, of_texts)
-        summary = _summary(*market)
-        _look_at_days(market[0], findings)
-        summary |= _labels(*market, protocol or StockProtocol(), findings)
-    except Unreadable:
-        pass
-    except MultiwayError as error:
-        findings.take("source", error)
-    findings.found += of_texts.named()
-    return CheckReport(source=findings.source, summary=summary, findings=findings.ordered())
+def describe_market(samples: Samples[StockWindows]) -> Plain:
+    """How many prices and texts there are, by ticker, by month or year."""
+    return _summary(samples.inputs.panel, samples.inputs.texts)
 
 
 def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
@@ -130,8 +112,9 @@ def _periods(counts: Coverage, has_texts: bool) -> dict[str, str]:
     return lines
 
 
-def _look_at_days(panel: StockPanel, findings: Findings) -> None:
+def check_days(samples: Samples[StockWindows], findings: Findings) -> None:
     """Days that few tickers share, and days at weekends: a calendar of several exchanges, or of none."""
+    panel = samples.inputs.panel
     odd, counts = odd_days(panel), panel.traded.sum(0)
     if len(odd):
         places = [Place(detail=f"{panel.days[day]} ({counts[day]} tickers)") for day in odd[:20]]
@@ -147,17 +130,13 @@ def _look_at_days(panel: StockPanel, findings: Findings) -> None:
         findings.add("tickers", "note", "there is one ticker, so nothing can be learnt between stocks")
 
 
-def _labels(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, findings: Findings) -> dict[str, str]:
+def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares, protocol: StockProtocol) -> Plain:
     """Labels in each split and their share of rises."""
-    try:
-        samples = build_samples(panel, texts, protocol)
-    except MultiwayError as error:
-        findings.take("labels", error, "warning")
+    if any(finding.kind == "split" and finding.severity == "error" for finding in findings.found):
         return {}
     lines = []
-    for name, rows in samples.splits.items():
-        labels, days = samples.labels[rows], samples.target_days[rows]
-        count = int((labels >= 0).sum())
-        share = (labels == 1).sum() / max(count, 1)
-        lines.append(f"{name} {count:,} ({share:.1%} rises, {days[0]} to {days[-1]})")
+    for name, rows in split(samples, how).items():
+        part = samples.inputs[rows].counted(samples.inputs.labels[rows] >= 0)
+        rises = part["rises"] / max(part["count"], 1)
+        lines.append(f"{name} {part['count']:,} ({rises:.1%} rises, {part['first']} to {part['last']})")
     return {f"labels of {protocol.name}": "; ".join(lines)}

@@ -1,25 +1,23 @@
 """Everything that determines a run that predicts the movements of stocks, and the facts that it keeps."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from multiway.config import Config, Plain
 from multiway.data.encoders import EncoderOptions
-from multiway.models import model_config
-from multiway.tasks.choice import Answering
-from multiway.tasks.options import check_model, network_fields, starting_from
+from multiway.data.splitting import Shares
+from multiway.tasks.options import NetworkConfig, Sizes, starting_from
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.state import Sizes, TextScale
+from multiway.tasks.stocks.state import TextScale
 from multiway.tasks.stored import SplitFacts
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calendar", "tfidf", "tfidf_ticker"]
 USUAL: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar", "tfidf", "tfidf_ticker")
-OURS = "hot_stock_classifier"
 DateFeature = Literal["day", "month", "year", "weekday"]
-SET_BY_DATA = ("num_stocks", "num_slots", "price_features", "date_features", "text_features", "num_outputs")
 TRAINING: Plain = {
     "loss": "cross_entropy", "optimizer": "adamw", "epochs": 12, "batch_size": 16, "validation_batch_size": 64,
     "learning_rate": 1e-3, "weight_decay": 0.05, "schedule": "cosine", "warmup_steps": 30, "patience": 0,
@@ -28,17 +26,29 @@ TRAINING: Plain = {
 """Fields of `TrainingConfig` where movements differ from a forecast; a sample is one day of all stocks."""
 
 
-class StockConfig(Answering):
-    """A run of the task `stocks`; stored in its folder."""
+class DaySplit(Shares):
+    """Shares of the target days, the last ones for the test."""
 
-    data: str | None = None
-    """Prices: a file, a folder, or the name of a known data set; None for tables in memory."""
+    validation: float = Field(0.1, gt=0, lt=1)
+    """Share to choose the best epoch on."""
+
+
+class StockConfig(NetworkConfig):
+    """A run of the task `stocks`; stored in its folder.
+
+    Prices are a file, a folder, or the name of a known data set. The modality of the network is multimodal where there
+    are texts, and price where there are none.
+    """
+
+    NETWORK, NETWORKS = "hot_stock_classifier", ("*stock_classifier*",)
+    BY_DATA: ClassVar[Mapping[str, Sizes]] = {
+        "num_stocks": 2, "num_slots": 5, "price_features": 3, "text_features": 8, "date_features": 3, "num_outputs": 2
+    }  # fmt: skip
+
     read: StockOptions = StockOptions()
+    split: DaySplit = DaySplit()
     text: EncoderOptions = EncoderOptions()
     protocol: StockProtocol = StockProtocol()
-    model: Plain = Field(default_factory=dict)
-    """`name` of a classifier of stocks and its fields, without the sizes that the data set. The modality is
-    multimodal where there are texts, and price where there are none."""
     dates: tuple[DateFeature, ...] = ("day", "month", "year")
     """What of each day's date the network reads; the paper has day of the month, month and year."""
     text_scale: TextScale = "one"
@@ -61,13 +71,13 @@ class StockConfig(Answering):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        check_model(self.model, OURS, ["*stock_classifier*"], SET_BY_DATA)
         if self.training.loss != "cross_entropy" or self.training.validation_loss not in (None, "cross_entropy"):
             raise ValueError(
                 "the target decides the loss: cross-entropy of movements, pinball of quantiles. Leave training.loss out"
             )
+        if self.protocol.rules is not None and self.split != DaySplit():
+            raise ValueError(f"split cannot be set, the protocol {self.protocol.name} fixes it")
         self._target_fits()
-        self.network_config(Sizes(stocks=2, slots=5, price_features=3, text_features=8))
         return self
 
     def _target_fits(self) -> None:
@@ -82,11 +92,6 @@ class StockConfig(Answering):
             raise ValueError("quantiles are of true movements, all of them. Leave published-code and complete out")
 
     @property
-    def model_name(self) -> str:
-        """Name of the network."""
-        return str(self.model.get("name", OURS))
-
-    @property
     def modality(self) -> str | None:
         """What the network is asked to read, both where it multiplies them; None leaves it to the data."""
         return self.model.get("modality", "multimodal" if self.model.get("fusion") == "product" else None)
@@ -96,23 +101,12 @@ class StockConfig(Answering):
         """Probabilities of the levels that are predicted; none where directions are."""
         return self.quantiles if self.target == "quantiles" else ()
 
-    def network_fields(self, sizes: Sizes) -> Plain:
+    def network_fields(self, **set_by_data: Sizes | None) -> Plain:
         """Fields of `create_model` on this data; without texts the network reads prices."""
-        modality: Plain = {"modality": "price"}
-        if sizes.text_features is not None:
-            modality = {"modality": self.model.get("modality", "multimodal"), "text_features": sizes.text_features}
-        return network_fields(
-            self.model, num_stocks=sizes.stocks, num_slots=sizes.slots, price_features=sizes.price_features,
-            date_features=len(self.dates), num_outputs=len(self.levels) or 2, **modality,
-        )  # fmt: skip
-
-    def network_config(self, sizes: Sizes) -> Config:
-        """Config of the network on this data.
-
-        Raises:
-            ConfigError: A field is unknown or does not fit.
-        """
-        return model_config(self.model_name, **self.network_fields(sizes))
+        known = {name: size for name, size in set_by_data.items() if size is not None}
+        modality = self.model.get("modality", "multimodal") if "text_features" in known else "price"
+        own = {"date_features": len(self.dates), "num_outputs": len(self.levels) or 2}
+        return {**super().network_fields(**{**known, **own}), "modality": modality}
 
 
 class SplitCounts(Config):

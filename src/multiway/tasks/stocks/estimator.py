@@ -12,10 +12,8 @@ from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import prediction_table
-from multiway.tasks.stocks.config import OURS, USUAL
-from multiway.tasks.stocks.encode import match
+from multiway.tasks.stocks.config import USUAL, StockConfig
 from multiway.tasks.stocks.explain import DayExplanation, chosen_pairs, explain_pairs
-from multiway.tasks.stocks.source import Market, read_stocks
 
 
 @estimator
@@ -39,7 +37,7 @@ class StockMovementClassifier(Estimator):
     task = "stocks"
     kind = "classifier"
 
-    model: str = OURS
+    model: str = StockConfig.NETWORK
     _: dataclasses.KW_ONLY
     validation: float = 0.1
     test: float = 0.2
@@ -59,8 +57,7 @@ class StockMovementClassifier(Estimator):
             DataError: The data is not sound.
             ConfigError: An argument does not fit.
         """
-        config = self.config()
-        return self._fit(read_stocks(located(prices), config.read, texts=texts), config)
+        return self._fit((located(prices), texts), self.config())
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -124,18 +121,19 @@ class StockMovementClassifier(Estimator):
             One for each day.
         """
         run = self._run()
-        prepared = match(run.state, run.config, self._read(prices, texts))
-        return explain_pairs(run, prepared, chosen_pairs(run, prepared, date, tickers))
+        prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
+        return explain_pairs(run, prepared.encoded.inputs, chosen_pairs(run, prepared, date, tickers))
 
     def _by_ticker(self, prices: object, texts: object, model: str | None) -> pd.DataFrame:
         return self.forecast(prices, texts, model).set_index("ticker").reindex(self.tickers_)
 
-    def _read(self, prices: object, texts: object) -> Market:
+    def _read(self, prices: object, texts: object) -> object:
         run = self._run()
         if prices is not None:
-            return read_stocks(located(prices), run.config.read.replace(start=None, end=None), texts=texts)
+            return located(prices), texts
         if texts is not None:
             raise ConfigError("StockMovementClassifier: texts come with their prices. Give both.")
         if run.prepared is None:
             raise ConfigError("StockMovementClassifier: this one was loaded and holds no prices. Give them.")
-        return run.prepared.panel, run.prepared.texts
+        windows = run.prepared.raw.inputs
+        return windows.panel, windows.texts

@@ -23,8 +23,9 @@ from multiway.tasks.stocks.attribution import (
     text_contributions,
     texts_of_rows,
 )
-from multiway.tasks.stocks.encode import PreparedStocks
+from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
 from multiway.tasks.stocks.network import INPUTS, labelled_rows, predicted, rises_and_levels, stock_outputs
+from multiway.tasks.stocks.samples import StockWindows
 from multiway.training import Batch
 from multiway.training.devices import device_of
 
@@ -86,48 +87,48 @@ class DayExplanation:
     tickers: list[TickerExplanation]
 
 
-def explain_pairs(run: Run, prepared: PreparedStocks, pairs: Sequence[tuple[int, int]]) -> list[DayExplanation]:
+def explain_pairs(run: Run, inputs: StockInputs, pairs: Sequence[tuple[int, int]]) -> list[DayExplanation]:
     """Explain samples and stocks, one explanation for each sample."""
     days = dict.fromkeys(sample for sample, _ in pairs)
-    return [explain_day(run, prepared, day, [stock for sample, stock in pairs if sample == day]) for day in days]
+    return [explain_day(run, inputs, day, [stock for sample, stock in pairs if sample == day]) for day in days]
 
 
 def explain_day(
-    run: Run, prepared: PreparedStocks, sample: int, stocks: Sequence[int], *, deletion: bool = True
+    run: Run, inputs: StockInputs, sample: int, stocks: Sequence[int], *, deletion: bool = True
 ) -> DayExplanation:
     """Explain the tickers at some positions of one sample, with the deletion test of texts where that is to be run."""
-    samples, slots = prepared.samples, prepared.samples.slots[sample]
-    date = samples.target_days[sample]
-    slot_days = np.where(slots >= 0, samples.days[np.maximum(slots, 0)], np.datetime64("NaT"))
-    score, batch, texts = direction_score(run), batch_of(run, prepared, [sample]), texts_of(prepared, sample)
+    one = inputs[np.array([sample])]
+    windows, (slots,), (date,) = one.windows, one.windows.slots, one.windows.target_days
+    slot_days = np.where(slots >= 0, windows.days[np.maximum(slots, 0)], np.datetime64("NaT"))
+    score, batch, texts = direction_score(run), batch_of(run, one), texts_of(one)
     maps = stock_maps(run, batch, [TOKEN, *map(_day_label, slot_days)], sample=str(date))
-    rises = rise_probabilities(run, prepared, sample)
+    rises = rise_probabilities(run, one)
 
     def ticker(stock: int) -> TickerExplanation:
-        label, movement = int(samples.labels[sample, stock]), float(samples.returns[sample, stock])
+        label, movement = int(windows.labels[0, stock]), float(windows.returns[0, stock])
         moved = contributions(score, batch, stock)
         shares = text_contributions(moved, texts)
         return TickerExplanation(
-            ticker=samples.tickers[stock], date=date, p_up=float(rises[stock]), label=None if label < 0 else label,
-            movement=movement if np.isfinite(movement) else None, names=samples.tickers, contributions=moved,
-            texts=_strongest(prepared, texts, slot_days, shares),
+            ticker=windows.tickers[stock], date=date, p_up=float(rises[stock]), label=None if label < 0 else label,
+            movement=movement if np.isfinite(movement) else None, names=windows.tickers, contributions=moved,
+            texts=_strongest(windows, texts, slot_days, shares),
             deletion=deletion_of_texts(score, batch, texts, stock, shares) if deletion else None,
-            looks=partners(maps, samples.tickers, stock),
+            looks=partners(maps, windows.tickers, stock),
         )  # fmt: skip
 
     return DayExplanation(date=date, slot_days=slot_days, maps=maps, tickers=[ticker(stock) for stock in stocks])
 
 
 def _strongest(
-    prepared: PreparedStocks, texts: SampleTexts, slot_days: NDArray[np.datetime64], shares: NDArray[np.float64]
+    windows: StockWindows, texts: SampleTexts, slot_days: NDArray[np.datetime64], shares: NDArray[np.float64]
 ) -> list[TextShare]:
     """Texts with their parts, the strongest first."""
-    source = prepared.texts
+    source = windows.texts
     if source is None:
         return []
     return [
         TextShare(
-            ticker=prepared.samples.tickers[texts.stock[text]], day=source.day[texts.item[text]],
+            ticker=windows.tickers[texts.stock[text]], day=source.day[texts.item[text]],
             slot_day=slot_days[texts.slot[text]], share=float(shares[text]),
             text="" if source.text is None else source.text[texts.item[text]],
         )
@@ -135,10 +136,10 @@ def _strongest(
     ]  # fmt: skip
 
 
-def texts_of(prepared: PreparedStocks, sample: int) -> SampleTexts:
+def texts_of(one: StockInputs) -> SampleTexts:
     """Texts of one sample; none where the network reads prices alone."""
-    rows = prepared.samples.text_rows[sample] * (prepared.vectors is not None)
-    return texts_of_rows(rows, prepared.samples.groups.of, prepared.text_vectors)
+    rows = one.windows.text_rows[0] * (one.tables.vectors is not None)
+    return texts_of_rows(rows, one.windows.groups.of, one.text_vectors)
 
 
 def direction_score(run: Run) -> Score:
@@ -155,10 +156,9 @@ def direction_score(run: Run) -> Score:
     return score
 
 
-def rise_probabilities(run: Run, prepared: PreparedStocks, sample: int) -> NDArray[np.float64]:
+def rise_probabilities(run: Run, one: StockInputs) -> NDArray[np.float64]:
     """Probability of a rise of every stock of a sample."""
-    outputs = predicted(run.model, prepared.inputs(np.array([sample])), run.config, run.state.scale)
-    return rises_and_levels(outputs[0], run.config)[0]
+    return rises_and_levels(predicted(run.model, one, run.config)[0], run.config)[0]
 
 
 def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
@@ -166,9 +166,9 @@ def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
     return positions_of(names, run.state.tickers, "explain: the run has no ticker")
 
 
-def named_sample(prepared: PreparedStocks, date: str) -> int:
+def named_sample(windows: StockWindows, date: str) -> int:
     """Sample that has a target day."""
-    days = prepared.samples.target_days
+    days = windows.target_days
     try:
         day = np.datetime64(date, "D")
     except ValueError:
@@ -191,11 +191,12 @@ def chosen_pairs(
     """
     if not date and not tickers:
         return [(sample, stock) for _, sample, stock in interesting(run, prepared, EXPLAINED)]
-    sample = named_sample(prepared, date) if date else int(prepared.samples.splits["test"][-1])
+    inputs: StockInputs = prepared.encoded.inputs
+    sample = named_sample(inputs.windows, date) if date else int(prepared.rows("test")[-1])
     if tickers:
         return [(sample, stock) for stock in named_stocks(run, tickers)]
-    confidence = np.abs(rise_probabilities(run, prepared, sample) - 0.5)
-    mask = prepared.target_mask[sample]
+    one = inputs[np.array([sample])]
+    confidence, mask = np.abs(rise_probabilities(run, one) - 0.5), one.target_mask[0]
     order = np.argsort(-np.where(mask, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(mask.sum())))]
     return [(sample, int(stock)) for stock in order]
 
@@ -207,7 +208,7 @@ def interesting(run: Run, prepared: PreparedStocks, wrong: int, right: int = 0) 
     is_right = own["predicted"] == own["label"]
     parts = (("Most confident errors", own[~is_right], wrong), ("Most confident when right", own[is_right], right))
     return [
-        (heading, named_sample(prepared, str(row.date)[:10]), run.state.tickers.index(row.ticker))
+        (heading, named_sample(prepared.raw.inputs, str(row.date)[:10]), run.state.tickers.index(row.ticker))
         for heading, part, count in parts
         for row in part.drop_duplicates("ticker").head(count).itertuples()
     ]
@@ -217,9 +218,9 @@ def _day_label(day: np.datetime64) -> str:
     return "no day" if np.isnat(day) else str(day.astype("datetime64[D]"))
 
 
-def batch_of(run: Run, prepared: PreparedStocks, rows: Sequence[int] | NDArray[np.int64]) -> dict[str, Tensor]:
+def batch_of(run: Run, some: StockInputs) -> dict[str, Tensor]:
     """Inputs of some samples, where the network is."""
-    batch, device = prepared.every.gather(torch.tensor(rows)), device_of(run.model)
+    batch, device = some.batch(torch.arange(len(some))), device_of(run.model)
     return {name: batch[name].to(device) for name in INPUTS if name in batch}
 
 
@@ -242,14 +243,12 @@ def stock_maps(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sampl
 
 def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
     """Attention averaged over the test days, at most 64 of them, evenly spread; days are named by their distance."""
-    rows = prepared.samples.splits["test"]
-    if not has_maps(run.model) or not len(rows):
+    test = prepared.part("test")
+    if not has_maps(run.model) or not len(test):
         return []
-    chosen = rows[np.linspace(0, len(rows) - 1, min(AVERAGED_DAYS, len(rows))).round().astype(int)]
-    labels = slot_labels(prepared.samples.slots.shape[1])
-    starts = range(0, len(chosen), AT_ONCE)
-    groups = [stock_maps(run, batch_of(run, prepared, chosen[start : start + AT_ONCE]), labels) for start in starts]
-    return average_maps(groups, sample=f"mean over {len(chosen)} test days")
+    labels, chosen = slot_labels(run.state.sizes.num_slots), test.some(AVERAGED_DAYS).split(AT_ONCE)
+    groups = [stock_maps(run, batch_of(run, test.inputs[rows.numpy()]), labels) for rows in chosen]
+    return average_maps(groups, sample=f"mean over {sum(map(len, chosen))} test days")
 
 
 def slot_labels(slots: int) -> list[str]:

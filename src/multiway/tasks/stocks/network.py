@@ -20,8 +20,8 @@ from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.baselines import baseline_in
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
-from multiway.tasks.stocks.samples import StockSamples
+from multiway.tasks.stocks.encode import StockInputs
+from multiway.tasks.stocks.samples import Marks, StockWindows
 from multiway.tasks.stocks.state import StockScale
 from multiway.training import Batch, TrainingConfig
 from multiway.training.devices import best_device, device_of
@@ -41,36 +41,34 @@ def stock_outputs(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 
 
 @torch.no_grad()
-def predicted(model: nn.Module, source: StockInputs, config: StockConfig, scale: StockScale) -> Values:
+def predicted(model: nn.Module, inputs: StockInputs, config: StockConfig) -> Values:
     """What the network says of every sample and stock: `(samples, stocks)`, or with quantiles a third axis."""
     model.eval()
-    device = device_of(model)
+    device, scale = device_of(model), inputs.tables.scale
     size = config.training.validation_batch_size or config.training.batch_size
     parts = []
-    for index in torch.arange(len(source)).split(size):
-        batch = {name: tensor.to(device) for name, tensor in source.gather(index).items()}
+    for index in torch.arange(len(inputs)).split(size):
+        batch = {name: tensor.to(device) for name, tensor in inputs.batch(index).items()}
         outputs = stock_outputs(model, batch).double()
         parts.append((scale.levels(outputs) if config.levels else outputs.softmax(-1)[..., 1]).cpu())
     return np.asarray(torch.cat(parts).numpy())
 
 
-def of_network(run: Run, prepared: PreparedStocks, rows: NDArray[np.int64]) -> Values:
-    """What the network of a run says of every stock, `(rows, stocks)`, or with quantiles a third axis."""
+def chances_of(run: Run, name: str, inputs: StockInputs) -> Values:
+    """What a model says of every stock: probability of a rise `(samples, stocks)`, or quantiles along a third axis."""
+    if name != OURS:
+        return baseline_in(run, name).says(inputs)
     with best_device(run.model):
-        outputs = predicted(run.model, prepared.inputs(rows), run.config, prepared.scale)
+        outputs = predicted(run.model, inputs, run.config)
     if not np.isfinite(outputs).all():
-        raise DataError(f"{prepared.source}: the network gives no finite number. Look at the last prices.")
+        source = inputs.windows.panel.source
+        raise DataError(f"{source}: the network gives no finite number. Look at the last prices.")
     return outputs
 
 
-def outputs_of(run: Run, name: str, prepared: PreparedStocks, rows: NDArray[np.int64]) -> Values:
-    """What a model of a run says, as of `of_network`."""
-    return of_network(run, prepared, rows) if name == OURS else baseline_in(run, name).says(prepared, rows)
-
-
-def answered(run: Run, prepared: PreparedStocks, rows: NDArray[np.int64]) -> Values:
-    """What the answer of a run says, as of `of_network`: that of one model, or of a blend."""
-    return run.answer.mixed({name: outputs_of(run, name, prepared, rows) for name in run.answer.shares})
+def answer_chances(run: Run, inputs: StockInputs) -> Values:
+    """What the answer of a run says, as of `chances_of`: that of one model, or of a blend."""
+    return run.answer.mixed({name: chances_of(run, name, inputs) for name in run.answer.shares})
 
 
 class MovementLoss:
@@ -84,11 +82,10 @@ class MovementLoss:
         self.smoothing = 0.0 if training is None else training.label_smoothing
 
     @classmethod
-    def in_training(cls, config: StockConfig, prepared: PreparedStocks) -> "MovementLoss":
+    def in_training(cls, config: StockConfig, training: StockInputs) -> "MovementLoss":
         """The one that is minimised."""
-        rows = prepared.samples.splits["train"]
-        labels = prepared.samples.labels[rows][prepared.target_mask[rows]]
-        return cls(config, prepared.scale, config.training, class_weights(labels, 2, config.training))
+        labels = training.windows.labels[training.target_mask]
+        return cls(config, training.tables.scale, config.training, class_weights(labels, 2, config.training))
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over the target movements, and their number or weight."""
@@ -101,16 +98,15 @@ class MovementLoss:
         return class_loss(outputs, labels, self.weights, self.smoothing)
 
 
-def validation_score(config: StockConfig, prepared: PreparedStocks) -> Callable[[nn.Module], float] | None:
+def validation_score(config: StockConfig, inputs: StockInputs) -> Callable[[nn.Module], float] | None:
     """The score that chooses the epoch, 0 where it is undefined; None where the loss chooses."""
     if config.select == "loss" or config.levels:
         return None
-    metric, rows = stock_metrics(config)[config.select], prepared.samples.splits["validation"]
-    inputs, mask = prepared.inputs(rows), prepared.target_mask[rows]
-    labels = prepared.samples.labels[rows][mask].astype(np.int64)
+    metric, mask = stock_metrics(config)[config.select], inputs.target_mask
+    labels = inputs.windows.labels[mask].astype(np.int64)
 
     def score(model: nn.Module) -> float:
-        rises = predicted(model, inputs, config, prepared.scale)
+        rises = predicted(model, inputs, config)
         return (metric(labels, rises[mask]) or 0.0) if np.isfinite(rises).all() else float("nan")
 
     return score
@@ -136,20 +132,17 @@ class Scored:
     outputs: dict[str, Values]
 
     @classmethod
-    def of(
-        cls, config: StockConfig, samples: StockSamples, rows: NDArray[np.int64], chosen: NDArray[np.bool_],
-        outputs: dict[str, Values],
-    ) -> "Scored":  # fmt: skip
-        """Take the chosen movements, `(rows, stocks)`, out of what the models say, `(rows, stocks)` each."""
-        day, stock = np.nonzero(chosen)
+    def of(cls, config: StockConfig, windows: StockWindows, mask: Marks, outputs: Mapping[str, Values]) -> "Scored":
+        """Take the movements of a mask, `(samples, stocks)`, out of what the models say of all."""
+        day, stock = np.nonzero(mask)
         return cls(
             config=config,
-            days=samples.target_days[rows][day],
-            tickers=np.array(samples.tickers, dtype=object)[stock],
-            with_text=(samples.text_rows[rows, :, -1] > 0)[chosen],
-            labels=samples.labels[rows][chosen].astype(np.int64),
-            returns=samples.returns[rows][chosen].astype(np.float64),
-            outputs={name: values[chosen].astype(np.float64) for name, values in outputs.items()},
+            days=windows.target_days[day],
+            tickers=np.array(windows.tickers, dtype=object)[stock],
+            with_text=(windows.text_rows[:, :, -1] > 0)[mask],
+            labels=windows.labels[mask].astype(np.int64),
+            returns=windows.returns[mask].astype(np.float64),
+            outputs={name: values[mask].astype(np.float64) for name, values in outputs.items()},
         )
 
     def scores(self, split: str, draws: int) -> list[Row]:

@@ -72,7 +72,7 @@ def _setting(run: Run) -> dict[str, str]:
         "Protocol": named,
         "Dead zone": f"{100 * low:g} to {100 * high:g} %".replace("-", "\u2212") if has_zone else "none",
         "Tickers": str(len(run.state.tickers)),
-        "Days of a window": str(sizes.slots),
+        "Days of a window": str(sizes.num_slots),
         "Reads": READS.get(reads, reads),
         **({"Prices": "levels"} if protocol.prices == "levels" else {}),
         **({"Texts by": run.state.encoder} if run.state.encoder else {}),
@@ -144,7 +144,7 @@ def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:
 def _next(run: Run, prepared: PreparedStocks) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
     try:
-        return next_session(prediction_table(run, (prepared.panel, prepared.texts)))
+        return next_session(prediction_table(run, (prepared.raw.inputs.panel, prepared.raw.inputs.texts)))
     except (MultiwayError, OSError):
         return None
 

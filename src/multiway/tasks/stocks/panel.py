@@ -59,7 +59,6 @@ class StockPanel:
     source: Name of the file or folder.
     read: Columns of prices that were there to be read, in every file; the close stands in for others.
     exchange: Code of the calendar of the exchange; None where it is not known.
-    notes: What a reader should know, one line each.
     """
 
     tickers: tuple[str, ...]
@@ -70,7 +69,6 @@ class StockPanel:
     source: str
     read: tuple[str, ...] = FIELDS
     exchange: str | None = None
-    notes: tuple[str, ...] = ()
 
     @property
     def next_session(self) -> np.datetime64:
@@ -95,7 +93,6 @@ class StockTexts:
     vectors: `(texts, features)` float32; None where texts are given.
     dropped: Why texts were left out, and how many.
     source: Name of the file or folder.
-    notes: What a reader should know, one line each.
     """
 
     ticker: Rows
@@ -105,7 +102,6 @@ class StockTexts:
     vectors: NDArray[np.float32] | None
     dropped: dict[str, int]
     source: str
-    notes: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config
-from multiway.data.samples import SPLITS, Splits
+from multiway.data.samples import SPLITS
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.lazy import load_extensions
 from multiway.tasks.stocks.panel import DIGITS
 
 CHRONOLOGICAL = "chronological"
-FIXED = ("down", "up", "validation", "test", "borders")
+FIXED = ("down", "up", "borders")
 """Fields that a published protocol settles."""
 
 
@@ -35,10 +35,6 @@ class StockProtocol(Config):
     """A movement m with -down <= m < up has no label; a share, so 0.005 is half a per cent."""
     up: float = Field(0.0, ge=0, lt=1)
     """See `down`."""
-    validation: float = Field(0.1, gt=0, lt=1)
-    """Share of the target days to choose the best epoch on."""
-    test: float = Field(0.2, gt=0, lt=1)
-    """Share of the target days to test on, the last ones."""
     borders: tuple[str, str] | None = None
     """First day of validation and first day of test, in place of the shares."""
     literal: bool = False
@@ -54,8 +50,6 @@ class StockProtocol(Config):
 
     @model_validator(mode="after")
     def _is_sound(self) -> Self:
-        if self.validation + self.test >= 1:
-            raise ValueError(f"validation and test must leave days to train on. Got {self.validation} and {self.test}")
         days = _days(self.borders or ())
         if len(days) and not days[0] < days[1]:
             raise ValueError(f"borders must rise: first day of validation, then of test. Got {self.borders}")
@@ -84,6 +78,20 @@ class StockProtocol(Config):
     def of_movements(self) -> bool:
         """Whether its labels are those of true movements, which can be predicted ahead and traded."""
         return self.rules is None or self.rules.of_movements
+
+    def official(self, days: NDArray[np.datetime64], source: str) -> tuple[str, ...] | None:
+        """The split of each target day, where the protocol says it; else the shares do."""
+        if self.rules is None and self.borders is None and len(days):
+            return None
+        borders = _days(self.borders or ()) if self.rules is None else self.rules.borders[1:3]
+        part = np.searchsorted(borders, days, side="right")
+        counts = np.bincount(part, minlength=len(SPLITS))
+        if not counts.all():
+            named = ", ".join(f"{name} {count}" for name, count in zip(SPLITS, counts, strict=True))
+            span = f"from {days[0]} to {days[-1]}" if len(days) else "on no day"
+            rule = f"{source}: every split needs days with a movement to label. Got {named}, {span}. "
+            raise DataError(rule, *_fix_of_empty(self))
+        return tuple(SPLITS[place] for place in part)
 
     @property
     def dead_zone(self) -> tuple[float, float]:
@@ -137,27 +145,9 @@ def movement_labels(movement: NDArray[np.float64], protocol: StockProtocol) -> N
     return labels
 
 
-def split_days(days: NDArray[np.datetime64], protocol: StockProtocol, source: str) -> Splits:
-    """Positions of each split's days among the ascending target days."""
-    if protocol.rules is not None:
-        cuts = np.searchsorted(days, protocol.rules.borders)
-    elif protocol.borders is not None:
-        cuts = np.array([0, *np.searchsorted(days, _days(protocol.borders)), len(days)])
-    else:
-        last = len(days) - round(protocol.test * len(days))
-        cuts = np.array([0, last - round(protocol.validation * len(days)), last, len(days)])
-    splits = {name: np.arange(cuts[i], cuts[i + 1]) for i, name in enumerate(SPLITS)}
-    if not all(map(len, splits.values())):
-        counts = ", ".join(f"{name} {len(rows)}" for name, rows in splits.items())
-        span = f"from {days[0]} to {days[-1]}" if len(days) else "on no day"
-        rule = f"{source}: every split needs days with a movement to label. Got {counts}, {span}. "
-        raise DataError(rule, *_fix_of_empty(protocol))
-    return splits
-
-
 def _fix_of_empty(protocol: StockProtocol) -> tuple[str | Fix, ...]:
     if protocol.rules is None:
-        return ("Give more days, other shares or borders, or a smaller dead zone.",)
+        return ("Give more days, other borders, or a smaller dead zone.",)
     first, last = protocol.rules.borders[0], protocol.rules.borders[-1] - np.timedelta64(1, "D")
     needs = f"It needs prices from {first} to {last}; use the protocol {CHRONOLOGICAL} for other data ("
     return needs, Fix("protocol.name", CHRONOLOGICAL), ")."

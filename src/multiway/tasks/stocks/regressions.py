@@ -7,12 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.data.samples import Rows
 from multiway.data.words import FIRST
 from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.models.tfidf import TfidfLogistic
-from multiway.tasks.stocks.encode import PreparedStocks
-from multiway.tasks.stocks.samples import StockSamples
+from multiway.tasks.stocks.encode import StockInputs
+from multiway.tasks.stocks.samples import StockWindows
 from multiway.tasks.stocks.state import Sizes
 
 OF_WORDS = ("tfidf", "tfidf_ticker")
@@ -29,21 +28,20 @@ class Logistic(Linear):
 
     def __init__(self, sizes: Sizes) -> None:
         text_features = 0 if sizes.text_features is None else sizes.text_features + 1
-        super().__init__(sizes.slots * (sizes.price_features + 1) + text_features, 2)
+        super().__init__(sizes.num_slots * (sizes.price_features + 1) + text_features, 2)
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Minimise the penalised log loss in training; the penalty is that of the lowest validation loss."""
-        training, validation = (flat_movements(prepared, split, MOVEMENTS) for split in ("train", "validation"))
-        facts = fit_logistic(self, *training, *validation, PENALTIES)
+        facts = fit_logistic(self, *flat_movements(training), *flat_movements(held), PENALTIES)
         return {**facts, "inputs": len(self.centre)}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
-        """Probability of a rise of every ticker, `(rows, tickers)`."""
-        stocks = len(prepared.samples.tickers)
+    def says(self, inputs: StockInputs) -> Values:
+        """Probability of a rise of every ticker, `(samples, tickers)`."""
+        stocks = len(inputs.windows.tickers)
         days, parts = max(CHUNK // stocks, 1), [np.empty((0, stocks))]
-        for start in range(0, len(rows), days):
-            some = rows[start : start + days]
-            values = flat_inputs(prepared, some, np.ones((len(some), stocks), np.bool_))
+        for start in range(0, len(inputs), days):
+            some = inputs[np.arange(start, min(start + days, len(inputs)))]
+            values = flat_inputs(some, np.ones((len(some), stocks), np.bool_))
             parts.append(self(torch.from_numpy(values)).softmax(1)[:, 1].reshape(len(some), stocks).numpy())
         return np.concatenate(parts)
 
@@ -63,73 +61,69 @@ class WordLogistic(nn.Module):
         self.register_buffer("share", torch.zeros((), dtype=torch.float64))
         self.register_buffer("learnt", torch.zeros(parts, dtype=torch.bool))
 
-    def fit(self, prepared: PreparedStocks) -> Facts:
+    def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Choose the penalty of each part on validation."""
-        self.share.fill_(share_of_rises(prepared.samples))
+        self.share.fill_(share_of_rises(training.windows))
         for number, part in enumerate(self.parts):
-            (ids, labels), held = (self._movements(prepared, split, number) for split in ("train", "validation"))
-            if len(labels.unique()) == 2 and len(held[1]):
-                cast(TfidfLogistic, part).fit(ids, labels, *held)
+            (ids, labels), validation = (self._movements(inputs, number) for inputs in (training, held))
+            if len(labels.unique()) == 2 and len(validation[1]):
+                cast(TfidfLogistic, part).fit(ids, labels, *validation)
                 self.learnt[number] = True
-        return {"words": len(prepared.words), "learnt": int(self.learnt.sum())}
+        return {"words": len(training.tables.words), "learnt": int(self.learnt.sum())}
 
-    def says(self, prepared: PreparedStocks, rows: Rows) -> Values:
-        """Probability of a rise of every ticker, `(rows, tickers)`."""
-        groups = prepared.samples.text_rows[rows, :, -1]
+    def says(self, inputs: StockInputs) -> Values:
+        """Probability of a rise of every ticker, `(samples, tickers)`."""
+        groups = inputs.windows.text_rows[:, :, -1]
         chances = np.full(groups.shape, float(self.share))
         for number, part in enumerate(self.parts):
             chosen = (groups > 0) & self._tickers(groups.shape[1], number) & bool(self.learnt[number])
-            shares = part(prepared.word_ids[torch.from_numpy(groups[chosen]).long()]).softmax(1)[:, 1]
-            chances[chosen] = shares.numpy()
+            if chosen.any():
+                chances[chosen] = part(inputs.word_ids(groups[chosen])).softmax(1)[:, 1].numpy()
         return chances
 
-    def _movements(self, prepared: PreparedStocks, split: str, number: int) -> tuple[Tensor, Tensor]:
-        """Ids and classes of the labelled movements of a split that texts stand before."""
-        samples, rows = prepared.samples, prepared.samples.splits[split]
-        groups, labels = samples.text_rows[rows, :, -1], samples.labels[rows]
+    def _movements(self, inputs: StockInputs, number: int) -> tuple[Tensor, Tensor]:
+        """Ids and classes of the labelled movements that texts stand before."""
+        groups, labels = inputs.windows.text_rows[:, :, -1], inputs.windows.labels
         chosen = (groups > 0) & (labels >= 0) & self._tickers(groups.shape[1], number)
-        ids = prepared.word_ids[torch.from_numpy(groups[chosen]).long()]
-        return ids, torch.from_numpy(labels[chosen].astype(np.int64))
+        return inputs.word_ids(groups[chosen]), torch.from_numpy(labels[chosen].astype(np.int64))
 
     def _tickers(self, count: int, number: int) -> NDArray[np.bool_]:
         """Which tickers a part is of."""
         return np.arange(count) == number if len(self.parts) > 1 else np.ones(count, np.bool_)
 
 
-def flat_inputs(prepared: PreparedStocks, rows: Rows, mask: NDArray[np.bool_]) -> Values:
+def flat_inputs(inputs: StockInputs, mask: NDArray[np.bool_]) -> Values:
     """`(movements, inputs)` of the masked tickers of some samples, in the order of samples and then tickers.
 
     Price features of each slot, 0 where not known; whether they are; and with vectors, the mean over the slots that
     have texts, and whether any has.
     """
-    samples, vectors = prepared.samples, prepared.vectors
+    windows, vectors = inputs.windows, inputs.tables.vectors
     day, stock = np.nonzero(mask)
-    known = samples.price_valid(rows)[day, stock]
-    prices = samples.features[samples.slots[rows[day]], stock[:, None]] * known[:, :, None]
+    known = windows.price_valid[day, stock]
+    prices = windows.features[windows.slots[day], stock[:, None]] * known[:, :, None]
     parts = [prices.reshape(len(day), -1), known]
     if vectors is not None:
-        texts = samples.text_rows[rows[day], stock]
+        texts, table = windows.text_rows[day, stock], vectors.numpy()
         count = (texts > 0).sum(1, keepdims=True)
-        mean = np.zeros((len(day), vectors.shape[1]))
+        mean = np.zeros((len(day), table.shape[1]))
         for slot in range(texts.shape[1]):
-            mean += np.where(texts[:, slot, None] > 0, vectors[texts[:, slot]], 0)
+            mean += np.where(texts[:, slot, None] > 0, table[texts[:, slot]], 0)
         parts += [mean / np.maximum(count, 1), count > 0]
     return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
 
 
-def flat_movements(prepared: PreparedStocks, split: str, most: int) -> tuple[Tensor, Tensor]:
-    """Inputs and classes of the labelled movements of a split, thinned evenly to `most` of them."""
-    rows = prepared.samples.splits[split]
-    labels = prepared.samples.labels[rows]
+def flat_movements(inputs: StockInputs) -> tuple[Tensor, Tensor]:
+    """Inputs and classes of the labelled movements, thinned evenly to `MOVEMENTS` of them."""
+    labels = inputs.windows.labels
     places = np.flatnonzero(labels >= 0)
-    if len(places) > most:
-        places = places[np.linspace(0, len(places) - 1, most).astype(np.int64)]
+    if len(places) > MOVEMENTS:
+        places = places[np.linspace(0, len(places) - 1, MOVEMENTS).astype(np.int64)]
     mask = np.zeros_like(labels, dtype=np.bool_)
     mask.flat[places] = True
-    return torch.from_numpy(flat_inputs(prepared, rows, mask)), torch.from_numpy(labels[mask].astype(np.int64))
+    return torch.from_numpy(flat_inputs(inputs, mask)), torch.from_numpy(labels[mask].astype(np.int64))
 
 
-def share_of_rises(samples: StockSamples) -> float:
-    """Of the training labels."""
-    labels = samples.labels[samples.splits["train"]]
-    return float(labels[labels >= 0].mean())
+def share_of_rises(windows: StockWindows) -> float:
+    """Of the labels."""
+    return float(windows.labels[windows.labels >= 0].mean())

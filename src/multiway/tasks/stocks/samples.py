@@ -1,12 +1,14 @@
-"""Samples, one target day each, with what was known of every ticker before that day began; cut on whole arrays."""
+"""Target days with what was known of every ticker before each began; cut on whole arrays."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.samples import SPLITS, Rows, Splits
+from multiway.config import Plain
+from multiway.data.samples import Rows, Samples
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.panel import (
     ADJUSTED,
@@ -19,23 +21,25 @@ from multiway.tasks.stocks.panel import (
     day_numbers,
     group_texts,
 )
-from multiway.tasks.stocks.protocols import StockProtocol, movement_labels, refuse_tomorrow, split_days
+from multiway.tasks.stocks.protocols import StockProtocol, movement_labels, refuse_tomorrow
+from multiway.tasks.stocks.source import Market
 
 FEATURES = ("adj_close", "high", "low")
 NEEDED = ("high", "low", "close", "adj_close")
 """Columns that the features are made of."""
 FIRST_TARGET = 2
 """For `chronological`: a change of price is known once a ticker has two days."""
+OF_SAMPLES = ("targets", "slots", "slot_valid", "text_rows", "labels", "returns", "previous")
 Values = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class StockSamples:
-    """D days, N tickers, S samples of W slots, F price features.
+class StockWindows:
+    """S target days with windows of W slots, in D days of N tickers with F price features.
 
     Attributes:
-        tickers: Names.
+        panel, texts: What they are cut from.
         days: `(D,)` what positions refer to: trading days and the next session after them, or calendar days.
         targets: `(S,)` position of the target day.
         slots: `(S, W)` positions of the window's days, ascending, -1 in front where the window is shorter.
@@ -48,12 +52,12 @@ class StockSamples:
         returns: `(S, N)` movement of the target day, NaN where unknown.
         previous: `(S, N)` last movement known before the target day, NaN where unknown.
         traded: `(D, N)` whether there is a price row; for audits and baselines, never an input.
-        splits: Positions of samples for train, validation and test.
         feature_names: Of the last axis of `features`.
         notes: What a reader should know.
     """
 
-    tickers: tuple[str, ...]
+    panel: StockPanel
+    texts: StockTexts | None
     days: NDArray[np.datetime64]
     targets: Rows
     slots: Rows
@@ -66,51 +70,98 @@ class StockSamples:
     returns: NDArray[np.float32]
     previous: NDArray[np.float32]
     traded: Marks
-    splits: Splits
-    feature_names: tuple[str, ...]
+    feature_names: tuple[str, ...] = FEATURES
     notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, rows: Rows) -> Self:
+        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in OF_SAMPLES})
+
+    @property
+    def tickers(self) -> tuple[str, ...]:
+        """Names."""
+        return self.panel.tickers
 
     @property
     def target_days(self) -> NDArray[np.datetime64]:
         """`(S,)` day that is predicted."""
         return np.asarray(self.days[self.targets])
 
-    def price_valid(self, rows: Rows) -> Marks:
-        """`(rows, N, W)` whether the slot belongs to the ticker's window and its features are known."""
-        valid: Marks = self.slot_valid[rows] & self.known[self.slots[rows]].swapaxes(1, 2)
+    @property
+    def price_valid(self) -> Marks:
+        """`(S, N, W)` whether the slot belongs to the ticker's window and its features are known."""
+        valid: Marks = self.slot_valid & self.known[self.slots].swapaxes(1, 2)
         return valid
 
-    def days_seen(self, rows: Rows) -> Marks:
-        """`(D, N)` whether one of these samples shows what is known of this day of this ticker."""
-        slots = self.slots[rows]
-        sample, ticker, slot = np.nonzero(self.price_valid(rows) & (slots >= 0)[:, None])
+    @property
+    def days_seen(self) -> Marks:
+        """`(D, N)` whether one of the windows shows what is known of this day of this ticker."""
+        sample, ticker, slot = np.nonzero(self.price_valid & (self.slots >= 0)[:, None])
         seen = np.zeros_like(self.known)
-        seen[slots[sample, slot], ticker] = True
+        seen[self.slots[sample, slot], ticker] = True
         return seen
 
-    def is_complete(self, rows: Rows) -> Marks:
-        """`(rows, N)` whether every slot of the ticker's window has a text and a known price."""
-        filled = self.price_valid(rows) & (self.text_rows[rows] > 0)
-        complete: Marks = np.all(filled | ~self.slot_valid[rows], axis=2)
+    @property
+    def is_complete(self) -> Marks:
+        """`(S, N)` whether every slot of the ticker's window has a text and a known price."""
+        filled = self.price_valid & (self.text_rows > 0)
+        complete: Marks = np.all(filled | ~self.slot_valid, axis=2)
         return complete
 
-    def last_days(self, rows: Rows) -> Rows:
-        """`(rows,)` position of the window's last day before the target day, -1 without one."""
-        slots = self.slots[rows]
-        last: Rows = np.where(slots < self.targets[rows][:, None], slots, -1).max(1)
+    @property
+    def last_days(self) -> Rows:
+        """`(S,)` position of the window's last day before the target day, -1 without one."""
+        last: Rows = np.where(self.slots < self.targets[:, None], self.slots, -1).max(1)
         return last
 
-    def counts(self) -> dict[str, int]:
-        """Labels in each split."""
-        return {name: int((self.labels[rows] >= 0).sum()) for name, rows in self.splits.items()}
+    def targets_of(self, *, quantiles: bool) -> Marks:
+        """`(S, N)` which movements are learnt from and scored: those with a label; of quantiles all after a price."""
+        if quantiles:
+            return self.price_valid.any(-1) & np.isfinite(self.returns)
+        labelled: Marks = self.labels >= 0
+        return labelled
+
+    def counted(self, mask: Marks) -> Plain:
+        """Days, and the movements on them that are in a mask."""
+        days = self.target_days
+        return {
+            "days": len(self), "first": str(days.min()), "last": str(days.max()), "count": int(mask.sum()),
+            "rises": int((self.labels[mask] == 1).sum()), "tickers": int(mask.any(0).sum()),
+            "with_text": int((mask & (self.text_rows > 0).any(-1)).sum()),
+        }  # fmt: skip
+
+    def content(self) -> Iterator[object]:
+        """Everything that was read."""
+        panel, texts = self.panel, self.texts
+        yield panel.tickers
+        yield from (panel.days, panel.prices, panel.traded, panel.movement)
+        if texts is not None:
+            yield from (texts.ticker, texts.day, texts.stamp, texts.vectors)
+            yield from texts.text or ()
 
 
-Cut = Callable[[StockPanel, StockTexts | None, StockProtocol], StockSamples]
+Cut = Callable[[StockPanel, StockTexts | None, StockProtocol], StockWindows]
 CUTS: dict[str, Cut] = {}
 """Published protocols whose labels are no movements make their samples themselves; rooms above add theirs."""
 
 
-def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+def samples_of(market: Market, protocol: StockProtocol, *, ahead: bool = False) -> Samples[StockWindows]:
+    """Samples of a market, one for each target day; the days of each split where the protocol says them.
+
+    ahead: The one sample of the session after the last day.
+    """
+    windows = (tomorrow if ahead else cut)(*market, protocol)
+    days, source = tuple(map(str, windows.target_days)), windows.panel.source
+    official = None if ahead else protocol.official(windows.target_days, source)
+    return Samples(
+        inputs=windows, source=source, word="days", names={"date": days}, keys=days, official=official, labelling=(),
+        notes=windows.notes,
+    )  # fmt: skip
+
+
+def cut(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockWindows:
     """Cut every target day, its window and its labels, in the order of time."""
     if protocol.complete and texts is None:
         raise DataError(
@@ -120,20 +171,14 @@ def build_samples(panel: StockPanel, texts: StockTexts | None, protocol: StockPr
     if not protocol.of_movements:
         return CUTS[protocol.name](panel, texts, protocol)
     targets = _targets(panel, protocol)
-    labels = movement_labels(panel.movement.T[targets], protocol)
-    inputs = _inputs(panel, texts, protocol, targets)
+    labels, windows = movement_labels(panel.movement.T[targets], protocol), _inputs(panel, texts, protocol, targets)
     if protocol.complete:
-        labels = np.where(inputs.is_complete(np.arange(len(targets))), labels, -1).astype(np.int8)
-    rows = np.flatnonzero((labels >= 0).any(1))
-    splits = split_days(panel.days[targets[rows]], protocol, panel.source)
-    return dataclasses.replace(
-        inputs, targets=targets[rows], slots=inputs.slots[rows], slot_valid=inputs.slot_valid[rows],
-        text_rows=inputs.text_rows[rows], labels=labels[rows], previous=inputs.previous[rows],
-        returns=panel.movement.T[targets[rows]].astype(np.float32), splits=splits,
-    )  # fmt: skip
+        labels = np.where(windows.is_complete, labels, -1).astype(np.int8)
+    returns = panel.movement.T[targets].astype(np.float32)
+    return dataclasses.replace(windows, labels=labels, returns=returns)[np.flatnonzero((labels >= 0).any(1))]
 
 
-def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockSamples:
+def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockWindows:
     """Cut the one sample of the session after the last day; it has no labels, since nobody knows them yet."""
     refuse_tomorrow(protocol)
     return _inputs(panel, texts, protocol, np.array([len(panel.days)]))
@@ -147,8 +192,8 @@ def _targets(panel: StockPanel, protocol: StockProtocol) -> Rows:
     return np.arange(first, last)
 
 
-def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, targets: Rows) -> StockSamples:
-    """All but labels and splits.
+def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, targets: Rows) -> StockWindows:
+    """All but labels.
 
     Whether a ticker will trade on the target day is not known before, so that day is a slot of every ticker.
     """
@@ -161,11 +206,11 @@ def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol
         rows, groups = group_texts(texts, *_text_days(day_numbers(days)[slots], earliest, valid), valid)
     features, known, notes = _known_prices(panel, protocol)
     shape = (len(targets), len(panel.tickers))
-    return StockSamples(
-        tickers=panel.tickers, days=days, targets=targets, slots=slots, features=features, known=known,
+    return StockWindows(
+        panel=panel, texts=texts, days=days, targets=targets, slots=slots, features=features, known=known,
         slot_valid=valid, text_rows=rows, groups=groups, labels=np.full(shape, -1, np.int8),
         returns=np.full(shape, np.nan, np.float32), previous=_last_movement(panel)[targets], traded=traded,
-        splits={name: np.empty(0, np.int64) for name in SPLITS}, feature_names=FEATURES, notes=notes,
+        notes=notes,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from multiway.report.sections import CaseAnswer, Chart, PagePart, Section, Table
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
-from multiway.tasks.stocks.encode import PreparedStocks
+from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
 from multiway.tasks.stocks.explain import TickerExplanation, explain_day, interesting
 
 WRONG, RIGHT = 4, 2
@@ -53,7 +53,8 @@ def next_session(rows: pd.DataFrame) -> Table:
 def interesting_answers(run: Run, prepared: PreparedStocks) -> Iterator[tuple[str, CaseAnswer]]:
     """The most confident errors and right answers of the test days, each with its heading."""
     for heading, sample, stock in interesting(run, prepared, WRONG, RIGHT):
-        yield heading, answer(explain_day(run, prepared, sample, [stock], deletion=False).tickers[0])
+        day = explain_day(run, prepared.encoded.inputs, sample, [stock], deletion=False)
+        yield heading, answer(day.tickers[0])
 
 
 def answer(item: TickerExplanation) -> CaseAnswer:
@@ -99,7 +100,8 @@ def _texts(item: TickerExplanation) -> list[Table]:
 
 def deletion_parts(run: Run, prepared: PreparedStocks) -> list[Section]:
     """How fast the probability falls where texts are hidden, and how that differs from hiding them at random."""
-    tested = [explain_day(run, prepared, sample, [stock]).tickers[0] for sample, stock in _tested(prepared)]
+    test = prepared.part("test").inputs
+    tested = [explain_day(run, test, sample, [stock]).tickers[0] for sample, stock in _tested(test)]
     curves = [item.deletion for item in tested if item.deletion is not None]
     if not curves:
         return []
@@ -113,15 +115,14 @@ def deletion_parts(run: Run, prepared: PreparedStocks) -> list[Section]:
     return [Text(words="Deletion test", style="heading"), Text(words=words), *test, *_difference(curves)]
 
 
-def _tested(prepared: PreparedStocks) -> list[tuple[int, int]]:
+def _tested(test: StockInputs) -> list[tuple[int, int]]:
     """Samples and stocks of the deletion test."""
-    samples, rows = prepared.samples, prepared.samples.splits["test"]
-    if prepared.vectors is None:
+    if test.tables.vectors is None:
         return []
-    sizes = samples.groups.sizes[samples.text_rows[rows]].sum(axis=2)
-    day, stock = np.nonzero(prepared.target_mask[rows] & (sizes >= 2))
+    sizes = test.windows.groups.sizes[test.windows.text_rows].sum(axis=2)
+    day, stock = np.nonzero(test.target_mask & (sizes >= 2))
     positions = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
-    return [(int(rows[day[position]]), int(stock[position])) for position in positions]
+    return [(int(day[position]), int(stock[position])) for position in positions]
 
 
 def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:

@@ -3,14 +3,15 @@
 import collections
 import dataclasses
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, listed, quoted
+from multiway.data.findings import Findings, Unreadable, listed, quoted, soundly
 from multiway.data.sources.json_lines import ENDINGS
-from multiway.data.sources.tables import column_names, source_name
+from multiway.data.sources.tables import column_names, pair_of, source_name
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.options import (
     NO_TEXTS,
@@ -63,38 +64,43 @@ def read_stocks(source: object, options: StockOptions | None = None, *, texts: o
     such table for each ticker; StockNet's folder; or a folder with `prices.parquet` or `prices.csv`, and `tweets` or
     `texts` beside it as Parquet, CSV or JSONL. `texts`, a frame or path, win over `options.texts`.
     """
-    findings, of_texts = Findings(source_label(source)), Findings("texts")
-    try:
-        market = read_stocks_into(source, options or StockOptions(), texts, findings, of_texts)
-    except Unreadable:
-        raise (findings if findings.errors() else of_texts).error() from None
-    for one in (findings, of_texts):
-        if one.errors():
-            raise one.error()
-    return market
+    pair = (source, texts)
+    return soundly(source_label(pair), lambda findings: market_of(pair, options or StockOptions(), findings))
 
 
-def read_stocks_into(
-    source: object, options: StockOptions, texts: object, findings: Findings, of_texts: Findings
-) -> Market:  # fmt: skip
-    """The same, with flaws of prices and of texts noted apart; sound only where no finding is an error."""
-    layout = layout_of(source)
+def market_of(source: object, options: StockOptions, findings: Findings) -> Market:
+    """The same of a path, a frame, a pair of prices and texts, or what was read before; flaws are noted."""
+    if is_market(source):
+        return cast(Market, source)
+    prices, texts = pair_of(source)
+    layout, of_texts = layout_of(prices), Findings("texts")
     panel = _panel_if_sound(layout, options, findings)
     chosen = next((given for given in (texts, options.texts) if given is not None), layout.texts)
-    raw = None
-    if chosen is not None and not (isinstance(chosen, str) and chosen == NO_TEXTS):
-        is_inside = layout.published is not None and chosen is layout.texts
-        of_texts.source = findings.source if is_inside else source_label(chosen)
-        raw = gather(chosen, options, of_texts)
-        of_texts.join_notes()
-    if panel is None:
-        raise Unreadable
-    return panel, None if raw is None else place_texts(raw, panel, options, of_texts)
+    try:
+        raw = None
+        if chosen is not None and not (isinstance(chosen, str) and chosen == NO_TEXTS):
+            is_inside = layout.published is not None and chosen is layout.texts
+            of_texts.source = findings.source if is_inside else source_label(chosen)
+            raw = gather(chosen, options, of_texts)
+            of_texts.join_notes()
+        if panel is None:
+            raise Unreadable
+        return panel, None if raw is None else place_texts(raw, panel, options, of_texts)
+    finally:
+        findings.beside(of_texts)
+
+
+def is_market(source: object) -> bool:
+    """Whether it is a market that was read before."""
+    return isinstance(source, tuple) and isinstance(source[0], StockPanel)
 
 
 def source_label(source: object) -> str:
     """What messages call a source."""
-    return quoted(Path(source).resolve().name, 80) if isinstance(source, str | Path) else source_name(source)
+    if is_market(source):
+        return cast(Market, source)[0].source
+    prices, _ = pair_of(source)
+    return quoted(Path(prices).resolve().name, 80) if isinstance(prices, str | Path) else source_name(prices)
 
 
 def layout_of(source: object) -> Layout:
@@ -162,7 +168,7 @@ def _panel_if_sound(layout: Layout, options: StockOptions, findings: Findings) -
         panel = build_panel(rows, options, findings)
     except Unreadable:
         return None
-    return dataclasses.replace(panel, source=findings.source, notes=findings.remarks())
+    return dataclasses.replace(panel, source=findings.source)
 
 
 def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRows:
@@ -265,7 +271,7 @@ def _sorted(parts: list[RawTexts], panel: StockPanel, dropped: dict[str, int], f
     return StockTexts(
         ticker=ticker[order], day=day[order], stamp=stamp[order], dropped=dropped, source=findings.source,
         text=None if texts is None else tuple(text[:MAX_TEXT] for text in texts),
-        vectors=None if vectors is None else vectors[order], notes=findings.remarks(),
+        vectors=None if vectors is None else vectors[order],
     )  # fmt: skip
 
 

@@ -14,12 +14,15 @@ from torch.nn import functional as F
 from multiway.config import Config
 from multiway.data.encoders import Encoded
 from multiway.data.findings import listed
-from multiway.data.samples import SPLITS
-from multiway.errors import DataError, RunError
+from multiway.data.samples import SPLITS, Splits
+from multiway.data.words import frequent_words
+from multiway.errors import DataError, Fix, RunError
 from multiway.tasks.stocks.panel import StockPanel, months, weekdays, years_of
 from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import NEEDED, StockSamples
+from multiway.tasks.stocks.samples import NEEDED, StockWindows
 
+VOCABULARY = 20_000
+"""Different words of all texts that are counted at most."""
 SMALLEST = 1e-9
 USUAL_DATES = ("day", "month", "year")
 TextScale = Literal["one", "each"]
@@ -59,28 +62,20 @@ class StockScale(Config):
 
     @classmethod
     def fit(
-        cls, samples: StockSamples, vectors: NDArray[np.float32] | None,
-        target_mask: NDArray[np.bool_] | None = None, quantiles: Sequence[float] = (),
+        cls, windows: StockWindows, vectors: NDArray[np.float32] | None, quantiles: Sequence[float] = (),
         date_features: tuple[str, ...] = USUAL_DATES, text_scale: TextScale = "each",
     ) -> Self:  # fmt: skip
-        """Learn from the training samples: each day of a stock counts once, and so does each group of texts.
-
-        vectors: One per group of texts.
-        target_mask: `(samples, stocks)`, whose movements count; those with a label if not given.
-        """
-        rows = samples.splits["train"]
-        slots = samples.slots[rows]
-        centre, spread = moments(samples.features[samples.days_seen(rows)])
+        """Learn from training windows: each day of a stock counts once, and so does each of the groups' vectors."""
+        centre, spread = moments(windows.features[windows.days_seen])
         text_centre = text_spread = None
         if vectors is not None:
-            used = np.unique(samples.text_rows[rows])
+            used = np.unique(windows.text_rows)
             seen = vectors[used[used > 0]]
             text_centre, text_spread = moments(seen)
             if text_scale == "one" and len(seen):
                 text_spread = np.full_like(text_spread, max(np.sqrt(seen.var(0, dtype=np.float64).mean()), SMALLEST))
-        years = years_of(samples.days[slots[slots >= 0]])
-        counted = samples.labels[rows] >= 0 if target_mask is None else target_mask[rows]
-        moved = samples.returns[rows][counted].astype(np.float64)
+        years = years_of(windows.days[windows.slots[windows.slots >= 0]])
+        moved = windows.returns[windows.targets_of(quantiles=bool(quantiles))].astype(np.float64)
         spread_moved = float(moved.std()) if len(moved) else 0.0
         return cls(
             centre=centre, spread=spread, text_centre=text_centre, text_spread=text_spread,
@@ -131,8 +126,8 @@ class StockScale(Config):
 class Sizes(Config):
     """What the network is built for; no text features without texts."""
 
-    stocks: int
-    slots: int
+    num_stocks: int
+    num_slots: int
     price_features: int
     text_features: int | None
 
@@ -157,19 +152,25 @@ class StockState(Config):
 
     @classmethod
     def of(
-        cls, samples: StockSamples, panel: StockPanel, scale: StockScale, encoded: Encoded | None,
-        words: tuple[str, ...] = (),
+        cls, windows: StockWindows, splits: Splits, scale: StockScale, encoded: Encoded | None,
     ) -> Self:  # fmt: skip
-        """Names, sizes and scale of the training."""
-        first, second = (str(samples.target_days[samples.splits[split]].min()) for split in SPLITS[1:])
+        """Names, sizes and words of the training."""
+        first, second = (str(windows.target_days[splits[name]].min()) for name in SPLITS[1:])
         sizes = Sizes(
-            stocks=len(samples.tickers), slots=samples.slots.shape[1], price_features=len(samples.feature_names),
+            num_stocks=len(windows.tickers), num_slots=windows.slots.shape[1],
+            price_features=len(windows.feature_names),
             text_features=None if encoded is None else encoded.vectors.shape[1],
         )  # fmt: skip
+        words = () if encoded is None else training_words(windows[splits["train"]])
         return cls(
-            tickers=samples.tickers, sizes=sizes, scale=scale, encoder=encoded and encoded.name,
-            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=_columns_of(panel), words=words,
+            tickers=windows.tickers, sizes=sizes, scale=scale, encoder=encoded and encoded.name, words=words,
+            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=_columns_of(windows.panel),
         )  # fmt: skip
+
+    @property
+    def digest(self) -> str | None:
+        """Of what made vectors of the texts."""
+        return self.encoder and f"{self.encoder} {self.encoder_digest}"
 
     def protocol(self, protocol: StockProtocol) -> StockProtocol:
         """The run's protocol, with its borders between splits as days in place of shares."""
@@ -192,8 +193,11 @@ class StockState(Config):
                 f"{listed(columns) or 'none'}. Give the same columns, or train on these."
             )
 
-    def check_encoder(self, encoded: Encoded) -> None:
+    def check_encoder(self, encoded: Encoded | None, source: str) -> None:
         """Whether texts are encoded as those of the training."""
+        if encoded is None:
+            give = Fix("read.texts", like="FILE")
+            raise DataError(f"{source}: the run reads texts, and there are none. Give them (", give, ").")
         if (encoded.name, encoded.digest) != (self.encoder, self.encoder_digest):
             raise RunError(
                 f"the texts of the training were encoded by {self.encoder} ({str(self.encoder_digest)[:12]}). Got "
@@ -204,6 +208,14 @@ class StockState(Config):
 def _columns_of(panel: StockPanel) -> tuple[str, ...]:
     """Columns that features are made of and that were there to be read."""
     return tuple(name for name in NEEDED if name in panel.read)
+
+
+def training_words(windows: StockWindows) -> tuple[str, ...]:
+    """Frequent words of the texts that windows show."""
+    if windows.texts is None or windows.texts.text is None:
+        return ()
+    shown = np.unique(np.concatenate([windows.groups.of(row) for row in np.unique(windows.text_rows)]))
+    return frequent_words([windows.texts.text[item] for item in shown], VOCABULARY, min_count=2)
 
 
 def moments(values: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

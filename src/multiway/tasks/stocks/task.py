@@ -1,6 +1,7 @@
 """The task `stocks`."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -9,35 +10,45 @@ from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
-from multiway.data import CheckReport
+from multiway.data.checking import Hook
+from multiway.data.findings import Findings
+from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.sources.tables import pair_of
-from multiway.errors import DataError
-from multiway.models import create_model
+from multiway.data.splitting import Splits, split
+from multiway.errors import DataError, Fix
 from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.options import read_names, read_number
 from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Option, Row, Task
 from multiway.tasks.run import Run
+from multiway.tasks.samples import EncodedTask
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.split_task import SplitTask
-from multiway.tasks.stocks.answers import explain_stocks, predict_next, read
+from multiway.tasks.stocks.answers import explain_stocks, predict_next
 from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.baselines import QUANTILES, StockBaseline, build_stock_baseline
-from multiway.tasks.stocks.checking import check_stocks
+from multiway.tasks.stocks.checking import check_days, count_labels, describe_market
 from multiway.tasks.stocks.config import StockConfig, StockFacts
-from multiway.tasks.stocks.encode import PreparedStocks, StockInputs, encoder_of, match, prepare_stocks
+from multiway.tasks.stocks.encode import (
+    PreparedStocks,
+    StockInputs,
+    check_targets,
+    encode_shown,
+    encoder_of,
+    learn_stocks,
+)
 from multiway.tasks.stocks.network import (
     MovementLoss,
     Scored,
+    chances_of,
     coverage_names,
     intervals_of_means,
-    outputs_of,
     validation_score,
 )
 from multiway.tasks.stocks.page import PAGE
 from multiway.tasks.stocks.regressions import OF_WORDS
-from multiway.tasks.stocks.source import looks_like_stocks
+from multiway.tasks.stocks.samples import StockWindows, samples_of
+from multiway.tasks.stocks.source import looks_like_stocks, market_of, source_label
 from multiway.tasks.stocks.state import StockState
 from multiway.tasks.stored import same_length
 from multiway.training import Objective
@@ -59,7 +70,7 @@ OF_QUANTILES = (
 )
 
 
-class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
+class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
     name = "stocks"
@@ -117,33 +128,66 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         """Prices in any of the known layouts."""
         return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
 
-    def prepare(
-        self, config: StockConfig, source: object, state: StockState | None = None, *,
-        progress: bool = False,
-    ) -> PreparedStocks:  # fmt: skip
-        """See `multiway.tasks.stocks.encode`; a source is a path, or prices and texts."""
-        if state is not None:
-            return match(state, config, read(config, source, later=True), progress=progress)
-        if not config.levels and "arima" in config.baselines:
-            load_statsforecast()
-        return prepare_stocks(config, read(config, source), progress=progress)
+    def called(self, source: object) -> str:
+        """The file or folder of prices."""
+        return source_label(source)
 
-    def check(self, config: StockConfig, source: object) -> CheckReport:
-        """What is in prices, or in a pair of prices and texts."""
-        prices, texts = pair_of(source)
-        return check_stocks(prices, config.read, config.protocol, texts=texts)
+    def read(
+        self, config: StockConfig, source: object, findings: Findings, state: StockState | None = None, *,
+        has_target: bool = True,
+    ) -> Samples[StockWindows]:  # fmt: skip
+        """Target days of prices and texts; later ones of the run's stocks, or the next session where none is known."""
+        if state is None:
+            return samples_of(market_of(source, config.read, findings), config.protocol)
+        market = market_of(source, config.read.replace(start=None, end=None), findings)
+        state.check(market[0])
+        return samples_of(market, state.protocol(config.protocol), ahead=not has_target)
+
+    def learnt(self, config: StockConfig, samples: Samples[StockWindows], train: Rows) -> StockState:
+        """What arranging learns."""
+        return self.arranged(config, samples, split(samples, config.split)).state
+
+    def arranged(
+        self, config: StockConfig, samples: Samples[StockWindows], splits: Splits, *, progress: bool = False
+    ) -> PreparedStocks:
+        """Texts are encoded at once, since training learns from their vectors."""
+        _check_needs(config, samples.inputs)
+        check_targets(samples.inputs, splits, quantiles=bool(config.levels))
+        seen = None if config.modality == "price" else encode_shown(samples.inputs, config.text, progress=progress)
+        state = learn_stocks(config, samples.inputs, splits, seen)
+        encoded = samples.with_inputs(StockInputs.of(samples.inputs, state, seen))
+        return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=samples.notes)
+
+    def encode(
+        self, config: StockConfig, samples: Samples[StockWindows], state: StockState, *, progress: bool = False
+    ) -> Samples[StockInputs]:
+        """Prices scaled, and texts as vectors, as those of the training are."""
+        seen = None
+        if state.encoder is not None:
+            seen = encode_shown(samples.inputs, config.text, progress=progress)
+            state.check_encoder(seen, samples.source)
+        return samples.with_inputs(StockInputs.of(samples.inputs, state, seen))
+
+    def later_splits(self, config: StockConfig, samples: Samples[StockWindows]) -> Splits:
+        """By the borders of the training."""
+        return split(samples, config.split)
+
+    def described(self, samples: Samples[StockWindows]) -> Plain:
+        """How far prices and texts reach."""
+        return describe_market(samples)
+
+    def hooks(self, config: StockConfig) -> Sequence[Hook]:
+        """Odd days, and what the labels of the protocol are."""
+        return check_days, functools.partial(count_labels, how=config.split, protocol=config.protocol)
 
     def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.stocks.audit`."""
-        panel, texts = read(config, self.locate(config.data or ""))
-        state, encoder = None if run is None else run.state, None
-        if texts is not None and len(texts.day) and config.modality != "price":
-            encoder = encoder_of(texts, config.text) if state is None else state.encoder
-        return audit_stocks(panel, texts, config.protocol, state and state.scale, encoder)
-
-    def learn(self, config: StockConfig, prepared: PreparedStocks) -> StockState:
-        """Names, sizes and scale."""
-        return StockState.of(prepared.samples, prepared.panel, prepared.scale, prepared.encoded, prepared.words)
+        """See `multiway.tasks.stocks.audit`; nothing is encoded for it."""
+        samples = self._soundly(config, self.locate(config.data or ""), None)
+        texts, encoder = samples.inputs.texts, None
+        if texts is not None and texts.count and config.modality != "price":
+            encoder = encoder_of(texts, config.text) if run is None else run.state.encoder
+        scale = None if run is None else run.state.scale
+        return audit_stocks(samples.inputs, split(samples, config.split), config.protocol, scale, encoder)
 
     def names(self, config: StockConfig, state: StockState) -> tuple[str, ...]:
         """The network and the baselines of the config; quantiles have those of the training days."""
@@ -153,21 +197,23 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
 
     def build(self, config: StockConfig, state: StockState, name: str) -> nn.Module:
         """The network or a baseline."""
-        if name != OURS:
-            return build_stock_baseline(config, state, name)
-        return create_model(config.model_name, **config.network_fields(state.sizes))
+        return config.network(**state.sizes.plain()) if name == OURS else build_stock_baseline(config, state, name)
 
-    def objective(self, run: Run, training: StockInputs) -> Objective:
+    def objective(self, run: Run, training: Samples[StockInputs]) -> Objective:
         """Cross-entropy of directions, or pinball loss of quantiles."""
-        return MovementLoss.in_training(run.config, run.prepared)
+        return MovementLoss.in_training(run.config, training.inputs)
 
-    def validated_by(self, run: Run, validation: StockInputs) -> tuple[Objective, Callable[[nn.Module], float] | None]:
+    def validated_by(
+        self, run: Run, validation: Samples[StockInputs]
+    ) -> tuple[Objective, Callable[[nn.Module], float] | None]:
         """The loss without weights and smoothing, and the score that chooses the epoch."""
-        return MovementLoss(run.config, run.state.scale), validation_score(run.config, run.prepared)
+        return MovementLoss(run.config, run.state.scale), validation_score(run.config, validation.inputs)
 
-    def fit_baseline(self, model: nn.Module, run: Run, training: StockInputs, validation: StockInputs) -> Fitted:
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[StockInputs], validation: Samples[StockInputs]
+    ) -> Fitted:
         """Closed forms and counts; see `multiway.tasks.stocks.baselines`."""
-        return cast(StockBaseline, model).fit(run.prepared)
+        return cast(StockBaseline, model).fit(training.inputs, validation.inputs)
 
     def evidence(self, run: Run, prepared: PreparedStocks, *, refit: bool = True) -> Evidence:
         """Brier scores of validation, or pinball losses of quantiles."""
@@ -182,19 +228,18 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
 
     def predict(self, run: Run, prepared: PreparedStocks, split: str) -> Scored:
         """Probabilities of a rise, or quantiles, of every candidate for the target movements of a split."""
-        rows = prepared.samples.splits[split]
-        mask = prepared.target_mask[rows]
-        if not mask.any():
+        inputs: StockInputs = prepared.part(split).inputs
+        if not inputs.target_mask.any():
             raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
-        outputs = {name: outputs_of(run, name, prepared, rows) for name in run.models}
+        outputs = {name: chances_of(run, name, inputs) for name in run.models}
         outputs |= {run.answer.name: run.answer.mixed(outputs)}
-        return Scored.of(run.config, prepared.samples, rows, mask, outputs)
+        return Scored.of(run.config, inputs.windows, inputs.target_mask, outputs)
 
     def describe(self, run: Run, prepared: PreparedStocks) -> Plain:
         """Days, texts and movements."""
-        texts, days = prepared.texts, prepared.panel.days
+        texts, days = prepared.raw.inputs.texts, prepared.raw.inputs.panel.days
         return {
-            "tickers": len(prepared.samples.tickers),
+            "tickers": len(run.state.tickers),
             "days": [str(days[0]), str(days[-1])],
             "texts": 0 if texts is None else texts.count,
             "texts_dropped": {} if texts is None else texts.dropped,
@@ -244,6 +289,18 @@ class Stocks(SplitTask[StockConfig, PreparedStocks, StockState, StockInputs]):
         from multiway.tasks.stocks.backtest import backtest_run
 
         return backtest_run(run, data, out, options)
+
+
+def _check_needs(config: StockConfig, windows: StockWindows) -> None:
+    """Whether there are the texts and the library that the config asks for."""
+    texts = windows.texts
+    if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
+        raise DataError(
+            f"{windows.panel.source}: model.modality={config.modality} needs texts, and there are none. Give them (",
+            Fix("read.texts", like="FILE"), "), or ", Fix("model.modality", "price"), ".",
+        )  # fmt: skip
+    if not config.levels and "arima" in config.baselines:
+        load_statsforecast()
 
 
 TASK = Stocks()
