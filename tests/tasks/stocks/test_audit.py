@@ -161,6 +161,7 @@ def test_an_encoder_from_after_the_test_days_is_named(folder):
     assert any("was trained until 2023-09, after the test days, 2022-" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_published_labels_are_flagged_on_real_data(real_data):
     report = workflows.audit("stocks", {"data": "stocknet", "protocol": {"name": "published-code"}})
     assert found(report) == {"lookup", "texts", "untraded", "labels"}
@@ -168,6 +169,7 @@ def test_published_labels_are_flagged_on_real_data(real_data):
     assert "gives ACC 0.9868, MCC 0.9695 on 2,956 test labels" in line
 
 
+@pytest.mark.slow
 def test_the_protocol_of_stocknet_passes_on_real_data(real_data):
     report = workflows.audit("stocks", {"data": "stocknet"})
     assert not report.leaks and "train 20,345, validation 2,555, test 3,720; stocknet" in report.source

@@ -23,7 +23,7 @@ def fitted(prices, texts, **settings):
 
 @pytest.fixture(scope="module")
 def planted():
-    return fitted(*planted_market(right=0.75))
+    return fitted(*planted_market(stocks=6, days=300, right=0.75))
 
 
 def score_of(run, model, metric):

@@ -132,6 +132,7 @@ def test_volumes_that_are_scaled_by_themselves_see_no_other(tmp_path):
     assert "each volume is scaled by itself" in TASK.audit(config).passed
 
 
+@pytest.mark.slow
 def test_real_adrenal_glands_pass(real_data):
     report = workflows.audit("volumes", {"data": "adrenalmnist3d"})
     assert not report.leaks and "none of 1,584 volumes is in two splits" in report.passed
