@@ -24,6 +24,7 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
     """Read the data and build what is fitted on it; nothing is fitted or written yet."""
     with concerning(task.name):
         prepared = task.prepare(config, source, progress=progress)
+        config = task.sized(config, prepared)
         state = task.learn(config, prepared)
         config = task.settle(config, state, progress=progress)
         models = Models(task, config, state)

@@ -214,6 +214,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     # Models.
 
+    def sized(self, config: ConfigT, prepared: PreparedT) -> ConfigT:
+        """With the sizes that preparing fitted to the data, where none are given."""
+        return config
+
     @abc.abstractmethod
     def learn(self, config: ConfigT, prepared: PreparedT) -> StateT:
         """Classes, sizes, scales of the training rows: what the models are built from."""

@@ -5,11 +5,16 @@ import pandas as pd
 import pytest
 
 from multiway.data.catalogue import entries
-from multiway.errors import ConfigError, DataError
+from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import ETT_NAMES, SplitOptions, borders_of
+from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Borders, check_borders, split_windows
 from multiway.tasks.known import brought
+from tasks.forecasting.panels import make_frame
 
 
 def panel(rows: int, freq: str = "h", names: tuple[str, ...] = ("a",), tz: str | None = None) -> Panel:
@@ -101,3 +106,29 @@ def test_borders_past_the_rows():
         check_borders(borders, 20, 10, 90)
     with pytest.raises(DataError, match=r"train has 50 rows and one window needs 60 \(lookback 50, horizon 10"):
         check_borders(borders, 50, 10)
+
+
+def test_a_short_file_has_sizes_that_fit_it(tmp_path):
+    """144 months: neither 96 steps of horizon nor of look-back fit, and a line says what does."""
+    path = tmp_path / "months.csv"
+    make_frame(rows=144, variates=1, freq="MS").to_csv(path, index=False)
+    config = ForecastConfig.parse({"data": str(path), "network": False, "answer": "ridge"})
+    with pytest.warns(MultiwayWarning, match=r"months.csv: lookback 36 and horizon 12, by the 100 training rows\."):
+        run = lifecycle.make(TASK, config, str(path))
+    assert (run.config.lookback, run.config.horizon) == (36, 12)
+    windows = run.prepared.windows["test"]
+    assert (windows.lookback, windows.horizon, len(windows)) == (36, 12, 17)
+
+
+def test_sizes_that_are_given_or_fit_stay():
+    short, long = make_frame(rows=144, variates=1, freq="MS"), make_frame(rows=500, variates=1)
+    given = ForecastConfig.parse({"lookback": 96, "horizon": 12})
+    assert prepared_sizes(ForecastConfig.parse({"horizon": 9}), short) == (36, 9)
+    assert prepared_sizes(ForecastConfig.parse({"horizon": 24}), long) == (96, 24)
+    with pytest.raises(DataError, match="train has 100 rows and one window needs 108"):
+        prepare_panel(given, short)
+
+
+def prepared_sizes(config, frame):
+    windows = prepare_panel(config, frame).windows["train"]
+    return windows.lookback, windows.horizon

@@ -18,6 +18,7 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
+from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
@@ -140,7 +141,22 @@ class PreparedPanel:
 
 def prepare_panel(config: ForecastConfig, source: object) -> PreparedPanel:
     """Read a file or frame and cut it into windows; see `Prepared.of`."""
-    return PreparedPanel.of(targets_last(read_panel(source, config.read), config.targets), config)
+    panel = targets_last(read_panel(source, config.read), config.targets)
+    return PreparedPanel.of(panel, sized(config, panel))
+
+
+def sized(config: ForecastConfig, panel: Panel) -> ForecastConfig:
+    """A config whose horizon and look-back, where they are not given, fit the rows of the splits."""
+    if {"lookback", "horizon"} <= config.model_fields_set or published_split(config.split.protocol) is not None:
+        return config
+    train, *others = (stop - start for start, stop in borders_of(panel, config.split).by_name().values())
+    season, sizes = _season_in(config, panel), {}
+    if "horizon" not in config.model_fields_set and (min(others) < config.horizon or train <= config.horizon):
+        sizes["horizon"] = min(usual_horizon(panel.num_rows, season), *others)
+    horizon = sizes.get("horizon", config.horizon)
+    if "lookback" not in config.model_fields_set and train > horizon:
+        sizes["lookback"] = usual_lookback(train, horizon, season)
+    return config.replace(**sizes)
 
 
 def read_later(config: ForecastConfig, state: ForecastState, source: object) -> Panel:

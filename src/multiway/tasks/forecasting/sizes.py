@@ -30,7 +30,7 @@ def fitting(rows: int, horizon: int, lookback: int | None = None, season: int = 
     given = lookback or LONGEST
     is_short = lookback is None or lookback + horizon > train
     sizes: list[tuple[str, float, float]] = [
-        ("lookback", _lookback(train, horizon, season) if is_short else given, given)
+        ("lookback", usual_lookback(train, horizon, season) if is_short else given, given)
     ]
     if (train, test) != (int(TRAIN * rows), int(TEST * rows)):
         sizes += [("split.train", _share(train, rows), TRAIN), ("split.test", _share(test, rows), TEST)]
@@ -39,10 +39,10 @@ def fitting(rows: int, horizon: int, lookback: int | None = None, season: int = 
 
 def shorter(train: int, horizon: int) -> Fix:
     """A look-back with which windows fit into so many training rows."""
-    return Fix("lookback", _lookback(train, horizon, 1))
+    return Fix("lookback", usual_lookback(train, horizon, 1))
 
 
-def _lookback(train: int, horizon: int, season: int) -> int:
+def usual_lookback(train: int, horizon: int, season: int) -> int:
     """Half of the rows that windows can start from, in whole seasons or patches."""
     most = max(1, (train - horizon) // 2)
     if most >= LONGEST:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from multiway.auditing import AuditReport
 from multiway.data import CheckReport
 from multiway.data.looking import look_at
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError, Fix
+from multiway.errors import ConfigError, DataError, Fix, MultiwayWarning
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
@@ -90,6 +91,16 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.forecasting.audit`."""
         return audit_forecast(config, run)
+
+    def sized(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastConfig:
+        """With the look-back and the horizon of the windows, which are shorter than usual where the rows are few."""
+        found = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
+        sizes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
+        if sizes:
+            words = " and ".join(f"{name} {steps}" for name, steps in sizes.items())
+            rows = f"{prepared.borders.train[1]:,} training rows"
+            warnings.warn(f"{prepared.source}: {words}, by the {rows}.", MultiwayWarning, stacklevel=2)
+        return config.replace(**sizes)
 
     def learn(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         """See `multiway.tasks.forecasting.encode`."""
