@@ -8,7 +8,8 @@ import torch
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.ops.plans import FOLDING, every_step, is_in_turn, step_cost
+from multiway.ops.plans import FOLDING, every_step, step_cost
+from multiway.ops.products import is_in_turn
 from tolerances import TIGHT64, assert_same
 
 SIZES = [

@@ -103,15 +103,17 @@ def fast_nd_linear(
     weights, biases = members(weights), members(biases)
     shapes, count = tuple([weight.shape for weight in weights]), len(weights)
     parameters = [*weights, *biases] if full_bias is None else [*weights, full_bias]
-    if compiled.can_run(x, *parameters):
+    rows = None if in_graph() else rounded_rows(len(x))
+    if rows is not None and compiled.can_run(x, *parameters):
         kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
-        chain = _nd_linear_chain(shapes, len(x), kind)
+        chain = _nd_linear_chain(shapes, rows, kind)
         if chain is not None:
             plain = functools.partial(_nd_linear_of, equation, count, kind)
             return compiled.run_chain(chain, plain, x, *parameters)
-    if not in_graph() and is_transformed():
+    if rows is not None and is_transformed():
         return None
-    way = _usual_way(shapes, bool(biases), descending) if in_graph() else _way(shapes, len(x), bool(biases), descending)
+    of = (shapes, bool(biases), descending)
+    way = _usual_way(*of) if rows is None else _way(rows, *of)
     if isinstance(way, plans.Cut):
         bias = products.fold_biases(weights, biases, descending=descending) if biases else full_bias
         return products.multi_mode_linear_terms(x, weights, bias, way)
@@ -288,9 +290,9 @@ Shapes = tuple[tuple[int, ...], ...]
 
 @functools.lru_cache(maxsize=4096)
 def _nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> compiled.Chain | None:
-    """Of weights `(out, in)` or `(terms, out, in)`."""
+    """For rounded rows, of weights `(out, in)` or `(terms, out, in)`."""
     in_sizes, out_sizes, terms = _sizes(shapes)
-    return chains.nd_linear_chain(in_sizes, out_sizes, terms, rounded_rows(rows), bias)
+    return chains.nd_linear_chain(in_sizes, out_sizes, terms, rows, bias)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -299,12 +301,11 @@ def _tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> compiled.C
 
 
 @functools.lru_cache(maxsize=4096)
-def _way(shapes: Shapes, rows: int | None, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
+def _way(rows: int, shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
     in_sizes, out_sizes, terms = _sizes(shapes)
-    batch = plans.ROWS if rows is None else rounded_rows(rows)
     if len(shapes[0]) == 3:
-        return plans.cheapest_cut(in_sizes, out_sizes, (terms,) * len(shapes), batch)
-    return plans.cheapest_plan(in_sizes, out_sizes, batch, has_biases, descending)
+        return plans.cheapest_cut(in_sizes, out_sizes, (terms,) * len(shapes), rows)
+    return plans.cheapest_plan(in_sizes, out_sizes, rows, has_biases, descending)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -314,7 +315,7 @@ def _train_cut(shapes: Shapes, rows: int | None) -> plans.Cut:
 
 def _usual_way(shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
     """For a graph, which serves batches of every size."""
-    return _way(tuple(map(tuple, shapes)), None, has_biases, descending)
+    return _way(plans.ROWS, tuple(map(tuple, shapes)), has_biases, descending)
 
 
 def _usual_train_cut(shapes: Shapes) -> plans.Cut:
@@ -328,7 +329,7 @@ for choose in (_usual_way, _usual_train_cut):
 
 def rounded_rows(rows: int) -> int:
     """Round a batch to a power of four, so that few sizes are told apart."""
-    return int(4 ** (max(rows, 1).bit_length() // 2))
+    return 1 << (rows.bit_length() & ~1)
 
 
 def _sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], int]:

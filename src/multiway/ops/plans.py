@@ -151,12 +151,6 @@ def step_cost(step: Step, rows: int) -> float:
     return forming + product_cost(step.columns, step.after, step.inner, stack=rows * step.before)
 
 
-def is_in_turn(plan: Sequence[Step], descending: bool) -> bool:
-    """Whether the steps take the modes in the order in which biases are added."""
-    starts = [step.start for step in plan]
-    return starts == sorted(starts, reverse=descending)
-
-
 class Cut(NamedTuple):
     """Where a list of modes or cores is cut in two, and the way to apply the halves."""
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ShapeError
-from multiway.ops.plans import Cut, Step, is_in_turn
+from multiway.ops.plans import Cut, Step
 
 
 def kronecker_product(factors: Sequence[Tensor]) -> Float[Tensor, "rows columns"]:
@@ -102,6 +102,12 @@ def multi_mode_linear(
         return _product(x, batch, step, matrix, full_bias.reshape(step.columns, step.after)).view(batch, *out_sizes)
     out = _product(x, batch, step, matrix, None).view(batch, *out_sizes)
     return out + full_bias.to(out.dtype)
+
+
+def is_in_turn(plan: Sequence[Step], descending: bool) -> bool:
+    """Whether the steps take the modes in the order in which biases are added."""
+    starts = [step.start for step in plan]
+    return starts == sorted(starts, reverse=descending)
 
 
 def _matrix(weights: Sequence[Tensor], step: Step) -> Tensor:

@@ -120,6 +120,7 @@ def fitted_folds(
         for name in names:
             task.fit(fold, name, part, Context())
             models[name].to("cpu").eval()
+        fold.models = {name: models[name] for name in names}
         yield fold, names
 
 

@@ -92,6 +92,7 @@ SCORED = ("validation", "test")
 def fit(run: Run, context: Context) -> Run:
     """Fit everything a run consists of, in place."""
     seconds = fit_models(run, run.models, context)
+    run.models = dict(run.models)
     clock = time.perf_counter()
     run.facts |= costs_of(run)
     run.answer = run.task.choice(run, run.prepared)

@@ -141,16 +141,17 @@ def best_baseline_remark(run: Run, metric: str) -> str:
 
 def sentence_of(run: Run, metric: str, second: str) -> str:
     """Test scores of the answer in two metrics, with the interval of the first, and those of the other candidates."""
-    row = score_of(run, run.answer.name, metric)
+    first, other = metric_of(run, metric), metric_of(run, second)
+    row = score_of(run, run.answer.name, first)
     interval = "" if row["low"] is None else f" (95 % interval {shown(row['low'])} to {shown(row['high'])})"
-    others = [f"{called(model)} {_pair(run, model, (metric, second))}" for model in models_of(run)[1:]]
+    others = [f"{called(model)} {_pair(run, model, (first, other))}" for model in models_of(run)[1:]]
     rest = f"; {', '.join(others)}" if others else ""
     figure = f"test {metric.upper()} {shown(row['value'])}{interval}"
     remark = best_baseline_remark(run, metric)
-    return f"{figure}, {second.upper()} {shown(score_of(run, run.answer.name, second)['value'])}{rest}.{remark}"
+    return f"{figure}, {second.upper()} {shown(score_of(run, run.answer.name, other)['value'])}{rest}.{remark}"
 
 
-def _pair(run: Run, model: str, metrics: Sequence[str]) -> str:
+def _pair(run: Run, model: str, metrics: Sequence[Metric]) -> str:
     return " / ".join(shown(score_of(run, model, metric)["value"]) for metric in metrics)
 
 
