@@ -2,9 +2,9 @@
 
 from multiway.tasks.language import LanguageConfig
 from multiway.tasks.language.audit import audit_documents
-from multiway.tasks.language.encode import TokenOptions, prepare_texts
-from multiway.tasks.language.source import TextOptions, TextSplit, looks_like_text
+from multiway.tasks.language.source import looks_like_text
 from multiway.tasks.language.task import TASK
+from tasks.language.prepared import prepare_texts
 
 LINE = "a line of eight words or even more than that\n"
 
@@ -18,7 +18,7 @@ def check(source):
 
 
 def prepared(documents):
-    return prepare_texts(documents, TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes"))
+    return prepare_texts(documents, tokenizer="bytes")
 
 
 def test_a_sound_text_is_counted():
@@ -76,11 +76,9 @@ def test_headings_stand_in_many_texts_and_are_no_leak():
 
 
 def test_a_vocabulary_that_saw_other_text_is_a_leak():
-    options = TokenOptions(vocabulary=300)
-    honest = prepare_texts(texts(), TextOptions(), TextSplit(), options)
-    other = prepare_texts(["zzzz zzzz"] * 20, TextOptions(), TextSplit(), options)
-    assert not audit_documents(honest, honest.vocabulary).leaks
-    assert "not that of the training text" in audit_documents(honest, other.vocabulary).findings[0].rule
+    honest, other = (prepare_texts(each, vocabulary=300, context=8) for each in (texts(), ["zzzz zzzz"] * 20))
+    assert not audit_documents(honest, honest.state.vocabulary).leaks
+    assert "not that of the training text" in audit_documents(honest, other.state.vocabulary).findings[0].rule
 
 
 def test_prose_is_told_from_tables_of_numbers(tmp_path):

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.language.encode import TokenOptions, Vocabulary, learn_vocabulary, prepare_texts
-from multiway.tasks.language.source import TextOptions, TextSplit
+from multiway.tasks.language.encode import TokenOptions, Vocabulary, learn_vocabulary
 from multiway.tasks.language.windows import NO_TARGET, TokenWindows
 from multiway.tasks.language.writing import cut_off, token_table
+from tasks.language.prepared import bytewise, prepare_texts
 
 TEXT = "The cat sat; the cat didn't. Schöne Grüße — 東京 42  times\n\n\t<|end|> <unk> 🙂\n"
 
@@ -110,22 +110,18 @@ def test_stretches_are_what_windows_cover():
 
 def test_the_vocabulary_is_learnt_from_the_training_text_alone():
     texts = ["aaaa bbbb"] * 8 + ["zzzz zzzz"] * 2
-    prepared = prepare_texts(texts, TextOptions(), TextSplit(), TokenOptions(vocabulary=300))
+    prepared = prepare_texts(texts, vocabulary=300, context=8)
+    vocabulary = prepared.state.vocabulary
     assert prepared.rows("train").tolist() == list(range(8))
-    assert prepared.vocabulary == learn_vocabulary(prepared.options, texts[:8])
-    assert len(prepared.vocabulary.encode(["zzzz"])[0]) == 4
+    assert vocabulary == learn_vocabulary(TokenOptions(vocabulary=300), texts[:8])
+    assert len(vocabulary.encode(["zzzz"])[0]) == 4
 
 
 def test_counts_are_of_words_bytes_and_tokens():
-    prepared = prepare_texts(["ä b"] * 20, TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes", most_tokens=9))
+    prepared = prepare_texts(["ä b"] * 20, tokenizer="bytes", most_tokens=9, context=8)
     assert prepared.counts("test") == {"documents": 2, "words": 4, "bytes": 8, "tokens": 10}
-    assert prepared.counts("train")["tokens"] == 10
-
-
-def bytewise(texts, context):
-    """Documents without splits, each byte a token."""
-    tokens = TokenOptions(tokenizer="bytes", context=context)
-    return prepare_texts(texts, TextOptions(), TextSplit(), tokens, tokenizer("bytes"))
+    training = prepared.part("train").inputs
+    assert training.counts()["tokens"] == 80 and training.counts(training.learnt)["tokens"] == 10
 
 
 def test_a_window_has_its_share_of_the_words_and_bytes_of_its_document():
@@ -136,28 +132,27 @@ def test_a_window_has_its_share_of_the_words_and_bytes_of_its_document():
 
 
 def test_tokens_are_spelt_in_their_windows():
-    prepared = bytewise(["abc"] * 2, 3)
-    table = token_table({}, prepared, "all", 1)
+    documents = bytewise(["abc"] * 2, 3)
+    table = token_table({}, documents, 1)
     assert table["token"].tolist() == ["a", "b", "c", ""] and table["in_window"].tolist() == [0, 1, 2, 0]
-    assert table["document"].unique().tolist() == prepared.places("all")[:1]
+    assert table["document"].unique().tolist() == documents.places[:1].tolist()
 
 
 def test_documents_are_cut_after_half_a_context_at_most():
-    prepared = bytewise(["ijklmnop", "qr"], 6)
-    assert [*cut_off(prepared, "all", 9, 2)] == [("ijk", "lm"), ("q", "r")]
-    assert [*cut_off(prepared, "all", 1, 99)] == [("ijk", "lmnop")]
+    documents = bytewise(["ijklmnop", "qr"], 6)
+    assert [*cut_off(documents, 9, 2)] == [("ijk", "lm"), ("q", "r")]
+    assert [*cut_off(documents, 1, 99)] == [("ijk", "lmnop")]
 
 
 def test_a_context_beyond_the_training_text_is_refused_and_one_beyond_its_documents_noted():
     def prepared(context):
-        options = TokenOptions(tokenizer="bytes", context=context)
-        return prepare_texts(["a" * 20] * 8 + ["b" * 9, "c" * 9], TextOptions(), TextSplit(), options)
+        return prepare_texts(["a" * 20] * 8 + ["b" * 9, "c" * 9], tokenizer="bytes", context=context)
 
-    count = prepared(8).part("train").targets
-    prepared(count).check_context()
+    count = prepared(8).part("train").inputs.windows.targets
+    prepared(count)
     with pytest.raises(
         DataError, match=rf"has {count} tokens, fewer than the context of {count + 1}.*tokens.context=18\)"
     ):
-        prepared(count + 1).check_context()
+        prepared(count + 1)
     assert prepared(20).notes == ()
     assert "the longest training document has 20 tokens, and the context is 21" in prepared(21).notes[0]

@@ -9,12 +9,11 @@ import torch
 from command import outcome, printed
 from multiway.errors import ConfigError
 from multiway.tasks.language import LanguageConfig
-from multiway.tasks.language.encode import TokenOptions, prepare_texts
 from multiway.tasks.language.scores import surprise_of, surprises
-from multiway.tasks.language.source import TextOptions, TextSplit
 from multiway.tasks.language.task import TASK
 from multiway.tasks.run import load
 from multiway.training.losses import ClassLoss
+from tasks.language.prepared import prepare_texts
 from tasks.tiny import language, stories
 
 
@@ -27,11 +26,11 @@ def run(tmp_path_factory):
 
 
 def prepared(**options):
-    return prepare_texts(stories(), TextOptions(), TextSplit(), TokenOptions(vocabulary=300, context=16, **options))
+    return prepare_texts(stories(), vocabulary=300, context=16, **options)
 
 
 def untrained(data):
-    config = LanguageConfig.parse({"tokens": data.options.plain(), "model": {"dim": 6, "num_heads": 3}})
+    config = LanguageConfig.parse({"tokens": data.encoded.inputs.options.plain(), "model": {"dim": 6, "num_heads": 3}})
     torch.manual_seed(0)
     return TASK.build(config, TASK.learn(config, data), "multiway").eval()
 
@@ -39,7 +38,7 @@ def untrained(data):
 @torch.no_grad()
 def test_the_loss_is_over_real_tokens_whatever_fills_the_windows():
     data = prepared()
-    windows, model = data.part("test"), untrained(data)
+    windows, model = data.part("test").inputs.windows, untrained(data)
     every, count = ClassLoss()(model, windows.gather(torch.arange(len(windows))))
     single = [ClassLoss()(model, windows.gather(torch.tensor([place]))) for place in range(len(windows))]
     assert count == windows.targets == sum(int(each[1]) for each in single)
@@ -48,13 +47,14 @@ def test_the_loss_is_over_real_tokens_whatever_fills_the_windows():
 
 
 def test_bits_per_byte_of_a_uniform_model_of_bytes_are_those_of_its_257_tokens():
-    data = prepare_texts(stories(), TextOptions(), TextSplit(), TokenOptions(tokenizer="bytes", context=16))
+    data = prepare_texts(stories(), tokenizer="bytes", context=16)
 
     class Uniform(torch.nn.Module):
         def forward(self, tokens):
             return torch.zeros(*tokens.shape, 257)
 
-    (row,) = (each for each in surprise_of({"u": Uniform()}, data, "test").scores("test", 0) if each["metric"] == "bpb")
+    scores = surprise_of({"u": Uniform()}, data.part("test").inputs, "test").scores("test", 0)
+    (row,) = (each for each in scores if each["metric"] == "bpb")
     counts = data.counts("test")
     assert row["value"] == pytest.approx(math.log2(257) * counts["tokens"] / counts["bytes"], rel=1e-6)
 
@@ -68,7 +68,7 @@ def test_the_table_of_documents_adds_up_to_the_scores(run):
 
 
 def test_a_limit_on_training_tokens_is_one_for_the_baselines_too():
-    few, all_of_it = (TASK.learn(LanguageConfig(), prepared(most_tokens=most)) for most in (32, None))
+    few, all_of_it = (prepared(most_tokens=most).state for most in (32, None))
     assert few.vocabulary == all_of_it.vocabulary
     assert sum(few.counts["trigram"]) < sum(all_of_it.counts["trigram"])
 
@@ -108,5 +108,5 @@ def test_another_loss_is_refused():
 
 def test_a_named_size_keeps_its_rows_of_the_vocabulary():
     config = LanguageConfig.parse({"model": {"name": "opt_125m"}, "tokens": {"context": 2048}})
-    assert config.network_fields(50_265)["vocabulary"] == 50_272
-    assert LanguageConfig().network_fields(300)["vocabulary"] == 300
+    assert config.network_fields(vocabulary=50_265)["vocabulary"] == 50_272
+    assert LanguageConfig().network_fields(vocabulary=300)["vocabulary"] == 300

@@ -5,7 +5,8 @@ import pytest
 
 from multiway.data.samples import Samples
 from multiway.data.splitting import split
-from multiway.tasks.language.source import TextSplit, cut, read_documents
+from multiway.tasks.language.source import TextSplit, cut
+from tasks.language.prepared import read_documents
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from multiway.auditing.duplicates import by_split, check_duplicates
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.data.findings import quoted
-from multiway.tasks.language.encode import PreparedText, Vocabulary, learn_vocabulary
+from multiway.tasks.language.encode import PreparedText, TokenOptions, Vocabulary, learn_vocabulary
 
 WORD = re.compile(r"\w+")
 LONG = 8
@@ -23,14 +23,15 @@ def audit_documents(prepared: PreparedText, used: Vocabulary | None = None) -> A
 
 
 def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdict | None]:
-    texts = {name: prepared.documents(name) for name in prepared.splits}
-    digests = by_split([*map(_digest, prepared.texts.inputs)], prepared.splits)
-    yield check_duplicates(digests, by_split(prepared.places("all"), prepared.splits), "documents")
+    documents = prepared.encoded.inputs
+    texts = {name: list(documents.texts[rows]) for name, rows in prepared.splits.items()}
+    digests = by_split([*map(_digest, documents.texts)], prepared.splits)
+    yield check_duplicates(digests, by_split(documents.places.tolist(), prepared.splits), "documents")
     known = {_digest(line) for text in texts["train"] for line in _lines(text)}
     for name in ("validation", "test"):
         yield _check_lines(name, texts[name], known)
     if used is not None:
-        yield _check_vocabulary(prepared, used, texts["train"])
+        yield _check_vocabulary(documents.options, used, texts["train"])
 
 
 def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
@@ -49,11 +50,11 @@ def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
     )  # fmt: skip
 
 
-def _check_vocabulary(prepared: PreparedText, used: Vocabulary, training: list[str]) -> Verdict | None:
+def _check_vocabulary(options: TokenOptions, used: Vocabulary, training: list[str]) -> Verdict | None:
     """Byte pairs of the training text are those that the run has."""
     if used.kind != "bpe":
         return None
-    if learn_vocabulary(prepared.options, training) == used:
+    if learn_vocabulary(options, training) == used:
         return f"the vocabulary of {used.size:,} tokens is that of the training text"
     rule = "the run's vocabulary is not that of the training text, as where other text was read to learn it"
     return finding("vocabulary", "error", rule, "Train the run again.")

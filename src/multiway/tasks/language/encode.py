@@ -4,9 +4,9 @@ import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from pydantic import Field
 from multiway.config import Config, Plain
 from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, quietly
 from multiway.data.findings import quoted
-from multiway.data.samples import Rows, Samples, Splits
-from multiway.data.splitting import drawn_notes, split
+from multiway.data.samples import Prepared, Rows, Samples
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.extras import load_extra
-from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, read_documents
+from multiway.models.next_token import ORDERS, table_sizes
+from multiway.tasks.language.source import Documents
 from multiway.tasks.language.windows import COUNTED, Tally, TokenWindows
 
 Ids = NDArray[np.int64]
@@ -162,94 +162,71 @@ class TextCounts(Config):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class PreparedText:
-    """Documents and how they become tokens; later ones have no splits."""
+class TokenDocuments:
+    """Documents as tokens.
 
-    texts: Samples[Documents]
-    splits: Splits = dataclasses.field(default_factory=dict)
+    texts, places: `(documents,)` what they say, and where they stand.
+    pieces: `(documents,)` tokens of each, without marks.
+    vocabulary, options: How they became so.
+    """
+
+    texts: Documents
+    places: NDArray[np.object_]
+    pieces: NDArray[np.object_]
     vocabulary: Vocabulary
     options: TokenOptions
 
-    @property
-    def source(self) -> str:
-        """Where the text came from."""
-        return self.texts.source
+    @classmethod
+    def of(cls, samples: Samples[Documents], vocabulary: Vocabulary, options: TokenOptions) -> Self:
+        """Cut texts into tokens."""
+        places, pieces = (np.empty(len(samples), object) for _ in range(2))
+        places[:] = samples.called(np.arange(len(samples)))
+        pieces[:] = vocabulary.encode(list(samples.inputs))
+        return cls(texts=samples.inputs, places=places, pieces=pieces, vocabulary=vocabulary, options=options)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, rows: Rows) -> Self:
+        some = {name: getattr(self, name)[rows] for name in ("texts", "places", "pieces")}
+        return dataclasses.replace(self, **some)
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What reading and splitting did, and a context that no training document fills."""
-        drawn = drawn_notes(self.texts, self.splits) if self.splits else ()
-        return (*self.texts.notes, *drawn, *self._unfilled())
+    def windows(self) -> TokenWindows:
+        """All of their windows."""
+        return TokenWindows.of(list(self.pieces), self.options.context, self.vocabulary.mark)
 
-    def _unfilled(self) -> Iterator[str]:
-        longest = max(map(len, self.pieces("train"))) if self.splits else self.options.context
-        if longest < self.options.context:
-            yield (
-                f"the longest training document has {longest:,} tokens, and the context is {self.options.context:,}: "
-                f"nothing is learnt of places beyond"
-            )
+    @property
+    def learnt(self) -> TokenWindows:
+        """Windows to learn from: as many as the options say."""
+        return self.windows.head(self.options.most_tokens)
 
-    def check_context(self) -> None:
-        """Whether the training text fills one context."""
-        count, context = self.part("train").targets, self.options.context
-        if count < context:
-            rule = f"the training text has {count:,} tokens, fewer than the context of {context:,}"
-            fix = ("Give more text, or a smaller context (", Fix("tokens.context", max(2, count // 8)), ").")
-            raise DataError(f"{self.source}: {rule}. ", *fix)
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest document."""
+        return max(map(len, self.pieces))
 
-    def content(self) -> Iterator[object]:
-        """Everything that was read."""
-        yield tuple(self.texts.inputs)
-        yield from self.splits.values()
+    def tally(self, split: str, windows: TokenWindows | None = None) -> Tally:
+        """What is counted of them and of their windows, or of some of these."""
+        return Tally.of(split, list(self.places), list(self.texts), self.windows if windows is None else windows)
 
-    def rows(self, split: str) -> Rows:
-        """Documents of a split; all of them where there is no such split."""
-        return self.splits.get(split, np.arange(len(self.texts)))
-
-    def documents(self, split: str) -> list[str]:
-        """Texts of a split."""
-        return list(self.texts.inputs[self.rows(split)])
-
-    def places(self, split: str) -> list[str]:
-        """Where each document of a split stands."""
-        return self.texts.called(self.rows(split))
-
-    def pieces(self, split: str) -> list[Ids]:
-        """Tokens of the documents of a split, without marks."""
-        if split not in self._pieces:
-            self._pieces[split] = self.vocabulary.encode(self.documents(split))
-        return self._pieces[split]
-
-    @functools.cached_property
-    def _pieces(self) -> dict[str, list[Ids]]:
-        return {}
-
-    def part(self, split: str) -> TokenWindows:
-        """Windows of a split; of training text as many as the options say."""
-        most = self.options.most_tokens if split == "train" else None
-        return TokenWindows.of(self.pieces(split), self.options.context, self.vocabulary.mark).head(most)
-
-    def tally(self, split: str) -> Tally:
-        """What is counted of the documents of a split, and of its windows."""
-        return Tally.of(split, self.places(split), self.documents(split), self.part(split))
-
-    def counts(self, split: str) -> Plain:
-        """Size of a split; of training text the tokens that are learnt from."""
-        documents = self.tally(split).documents
+    def counts(self, windows: TokenWindows | None = None) -> Plain:
+        """Size of them and of their windows, or of some of these."""
+        documents = self.tally("", windows).documents
         return {"documents": len(documents), **{name: int(documents[name].sum()) for name in COUNTED}}
 
 
-def prepare_texts(
-    source: object, read: TextOptions, how: TextSplit, tokens: TokenOptions, used: Vocabulary | None = None
-) -> PreparedText:
-    """Read, split and learn the vocabulary of the training text; what can be wrong with the data shows here.
+PreparedText = Prepared[Documents, LanguageState]
 
-    `used` is the vocabulary of the training, where the text came after it; nothing is learnt of it then.
-    """
-    texts = read_documents(source, read, later=used is not None)
-    if used is not None:
-        return PreparedText(texts=texts, vocabulary=used, options=tokens)
-    texts = cut(texts, how)
-    splits = split(texts, how)
-    vocabulary = learn_vocabulary(tokens, list(texts.inputs[splits["train"]]))
-    return PreparedText(texts=texts, splits=splits, vocabulary=vocabulary, options=tokens)
+
+def learn_language(options: TokenOptions, training: Samples[Documents], baselines: Sequence[str]) -> LanguageState:
+    """The vocabulary of the training text, and how much each baseline has to hold of it."""
+    vocabulary = learn_vocabulary(options, list(training.inputs))
+    windows, context = TokenDocuments.of(training, vocabulary, options).learnt, options.context
+    if windows.targets < context:
+        rule = f"the training text has {windows.targets:,} tokens, fewer than the context of {context:,}"
+        fix = ("Give more text, or a smaller context (", Fix("tokens.context", max(2, windows.targets // 8)), ").")
+        raise DataError(f"{training.source}: {rule}. ", *fix)
+    documents = windows.stretches()
+    counts = {name: table_sizes(documents, ORDERS[name], vocabulary.size) for name in baselines}
+    return LanguageState(vocabulary=vocabulary, counts=counts)

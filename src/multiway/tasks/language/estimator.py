@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.tasks.estimator import ALL, Estimator, estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.language.writing import answers, token_table
 
 
@@ -66,17 +66,17 @@ class LanguageModel(Estimator):
             model: Name of a model of the run; the one that answers if not given.
         """
         asked = self._run().asking(model).answering
-        found = answers(asked, self._prepared(X), tokens=tokens, temperature=temperature, draw=seed)
+        found = answers(asked, self._prepared(X).encoded.inputs, tokens=tokens, temperature=temperature, draw=seed)
         return [str(text) for text in found["continuation"]]
 
     def surprise(self, X: Any, model: str | None = None) -> pd.DataFrame:
         """A row per text: its tokens, nats per token, and bits per byte, by the answer or a model of the run."""
-        return answers(self._run().asking(model).answering, self._prepared(X), tokens=0)
+        return answers(self._run().asking(model).answering, self._prepared(X).encoded.inputs, tokens=0)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""
-        run, prepared = self._run(), self._prepared(X)
-        return token_table(run.models, prepared, ALL, len(prepared.texts))
+        documents = self._prepared(X).encoded.inputs
+        return token_table(self._run().models, documents, len(documents))
 
     def predict(self, X: Any, model: str | None = None) -> NDArray[np.float64]:
         """Nats per token of each text, by the answer or a model of the run."""

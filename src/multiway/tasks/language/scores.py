@@ -11,7 +11,7 @@ from multiway.metrics.perplexity import FUNCTIONS, Values
 from multiway.metrics.resampling import model_rows
 from multiway.models.next_token import token_nats
 from multiway.tasks.choice import Evidence
-from multiway.tasks.language.encode import PreparedText
+from multiway.tasks.language.encode import TokenDocuments
 from multiway.tasks.language.windows import COUNTED, Tally, TokenWindows
 from multiway.tasks.protocol import Metric, Row
 
@@ -63,8 +63,8 @@ class Surprise:
         return pd.concat(frames, ignore_index=True)
 
 
-def surprise_of(models: Mapping[str, nn.Module], prepared: PreparedText, split: str) -> Surprise:
-    """Score a split by every model, on the same tokens."""
-    windows = prepared.part(split)
+def surprise_of(models: Mapping[str, nn.Module], documents: TokenDocuments, split: str) -> Surprise:
+    """Score documents by every model, on the same tokens."""
+    windows = documents.windows
     nats = {name: windows.sums(surprises(model, windows)) for name, model in models.items()}
-    return Surprise(tally=prepared.tally(split), nats=nats)
+    return Surprise(tally=documents.tally(split), nats=nats)

@@ -13,11 +13,11 @@ from pydantic import Field
 
 from multiway.config import Config
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples, read_samples
+from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.bytes import BROKEN, MAX_BYTES, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.tables import load_texts_table, source_name
+from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
 from multiway.data.splitting import Shares
 from multiway.errors import DataError, Fix
@@ -69,23 +69,12 @@ class Document(NamedTuple):
     split: str | None = None
 
 
-def read_documents(source: object, options: TextOptions | None = None, *, later: bool = False) -> Samples[Documents]:
-    """Read documents.
-
-    A text file, JSON lines or a table, packed or not; a folder of them; or texts in memory. With `later` the file is
-    taken alone; else one called `train` brings those beside it called `validation` and `test`.
-    """
-    given = options or TextOptions()
-    return read_samples(called(source), lambda findings: documents_of(source, given, findings, later=later))
-
-
-def called(source: object) -> str:
-    """What messages call a source."""
-    return source_name(source) if isinstance(source, str | Path) else "texts"
-
-
 def documents_of(source: Any, options: TextOptions, findings: Findings, *, later: bool = False) -> Samples[Documents]:
-    """The same, with flaws noted; the documents are sound only where no finding is an error."""
+    """Documents of a text file, JSON lines or a table, packed or not; of a folder of them; or texts in memory.
+
+    A `later` file is taken alone; else one called `train` brings those beside it called `validation` and `test`. Flaws
+    are noted: the documents are sound only where no finding is an error.
+    """
     on_disk = isinstance(source, str | Path)
     documents = _of_files(Path(source), options, findings, later=later) if on_disk else _given(source)
     if not documents and not findings.errors():

@@ -1,6 +1,6 @@
 """The task `language`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -9,27 +9,27 @@ from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
-from multiway.data import CheckReport
-from multiway.data.checking import check_samples
+from multiway.data.checking import Hook
 from multiway.data.findings import Findings
-from multiway.data.samples import Samples
-from multiway.models import create_model
-from multiway.models.next_token import ORDERS, KneserNey, table_sizes
+from multiway.data.samples import Rows, Samples, Splits
+from multiway.data.sources.tables import source_name
+from multiway.models.next_token import KneserNey
 from multiway.tasks.answers import Answer, in_folder, written
 from multiway.tasks.choice import Evidence
 from multiway.tasks.language import page
 from multiway.tasks.language.audit import audit_documents
 from multiway.tasks.language.config import LanguageConfig
-from multiway.tasks.language.encode import LanguageState, PreparedText, TextCounts, prepare_texts
+from multiway.tasks.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
 from multiway.tasks.language.scores import METRICS, Surprise, surprise_of
-from multiway.tasks.language.source import Documents, called, cut, documents_of, looks_like_text
+from multiway.tasks.language.source import Documents, cut, documents_of, looks_like_text
 from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.language.writing import answers, continuations, token_table
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_count, read_number, read_whole
-from multiway.tasks.protocol import OURS, Fitted, Option, Row
+from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.split_task import SplitPredictions, SplitTask
+from multiway.tasks.samples import EncodedTask
+from multiway.tasks.split_task import SplitPredictions
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective
 from multiway.training.losses import ClassLoss
@@ -39,7 +39,7 @@ UNKNOWN = "<unk>"
 SHARED = "shares of the text in its order"
 
 
-class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindows]):
+class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     """Each token of a text from those before it."""
 
     name = "language"
@@ -53,7 +53,7 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
     told = ("ppl", "word_ppl")
     sampled = 16
     unit = "document"
-    fields_of_validation = (*SplitTask.fields_of_validation, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
+    fields_of_validation = (*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
     options = (
         Option(name="column", field="read.column", help="Column of the text in a table or in JSON lines."),
         Option(
@@ -82,47 +82,84 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
         """Prose in text files."""
         return looks_like_text(source)
 
-    def prepare(
-        self, config: LanguageConfig, source: object, state: LanguageState | None = None, *, progress: bool = False
-    ) -> PreparedText:
-        """Documents, split and cut into tokens; later ones with the tokens of the training."""
-        used = None if state is None else state.vocabulary
-        return prepare_texts(source, config.read, config.split, config.tokens, used)
+    def called(self, source: object) -> str:
+        """The file, or that there are texts."""
+        return source_name(source) if isinstance(source, str | Path) else "texts"
 
-    def check(self, config: LanguageConfig, source: object) -> CheckReport:
-        """What is in a text."""
+    def read(
+        self, config: LanguageConfig, source: object, findings: Findings, state: LanguageState | None = None, *,
+        has_target: bool = True,
+    ) -> Samples[Documents]:  # fmt: skip
+        """Documents; a single one is cut for the splits of the training."""
+        texts = documents_of(source, config.read, findings, later=state is not None)
+        return texts if state is not None else cut(texts, config.split)
 
-        def read(findings: Findings) -> Samples[Documents]:
-            return cut(documents_of(source, config.read, findings), config.split)
+    def learnt(self, config: LanguageConfig, samples: Samples[Documents], train: Rows) -> LanguageState:
+        """The vocabulary, and how much each baseline has to hold of the training text."""
+        return learn_language(config.tokens, samples.take(train), config.baselines)
 
-        return check_samples(called(source), read, config.split, facts=described, hooks=[check_unknown])
+    def encode(
+        self, config: LanguageConfig, samples: Samples[Documents], state: LanguageState, *, progress: bool = False
+    ) -> Samples[TokenDocuments]:
+        """Documents as tokens of the training."""
+        return samples.with_inputs(TokenDocuments.of(samples, state.vocabulary, config.tokens))
+
+    def described(self, samples: Samples[Documents]) -> Plain:
+        """What a check says first of documents; one that was cut for its splits counts as one."""
+        documents = ["".join(samples.inputs)] if samples.sizes is None else samples.inputs
+        counts = [len(text.split()) for text in documents]
+        return {
+            "documents": len(documents),
+            "characters": f"{sum(map(len, documents)):,}",
+            "words": f"{sum(counts):,}",
+            "different words": f"{len({word for text in documents for word in text.split()}):,}",
+            "words of a document": f"{min(counts):,} to {max(counts):,}",
+            "split by": SHARED if samples.official is None or samples.sizes is None else "the names of the files",
+        }
+
+    def hooks(self, config: LanguageConfig) -> Sequence[Hook]:
+        """Words that were replaced before."""
+        return (check_unknown,)
+
+    def remarks(self, samples: Samples[TokenDocuments], splits: Splits) -> Iterable[str]:
+        """What was drawn, and a context that no training document fills."""
+        yield from super().remarks(samples, splits)
+        longest, context = samples.inputs[splits["train"]].longest, samples.inputs.options.context
+        if longest < context:
+            yield (
+                f"the longest training document has {longest:,} tokens, and the context is {context:,}: "
+                f"nothing is learnt of places beyond"
+            )
 
     def audit(self, config: LanguageConfig, run: Run | None = None) -> AuditReport:
         """Whether text that is scored was there to be learnt from: documents, lines, and the vocabulary."""
         prepared = self.prepare(config, self.locate(config.data or ""))
         return audit_documents(prepared, None if run is None else run.state.vocabulary)
 
-    def learn(self, config: LanguageConfig, prepared: PreparedText) -> LanguageState:
-        """The vocabulary, and how much each baseline has to hold of the training text."""
-        prepared.check_context()
-        documents, vocabulary = prepared.part("train").stretches(), prepared.vocabulary
-        counts = {str(name): table_sizes(documents, ORDERS[name], vocabulary.size) for name in config.baselines}
-        return LanguageState(vocabulary=vocabulary, counts=counts)
-
     def build(self, config: LanguageConfig, state: LanguageState, name: str) -> nn.Module:
         """A network, or a baseline."""
         size = state.vocabulary.size
-        if name == OURS:
-            return create_model(config.model_name, **config.network_fields(size))
-        return KneserNey.sized(size, state.counts[name])
+        return config.network(vocabulary=size) if name == OURS else KneserNey.sized(size, state.counts[name])
 
-    def objective(self, run: Run, training: TokenWindows) -> Objective:
+    def objective(self, run: Run, training: Samples[TokenDocuments]) -> Objective:
         """Cross-entropy of every token that is no filling."""
         return ClassLoss(smoothing=run.config.training.label_smoothing)
 
-    def fit_baseline(self, model: nn.Module, run: Run, training: TokenWindows, validation: TokenWindows) -> Fitted:
+    def learnt_from(self, run: Run, training: Samples[TokenDocuments]) -> TokenWindows:
+        """Windows of the text."""
+        windows: TokenWindows = training.inputs.learnt
+        return windows
+
+    def checked_on(self, run: Run, validation: Samples[TokenDocuments]) -> TokenWindows:
+        """Windows of the text."""
+        windows: TokenWindows = validation.inputs.windows
+        return windows
+
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[TokenDocuments], validation: Samples[TokenDocuments]
+    ) -> Fitted:
         """By counting."""
-        cast(KneserNey, model).fit(training.stretches())
+        cast(KneserNey, model).fit(training.inputs.learnt.stretches())
         return None
 
     def evidence(self, run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
@@ -131,12 +168,19 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
 
     def predict(self, run: Run, prepared: PreparedText, split: str) -> Surprise:
         """Nats of every window under every model."""
-        return run.once(prepared, split, lambda: surprise_of(run.models, prepared, split))
+        return run.once(prepared, split, lambda: surprise_of(run.models, prepared.part(split).inputs, split))
 
     def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Nats document by document, and how some test documents are continued."""
-        more = {"continuations": continuations(run.answering, run.prepared)} if split == "test" else {}
+        more = (
+            {"continuations": continuations(run.answering, run.prepared.part(split).inputs)} if split == "test" else {}
+        )
         return super().tables(run, predictions, split) | more
+
+    def describe(self, run: Run, prepared: PreparedText) -> Plain:
+        """How much is in each split; of training text what is learnt from."""
+        facts, training = super().describe(run, prepared), prepared.part("train").inputs
+        return {**facts, "splits": {**facts["splits"], "train": training.counts(training.learnt)}}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many tokens train and test in a pass over the text."""
@@ -144,30 +188,16 @@ class Language(SplitTask[LanguageConfig, PreparedText, LanguageState, TokenWindo
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Each text with its continuation and how surprising it is."""
-        later = self.prepare(run.config, self.later(data, out), run.state)
+        later = self.unlabelled(run.config, self.later(data, out), run.state)
         how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
-        return written(answers(run.answering, later, **how), out, later.notes)
+        return written(answers(run.answering, later.encoded.inputs, **how), out, later.notes)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How surprising each token of the first test documents is."""
-        frame = token_table(run.models, reread(run), "test", **options)
+        frame = token_table(run.models, reread(run).part("test").inputs, **options)
         means = ", ".join(f"{name} {frame[f'bits_{name}'].mean():.3f}" for name in run.models)
         notes = [f"mean bits of these tokens: {means}"]
         return in_folder(frame, run.explanation(out), "surprise.csv", notes)
-
-
-def described(texts: Samples[Documents]) -> Plain:
-    """What a check says first of documents; one that was cut for its splits counts as one."""
-    documents = ["".join(texts.inputs)] if texts.sizes is None else texts.inputs
-    counts = [len(text.split()) for text in documents]
-    return {
-        "documents": len(documents),
-        "characters": f"{sum(map(len, documents)):,}",
-        "words": f"{sum(counts):,}",
-        "different words": f"{len({word for text in documents for word in text.split()}):,}",
-        "words of a document": f"{min(counts):,} to {max(counts):,}",
-        "split by": SHARED if texts.official is None or texts.sizes is None else "the names of the files",
-    }
 
 
 def check_unknown(texts: Samples[Documents], findings: Findings) -> None:

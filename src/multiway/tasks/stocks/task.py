@@ -231,9 +231,9 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
         inputs: StockInputs = prepared.part(split).inputs
         if not inputs.target_mask.any():
             raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
-        outputs = {name: chances_of(run, name, inputs) for name in run.models}
-        outputs |= {run.answer.name: run.answer.mixed(outputs)}
-        return Scored.of(run.config, inputs.windows, inputs.target_mask, outputs)
+        outputs = run.once(prepared, split, lambda: {name: chances_of(run, name, inputs) for name in run.models})
+        answers = outputs | {run.answer.name: run.answer.mixed(outputs)}
+        return Scored.of(run.config, inputs.windows, inputs.target_mask, answers)
 
     def describe(self, run: Run, prepared: PreparedStocks) -> Plain:
         """Days, texts and movements."""
