@@ -10,8 +10,9 @@ from multiway.config import leaves
 from multiway.papers.cells import recipes_of, table_names
 from multiway.papers.printed import load_published, published_tables
 from multiway.report.text import decimals_for, duration, magnitude, number
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
+from multiway.tasks.scores import own_parameters
 from multiway.workflows.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[1]
@@ -122,10 +123,9 @@ def drawn(table: str) -> list[str]:
 
 def _cell_line(recipe: Recipe, row: Row, metrics: Sequence[str]) -> str:
     first = next((each for each in metrics if row.get(each) is not None), metrics[0])
-    count = row.get("parameters")
     facts = [
         ", ".join(f"{name} {short(value)}" for name, value in baselines_of(row, first).items()),
-        magnitude(count.get(OURS) if isinstance(count, dict) else count),
+        magnitude(own_parameters(row)),
         str(row["seeds"]),
         duration(row["seconds"]),
     ]

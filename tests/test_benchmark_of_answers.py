@@ -20,9 +20,9 @@ def run_of(answer, values, classes=("a", "b"), metric="acc"):
 
 
 def test_regret_is_the_share_of_the_way_from_the_best_to_the_median():
-    values = {"multiway": 0.9, "logistic": 0.87, "trees": 0.8, "majority": 0.5}
+    values = {"network": 0.9, "logistic": 0.87, "trees": 0.8, "majority": 0.5}
     row = row_of(run_of("logistic", values))
-    assert row["best"] == "multiway" and row["within"] and row["regret"] == pytest.approx(0.03 / 0.065, abs=1e-3)
+    assert row["best"] == "network" and row["within"] and row["regret"] == pytest.approx(0.03 / 0.065, abs=1e-3)
     far = row_of(run_of("majority", values))
     assert not far["within"] and far["regret"] == 2.0
     assert summary([row, far]) == {
@@ -34,5 +34,5 @@ def test_regret_is_the_share_of_the_way_from_the_best_to_the_median():
 
 
 def test_of_errors_the_lowest_is_best_and_a_blend_may_be_ahead_of_it():
-    row = row_of(run_of("blend", {"multiway": 2.0, "ridge": 1.0, "mean": 4.0, "blend": 0.9}, None, "mse"))
+    row = row_of(run_of("blend", {"network": 2.0, "ridge": 1.0, "mean": 4.0, "blend": 0.9}, None, "mse"))
     assert (row["best"], row["regret"], row["within"]) == ("ridge", 0.0, True)

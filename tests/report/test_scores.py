@@ -23,11 +23,11 @@ def row(model, metric, value, low=None, high=None, split="test", **more):
 
 
 def scores(*seeds, metrics=METRICS):
-    return Scores(seeds, metrics, "multiway", {"cnn": "small CNN"})
+    return Scores(seeds, metrics, "network", {"cnn": "small CNN"})
 
 
 def table(found, **options):
-    made = models_table(found, {"multiway": 0}, **options)
+    made = models_table(found, {"network": 0}, **options)
     return [[cell.text for cell in line] for line in made.rows], made
 
 
@@ -53,12 +53,12 @@ def test_what_is_the_same_for_every_seed_has_no_interval_and_what_is_undefined_o
 
 def test_the_best_of_each_column_follows_the_metrics_own_direction():
     found = scores([
-        row("multiway", "auc", 0.8), row("cnn", "auc", 0.7), row("multiway", "ece", 0.2), row("cnn", "ece", 0.1),
-        row("multiway", "coverage_80", 0.79), row("cnn", "coverage_80", 0.9),
+        row("network", "auc", 0.8), row("cnn", "auc", 0.7), row("network", "ece", 0.2), row("cnn", "ece", 0.1),
+        row("network", "coverage_80", 0.79), row("cnn", "coverage_80", 0.9),
     ])  # fmt: skip
     words, made = table(found)
     assert made.columns == ["Model", "AUC", "ECE", "Coverage of 80 %"]
-    assert words == [["multiway", "0.800", "0.200", "0.790"], ["small CNN", "0.700", "0.100", "0.900"]]
+    assert words == [["network", "0.800", "0.200", "0.790"], ["small CNN", "0.700", "0.100", "0.900"]]
     assert [[cell.is_best for cell in line] for line in made.rows] == [
         [False, True, False, False],
         [False, False, True, False],
@@ -67,12 +67,12 @@ def test_the_best_of_each_column_follows_the_metrics_own_direction():
 
 
 def test_models_stand_best_first_and_a_single_one_is_no_best():
-    found = scores([row("multiway", "mse", 0.4), row("ridge", "mse", 0.36), row("naive", "mse", 0.9)])
+    found = scores([row("network", "mse", 0.4), row("ridge", "mse", 0.36), row("naive", "mse", 0.9)])
     words, made = table(found, reference="ridge")
-    assert [line[0] for line in words] == ["ridge", "multiway", "naive"]
+    assert [line[0] for line in words] == ["ridge", "network", "naive"]
     assert made.columns[-1] == "against ridge"
     assert [line[-1] for line in words] == ["", "+11.1\u202f%", "+150.0\u202f%"]
-    assert not table(scores([row("multiway", "mse", 0.4)]))[1].rows[0][1].is_best
+    assert not table(scores([row("network", "mse", 0.4)]))[1].rows[0][1].is_best
 
 
 def test_differences_stand_below_scores_without_an_interval():
@@ -83,25 +83,25 @@ def test_differences_stand_below_scores_without_an_interval():
 
 
 def test_scales_are_grouped_and_a_metric_that_is_not_declared_is_left_out():
-    rows = [row("multiway", "mse", value, scale=scale) for scale, value in (("scaled", 0.4), ("original", 40.0))]
-    _, made = table(scores([*rows, row("multiway", "count", 99)]))
+    rows = [row("network", "mse", value, scale=scale) for scale, value in (("scaled", 0.4), ("original", 40.0))]
+    _, made = table(scores([*rows, row("network", "count", 99)]))
     assert made.groups == [("", 1), ("scaled values", 1), ("original values", 1)]
     assert made.columns == ["Model", "MSE", "MSE"]
 
 
 def test_an_undefined_score_is_a_word_and_never_decides():
-    found = scores([row("multiway", "auc", None), row("cnn", "auc", 0.7), row("multiway", "ece", 0.2)])
+    found = scores([row("network", "auc", None), row("cnn", "auc", 0.7), row("network", "ece", 0.2)])
     assert found.primary() == ("ece", "")
-    assert table(found)[0] == [["multiway", "undefined", "0.200"], ["small CNN", "0.700", ""]]
+    assert table(found)[0] == [["network", "undefined", "0.200"], ["small CNN", "0.700", ""]]
 
 
 def test_the_same_interval_stands_wherever_a_score_is_printed():
-    seeds = [[row("multiway", "auc", value, 0.1, 0.9), row("cnn", "auc", 0.7)] for value in (0.871, 0.872, 0.873)]
+    seeds = [[row("network", "auc", value, 0.1, 0.9), row("cnn", "auc", 0.7)] for value in (0.871, 0.872, 0.873)]
     found = scores(*seeds)
     half = "±\u202f0.002"
     assert half in verdict(found) and table(found)[1].rows[0][1].small == half
     bar = score_bars(found, {}, "test cases").bars[0]
-    assert (bar.name, bar.value, bar.width) == ("multiway", "0.872", 87.2)
+    assert (bar.name, bar.value, bar.width) == ("network", "0.872", 87.2)
 
 
 @pytest.mark.parametrize(
@@ -120,33 +120,33 @@ def test_a_baseline_that_is_as_good_is_said_to_be(own, rival, higher, words):
 
 
 def test_the_verdict_names_the_best_baseline():
-    found = scores([row("multiway", "auc", 0.8, 0.7, 0.9), row("cnn", "auc", 0.7), row("majority", "auc", 0.5)])
+    found = scores([row("network", "auc", 0.8, 0.7, 0.9), row("cnn", "auc", 0.7), row("majority", "auc", 0.5)])
     assert best_rival(found) == ("cnn", Found(0.7))
     assert verdict(found) == (
-        "Multiway has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best other candidate, "
+        "Network has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best other candidate, "
         "small CNN, with 0.700."
     )
-    assert verdict(scores([row("multiway", "auc", 0.8)])) == "Multiway has a test AUC of 0.800."
+    assert verdict(scores([row("network", "auc", 0.8)])) == "Network has a test AUC of 0.800."
     assert verdict(scores([])) == ""
 
 
 def test_bars_need_two_models_and_no_score_below_zero():
-    assert score_bars(scores([row("multiway", "auc", 0.8)]), {}, "cases") is None
-    assert score_bars(scores([row("multiway", "auc", -0.1), row("cnn", "auc", 0.7)]), {}, "cases") is None
-    bars = score_bars(scores([row("multiway", "mse", 0.4), row("ridge", "mse", 0.8)]), {}, "test rows")
-    assert [(bar.name, bar.width) for bar in bars.bars] == [("multiway", 50.0), ("ridge", 100.0)]
+    assert score_bars(scores([row("network", "auc", 0.8)]), {}, "cases") is None
+    assert score_bars(scores([row("network", "auc", -0.1), row("cnn", "auc", 0.7)]), {}, "cases") is None
+    bars = score_bars(scores([row("network", "mse", 0.4), row("ridge", "mse", 0.8)]), {}, "test rows")
+    assert [(bar.name, bar.width) for bar in bars.bars] == [("network", 50.0), ("ridge", 100.0)]
     assert bars.remark == "on the test rows, lower is better"
-    wide, thin = (score_bars(scores([row("multiway", "auc", 0.8, low, high), row("cnn", "auc", 0.7)]), {}, "").bars[0]
+    wide, thin = (score_bars(scores([row("network", "auc", 0.8, low, high), row("cnn", "auc", 0.7)]), {}, "").bars[0]
                   for low, high in ((0.75, 0.9), (0.799, 0.801)))  # fmt: skip
     assert (wide.low, wide.span) == (75.0, 15.0) and (thin.low, thin.span) == (79.9, 0.0)
 
 
 def test_models_that_cannot_be_compared_keep_their_order_and_none_is_best():
-    found = scores([row("multiway", "auc", 0.6), row("cnn", "auc", 0.9)])
+    found = scores([row("network", "auc", 0.6), row("cnn", "auc", 0.9)])
     ranked, made = table(found)
-    assert [line[0] for line in ranked] == ["small CNN", "multiway"] and any(cell.is_best for cell in made.rows[0])
-    plain, made = table(found, is_ranked=False, reference="multiway", differences=True)
-    assert [line[0] for line in plain] == ["multiway", "small CNN"] and len(made.columns) == 2
+    assert [line[0] for line in ranked] == ["small CNN", "network"] and any(cell.is_best for cell in made.rows[0])
+    plain, made = table(found, is_ranked=False, reference="network", differences=True)
+    assert [line[0] for line in plain] == ["network", "small CNN"] and len(made.columns) == 2
     assert not any(cell.is_best or cell.small for line in made.rows for cell in line)
 
 
@@ -161,11 +161,11 @@ def test_models_that_cannot_be_compared_keep_their_order_and_none_is_best():
     ],
 )
 def test_which_way_is_better_is_said_of_the_scores_that_are_there(names, words):
-    assert directions(scores([row("multiway", name, 0.5) for name in names.split()])) == words
+    assert directions(scores([row("network", name, 0.5) for name in names.split()])) == words
 
 
 def test_a_huge_score_is_written_by_its_power_of_ten():
-    (line,), _ = table(scores([row("multiway", "mse", 1.234e82)]))
+    (line,), _ = table(scores([row("network", "mse", 1.234e82)]))
     assert line[1] == "1.234e+82" and text.number(-2.5e16, 4) == "\u22122.500e+16"
     assert list(show.aligned([{"mse": 1.234e82, "ppl": 31234567890123456.0}]))[1].split() == [
         "1.2340e+82",

@@ -8,7 +8,7 @@ import pytest
 from multiway.errors import ConfigError
 from multiway.models.complexity import BLEND
 from multiway.tasks.choice import Choice, Evidence, choose
-from multiway.tasks.protocol import OURS, Task
+from multiway.tasks.protocol import NETWORK, Task
 
 CASES = 211
 
@@ -26,29 +26,29 @@ def losses(**shifts: float) -> dict[str, np.ndarray]:
 
 def test_equal_candidates_leave_the_answer_to_the_simplest():
     same = np.abs(normal(0, CASES))
-    chosen = choose(Evidence(losses={OURS: same, "trees": same, "logistic": same, "majority": same}))
+    chosen = choose(Evidence(losses={NETWORK: same, "trees": same, "logistic": same, "majority": same}))
     assert chosen.name == "majority"
 
 
 def test_of_candidates_within_one_standard_error_the_simpler_answers_and_of_equal_rank_the_better():
-    evidence = Evidence(losses=losses(multiway=0.0, vectors=0.006, tfidf=0.004, majority=0.5))
+    evidence = Evidence(losses=losses(network=0.0, vectors=0.006, tfidf=0.004, majority=0.5))
     chosen = choose(evidence)
     near = {row.name for row in chosen.candidates if row.difference <= row.error}
-    assert near == {OURS, "tfidf", "vectors"}
+    assert near == {NETWORK, "tfidf", "vectors"}
     assert chosen.name == "tfidf"
     assert "simpler and within one standard error of the network" in chosen.line()
 
 
 def test_a_constant_answers_only_where_it_is_the_best():
-    near = losses(multiway=0.0, logistic=0.004, majority=0.004)
+    near = losses(network=0.0, logistic=0.004, majority=0.004)
     assert choose(Evidence(losses=near)).name == "logistic"
-    assert choose(Evidence(losses=near | {"logistic": near["logistic"] + 0.1})).name == OURS
+    assert choose(Evidence(losses=near | {"logistic": near["logistic"] + 0.1})).name == NETWORK
     assert choose(Evidence(losses=near | {"majority": near["majority"] - 0.1})).name == "majority"
 
 
 def test_a_clearly_better_network_answers():
-    chosen = choose(Evidence(losses=losses(multiway=0.0, trees=0.1, logistic=0.2), loss="Brier", unit="rows"))
-    assert chosen.name == OURS
+    chosen = choose(Evidence(losses=losses(network=0.0, trees=0.1, logistic=0.2), loss="Brier", unit="rows"))
+    assert chosen.name == NETWORK
     assert chosen.line().startswith("Answer: network, the best of the candidates (Brier ")
     assert chosen.line().endswith(f" of trees, validation of {CASES} rows).")
 
@@ -56,7 +56,7 @@ def test_a_clearly_better_network_answers():
 def planted(seed: int = 3) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Two outputs with errors of their own, and one that is worse in every way."""
     truth = normal(seed, CASES, 2)
-    errors = {"logistic": normal(seed + 1, CASES, 2), OURS: 0.9 * normal(seed + 2, CASES, 2)}
+    errors = {"logistic": normal(seed + 1, CASES, 2), NETWORK: 0.9 * normal(seed + 2, CASES, 2)}
     errors["mean"] = 5 * normal(seed + 3, CASES, 2)
     return {name: truth + error for name, error in errors.items()}, truth
 
@@ -64,9 +64,9 @@ def planted(seed: int = 3) -> tuple[dict[str, np.ndarray], np.ndarray]:
 def test_complementary_candidates_are_blended_by_weights_that_others_cases_support():
     outputs, truth = planted()
     chosen = choose(Evidence.squared(outputs, truth))
-    assert chosen.name == BLEND and set(chosen.weights) == {"logistic", OURS}
+    assert chosen.name == BLEND and set(chosen.weights) == {"logistic", NETWORK}
     assert sum(chosen.weights.values()) == pytest.approx(1)
-    assert chosen.weights[OURS] == pytest.approx(1 / (1 + 0.81), abs=0.1)  # by the inverse variances
+    assert chosen.weights[NETWORK] == pytest.approx(1 / (1 + 0.81), abs=0.1)  # by the inverse variances
     mixed = chosen.mixed(outputs)
     assert ((mixed - truth) ** 2).sum(1).mean() < min(
         row.loss for row in chosen.candidates if row.name != BLEND
@@ -75,7 +75,7 @@ def test_complementary_candidates_are_blended_by_weights_that_others_cases_suppo
 
 def test_no_blend_of_candidates_whose_errors_are_the_same():
     outputs, truth = planted()
-    same = {"logistic": outputs[OURS], OURS: outputs[OURS] + 1e-3 * normal(9, CASES, 2)}
+    same = {"logistic": outputs[NETWORK], NETWORK: outputs[NETWORK] + 1e-3 * normal(9, CASES, 2)}
     assert choose(Evidence.squared(same, truth)).name == "logistic"
 
 
@@ -98,7 +98,7 @@ def test_clusters_widen_the_error_and_change_the_answer():
     patients = np.repeat(np.arange(13), 17)[:CASES]
     own = normal(5, 13)[patients]
     simple = np.abs(normal(0, CASES)) + 1
-    given = {OURS: simple - 0.15 + 0.6 * own, "logistic": simple + 0.6 * own.mean()}
+    given = {NETWORK: simple - 0.15 + 0.6 * own, "logistic": simple + 0.6 * own.mean()}
     alone, grouped = choose(Evidence(losses=given)), choose(Evidence(losses=given, units=patients, unit="patients"))
     error = {each.unit: max(row.error for row in each.candidates) for each in (alone, grouped)}
     assert error["patients"] > 2 * error["cases"]
@@ -107,8 +107,8 @@ def test_clusters_widen_the_error_and_change_the_answer():
 
 
 def test_the_settings_can_name_the_answer_and_an_unknown_name_is_refused():
-    evidence = Evidence(losses=losses(multiway=0.5, logistic=0.0))
-    assert choose(evidence, answer="network").name == OURS
+    evidence = Evidence(losses=losses(network=0.5, logistic=0.0))
+    assert choose(evidence, answer="network").name == NETWORK
     assert choose(evidence, answer="logistic").reason.startswith(", as the settings say")
     with pytest.raises(ConfigError, match=r"models of this run are network, logistic\. Got forest"):
         choose(evidence, answer="forest")
@@ -119,7 +119,7 @@ def test_no_model_is_fitted_anew_for_an_answer_that_the_settings_name():
 
     def evidence(run, prepared, *, refit):
         refits.append(refit)
-        return Evidence(losses=losses(multiway=0.5, logistic=0.0))
+        return Evidence(losses=losses(network=0.5, logistic=0.0))
 
     task = SimpleNamespace(evidence=evidence)
     for answer in ("auto", "network"):
@@ -128,21 +128,21 @@ def test_no_model_is_fitted_anew_for_an_answer_that_the_settings_name():
 
 
 def test_a_candidate_of_an_infinite_loss_takes_no_part():
-    given = losses(multiway=0.5, logistic=0.0)
+    given = losses(network=0.5, logistic=0.0)
     given["logistic"][5] = np.inf
-    assert choose(Evidence(losses=given)).name == OURS
+    assert choose(Evidence(losses=given)).name == NETWORK
 
 
-@pytest.mark.parametrize(("shift", "name"), [(0.0, "trees"), (-0.2, OURS)])
+@pytest.mark.parametrize(("shift", "name"), [(0.0, "trees"), (-0.2, NETWORK)])
 def test_a_candidate_that_is_measured_on_some_cases_is_compared_on_these(shift, name):
-    given = losses(trees=0.0, logistic=0.1, multiway=shift)
+    given = losses(trees=0.0, logistic=0.1, network=shift)
     easy = np.arange(CASES) < 30
     for each in given.values():
         each[easy] -= 0.8
-    given[OURS][~easy] = np.nan  # its mean is far below that of the others, which were measured on hard cases too
+    given[NETWORK][~easy] = np.nan  # its mean is far below that of the others, which were measured on hard cases too
     chosen = choose(Evidence(losses=given, measured="5 folds"))
     assert chosen.name == name
-    assert {row.name: row.cases for row in chosen.candidates} == {"trees": CASES, "logistic": CASES, OURS: 30}
+    assert {row.name: row.cases for row in chosen.candidates} == {"trees": CASES, "logistic": CASES, NETWORK: 30}
     assert "validation of 30 cases" in chosen.reason
 
 

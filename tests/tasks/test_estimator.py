@@ -40,7 +40,7 @@ def test_a_class_is_the_most_probable():
 
 def test_our_own_score_is_found_by_its_columns():
     scores = pd.DataFrame(
-        {"model": ["multiway", "ridge", "multiway"], "metric": "mse", "scale": ["scaled", "scaled", "original"]}
+        {"model": ["network", "ridge", "network"], "metric": "mse", "scale": ["scaled", "scaled", "original"]}
     ).assign(value=[1.0, 2.0, None])
     assert own_score(scores, "mse", {"scale": "scaled"}) == 1
     assert np.isnan(own_score(scores, "mse", {"scale": "original"}))

@@ -87,5 +87,5 @@ def test_the_surprise_of_tokens_is_the_mean_that_is_predicted():
     tiny = language_model()
     fitted = tiny.make().fit(*tiny.fit)
     texts = stories()[:5]
-    bits = fitted.explain(texts).groupby("document", sort=False)["bits_multiway"].mean()
-    np.testing.assert_allclose(bits.to_numpy() * np.log(2), fitted.predict(texts, "multiway"), rtol=1e-5)
+    bits = fitted.explain(texts).groupby("document", sort=False)["bits_network"].mean()
+    np.testing.assert_allclose(bits.to_numpy() * np.log(2), fitted.predict(texts, "network"), rtol=1e-5)

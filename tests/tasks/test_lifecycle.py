@@ -39,5 +39,5 @@ def test_other_values_names_shapes_and_types_are_other_data():
 
 
 def test_whether_a_model_is_there_is_known_without_making_it():
-    models = Models(SimpleNamespace(names=lambda config, state: ("multiway", "trees")), None, None)
-    assert "trees" in models and "forest" not in models and list(models) == ["multiway", "trees"]
+    models = Models(SimpleNamespace(names=lambda config, state: ("network", "trees")), None, None)
+    assert "trees" in models and "forest" not in models and list(models) == ["network", "trees"]

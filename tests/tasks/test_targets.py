@@ -59,29 +59,29 @@ def test_smoothing_and_weights_are_for_training_alone(generator):
 
 
 def test_scores_are_over_groups_where_they_are_known():
-    truth = predictions(None, NUMBERS, {"multiway": NUMBERS + 1})
+    truth = predictions(None, NUMBERS, {"network": NUMBERS + 1})
     scores = {row["metric"]: row for row in truth.scores("test", 50)}
     assert list(scores) == ["mse", "rmse", "mae", "r2"] and scores["mse"]["value"] == pytest.approx(1)
     assert scores["mse"]["low"] == pytest.approx(1) and scores["mse"]["split"] == "test"
-    (mse, *_) = predictions(None, NUMBERS, {"multiway": NUMBERS + 1}, groups=["one"] * 6).scores("test", 50)
+    (mse, *_) = predictions(None, NUMBERS, {"network": NUMBERS + 1}, groups=["one"] * 6).scores("test", 50)
     assert (mse["low"], mse["high"]) == (None, None)
     shares = np.eye(2)[LABELS]
-    scores = predictions(("no", "yes"), LABELS, {"multiway": shares, "majority": shares[:, ::-1]}).scores("test", 0)
+    scores = predictions(("no", "yes"), LABELS, {"network": shares, "majority": shares[:, ::-1]}).scores("test", 0)
     assert [(row["model"], row["metric"], row["value"]) for row in scores[:2]] == [
-        ("multiway", "acc", 1.0),
-        ("multiway", "auc", 1.0),
+        ("network", "acc", 1.0),
+        ("network", "auc", 1.0),
     ]
     assert {row["metric"] for row in scores} == {"acc", "auc", "balanced_accuracy", "ece"}
 
 
 def test_tables_name_samples_models_and_answers():
-    numbers = predictions(None, NUMBERS, {"multiway": NUMBERS, "mean": np.full(6, 5.0)}).frame("test")
+    numbers = predictions(None, NUMBERS, {"network": NUMBERS, "mean": np.full(6, 5.0)}).frame("test")
     assert list(numbers) == ["row", "split", "label", "model", "predicted"] and len(numbers) == 12
     assert targets.answer_frame(NUMBERS, None)["predicted"].tolist() == NUMBERS.tolist()
     shares = np.array([[0.4, 0.6], [0.9, 0.1]])
     named = targets.answer_frame(shares, ("no", "yes"))
     assert named["predicted"].tolist() == ["yes", "no"] and named["p_yes"].tolist() == [0.6, 0.1]
-    classes = predictions(("no", "yes"), np.array([1, 1]), {"multiway": shares}).frame("test")
+    classes = predictions(("no", "yes"), np.array([1, 1]), {"network": shares}).frame("test")
     assert classes["label"].tolist() == ["yes", "yes"] and classes["predicted"].tolist() == ["yes", "no"]
 
 
@@ -108,7 +108,7 @@ def test_predictions_are_one_row_per_model_and_case():
 def test_names_of_truth_values_are_truth_values_in_tables():
     assert class_values(("False", "True")).tolist() == [False, True]
     assert class_values(("0", "True")).tolist() == ["0", "True"]
-    shares = {"multiway": np.array([[0.9, 0.1], [0.2, 0.8]])}
+    shares = {"network": np.array([[0.9, 0.1], [0.2, 0.8]])}
     frame = class_frame({"row": [1, 2]}, np.array([0, 0]), shares, "test", ("False", "True"))
     assert frame[["label", "predicted"]].to_numpy().tolist() == [[False, False], [False, True]]
     assert frame["label"].dtype == frame["predicted"].dtype == bool

@@ -19,7 +19,7 @@ from multiway.papers import reproducing
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Answering
-from multiway.tasks.protocol import OURS, Metric, Task
+from multiway.tasks.protocol import NETWORK, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
 from multiway.workflows import training
@@ -69,7 +69,7 @@ class Toy(Task):
         return ToyState(config.width)
 
     def names(self, config, state):
-        return (OURS,)
+        return (NETWORK,)
 
     def build(self, config, state, name):
         return nn.Linear(state.width, 1)
@@ -81,7 +81,7 @@ class Toy(Task):
         return run.model.in_features + run.config.training.seed
 
     def score(self, run, predictions, split):
-        return [{"model": OURS, "split": split, "metric": "auc", "value": predictions, "low": None, "high": None}]
+        return [{"model": NETWORK, "split": split, "metric": "auc", "value": predictions, "low": None, "high": None}]
 
     def metrics(self, config):
         return (Metric(name="auc", title="AUC"),)
@@ -126,7 +126,9 @@ def test_a_run_goes_through_every_workflow_of_its_task(toy, tmp_path):
     assert done.lines() == ["Answer: network.", f"{tmp_path / 'run'}: width 5"] and done.table()[0]["auc"] == 5
     assert workflows.task_name(tmp_path / "run") == "volumes"
     assert workflows.resume(tmp_path / "run").lines() == done.lines()
-    assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [{"model": OURS, "auc": 5.0}]
+    assert workflows.evaluate(tmp_path / "run", data="later.csv", split="validation") == [
+        {"model": NETWORK, "auc": 5.0}
+    ]
     answer = workflows.predict(tmp_path / "run", data="scans", options={"maps": Path("m")})
     assert answer.notes == ["seed 0", "scans", str({"maps": Path("m")})]
     watched = workflows.predict(tmp_path / "run", data="scans", progress=True)

@@ -12,10 +12,10 @@ from multiway.errors import ConfigError, typed
 from multiway.papers.cells import recipes_of
 from multiway.papers.page import page_of
 from multiway.tasks import lifecycle
-from multiway.tasks.protocol import OURS, Row, Task
+from multiway.tasks.protocol import Row, Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
-from multiway.tasks.scores import cell_row
+from multiway.tasks.scores import cell_row, own_parameters
 from multiway.workflows.recipe import Recipe
 from multiway.workflows.training import check_first, with_seed
 
@@ -137,9 +137,9 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 def _plain(cell: Row) -> Row:
     """What a reader sees of a cell: its scalars, and how many parameters the network has."""
-    parameters = cell.get("parameters")
+    count = own_parameters(cell)
     scalars = {key: value for key, value in cell.items() if not isinstance(value, dict | list)}
-    return scalars | ({"parameters": parameters[OURS]} if isinstance(parameters, dict) and OURS in parameters else {})
+    return scalars | ({} if count is None else {"parameters": count})
 
 
 def _measure_cell(

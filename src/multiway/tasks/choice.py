@@ -14,10 +14,10 @@ from multiway.metrics.paired import clusters_of, standard_error
 from multiway.models.complexity import BLEND as BLEND
 from multiway.models.complexity import CONSTANT, complexity_of
 from multiway.ops.simplex import few_weights
-from multiway.tasks.declarations import OURS
+from multiway.tasks.declarations import NETWORK
 
-AUTO, NETWORK = "auto", "network"
-"""Answers that a config can name besides a candidate: what validation prefers, and the network whatever it prefers."""
+AUTO = "auto"
+"""The answer that a config names where validation decides."""
 FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which no blend is tried."""
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ class Choice(Config):
 
     def line(self) -> str:
         """The first line of whatever the answer gives."""
-        return f"Answer: {called(self.name)}{self.reason}."
+        return f"Answer: {self.name}{self.reason}."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -116,18 +116,11 @@ class Evidence:
         return cls(losses=losses, products=products, **more)
 
 
-def called(name: str) -> str:
-    """What a sentence calls a model."""
-    return NETWORK if name == OURS else name
-
-
 def known_as(name: str, known: Collection[str]) -> str:
-    """Name of a candidate, which `network` is for the network."""
-    chosen = OURS if name == NETWORK and NETWORK not in known else name
-    if chosen not in known:
-        names = ", ".join(map(called, known))
-        raise ConfigError(f"models of this run are {names}. Got {name}{closest(name, list(map(called, known)))}")
-    return chosen
+    """Name of a candidate that is there."""
+    if name not in known:
+        raise ConfigError(f"models of this run are {', '.join(known)}. Got {name}{closest(name, list(known))}")
+    return name
 
 
 def fixed(name: str, reason: str = ", as the settings say") -> Choice:
@@ -237,7 +230,7 @@ class _Trial:
     def why_blend(self, weights: Mapping[str, float]) -> str:
         """Why a blend answers, and what it is made of."""
         ranked = sorted(weights, key=lambda name: -weights[name])
-        members = " and ".join(f"{weights[name]:.0%} {called(name)}" for name in ranked)
+        members = " and ".join(f"{weights[name]:.0%} {name}" for name in ranked)
         return f" of {members}, better than {_article(self.best)} by more than one standard error"
 
     def _measure(self, name: str) -> str:
@@ -260,7 +253,7 @@ def _is_measured(losses: Floats) -> bool:
 
 def _article(name: str) -> str:
     """A model inside a sentence."""
-    return f"the {NETWORK}" if name == OURS else name
+    return f"the {NETWORK}" if name == NETWORK else name
 
 
 def _out_of_fold(products: Floats, clusters: NDArray[np.int64]) -> Floats:

@@ -6,9 +6,8 @@ from pathlib import Path
 from multiway import compress
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, RunError
-from multiway.tasks.choice import NETWORK
 from multiway.tasks.lifecycle import costs_of, finish, parameters_of
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, digest_of, load, opening, store
 from multiway.training import RunFolder
 
@@ -55,7 +54,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
     run.facts["before_compression"] = run.task.sentence(run)
     network = plan.apply(inplace=True, keep_originals=False)
     run.facts |= costs_of(run)
-    if {OURS, NETWORK} & set(run.answer.shares):
+    if NETWORK in run.answer.shares:
         run.answer = run.task.choice(run, run.prepared, refit=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run, run.models)

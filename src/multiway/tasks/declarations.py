@@ -11,8 +11,8 @@ Row = Plain
 """A row of a table: column names to plain values."""
 Fitted = History | Plain | None
 """What fitting a model leaves: its history, or the facts that a closed form found."""
-OURS = "multiway"
-"""Name of the model that a run is about; every other model is a baseline."""
+NETWORK, OURS = "network", "multiway"
+"""Names of the model that a run is about: a network, or the forecast, which holds one among its own candidates."""
 SPLITS = ("train", "validation", "test")
 VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
 """See `Task.fields_of_validation`; a seed is no setting to choose."""
@@ -48,12 +48,12 @@ class Context:
 
     folder: RunFolder | None = None
     progress: bool = False
-    model: str = OURS
+    model: str = NETWORK
     follow: Callable[[dict[str, Any]], None] | None = None
 
     def own_folder(self) -> RunFolder | None:
         """Where a training by steps is kept; that of a baseline in a part of the run's."""
-        return self.folder if self.folder is None or self.model == OURS else self.folder.part(self.model)
+        return self.folder if self.folder is None or self.model in (NETWORK, OURS) else self.folder.part(self.model)
 
 
 class TaskConfig(Protocol):

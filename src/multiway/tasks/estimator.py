@@ -20,7 +20,7 @@ from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.fixes import Spelling
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run, save_run
 
@@ -232,7 +232,7 @@ def place_of(index: int, count: int) -> int:
 
 
 def own_score(
-    scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = OURS
+    scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = NETWORK
 ) -> float:  # fmt: skip
     """A model's value in a frame of scores, NaN where it is undefined; `where` names more columns."""
     wanted = pd.Series({"model": model, "metric": metric, **(where or {})})

@@ -11,7 +11,7 @@ from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, check_splits, folds
 from multiway.errors import MultiwayError
 from multiway.tasks.choice import Evidence
-from multiway.tasks.protocol import OURS, Context, Fitted
+from multiway.tasks.protocol import NETWORK, Context, Fitted
 from multiway.tasks.run import Models, Run
 
 FEW, FOLDS, LEAST = 500, 5, 2
@@ -67,7 +67,7 @@ def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit:
         run.facts["notes"] = [*run.facts["notes"], f"Validation alone chose the answer, as a fold failed: {error}"]
         return evidence
     word = "folds" if samples.times is None else "rolling folds"
-    partly = f"{counts[OURS]} {word}" if OURS in counts else "validation"
+    partly = f"{counts[NETWORK]} {word}" if NETWORK in counts else "validation"
     return squared_losses(run, samples, whole, measured=f"{FOLDS} {word}", partly=partly)
 
 
@@ -95,12 +95,12 @@ def fold_counts(task: Fitting, run: Run, prepared: Prepared[Any, Any]) -> dict[s
         return {}
     counts = {name: FOLDS for name in run.models if name not in task.by_steps}
     networks = _quick_folds(run) if task.refits(run) else 0
-    return counts | ({OURS: networks} if networks >= LEAST else {})
+    return counts | ({NETWORK: networks} if networks >= LEAST else {})
 
 
 def _quick_folds(run: Run) -> int:
     """Folds that the network can be fitted on, by steps and operations of its training."""
-    steps, flops = run.facts["best"][OURS]["steps"], run.facts["flops"]
+    steps, flops = run.facts["best"][NETWORK]["steps"], run.facts["flops"]
     if flops is None:
         return 0
     work = 3 * steps * run.config.training.batch_size * flops

@@ -12,7 +12,7 @@ import torch
 
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError, RunError, concerning
-from multiway.tasks.protocol import OURS, AnyTask, Context, Fitted, Row, TaskConfig
+from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
 from multiway.training import History, RunFolder
@@ -122,7 +122,7 @@ def fit_models(run: Run, names: Iterable[str], context: Context) -> dict[str, fl
         "best": {name: _best(history) for name, history in histories.items()},
         "learnt": {name: each for name, each in found.items() if isinstance(each, dict)},
         "parameters": parameters_of(run, found),
-        "histories": {name: history.rows for name, history in histories.items() if name != OURS},
+        "histories": {name: history.rows for name, history in histories.items() if name != run.task.own},
     }
     return seconds
 
@@ -146,7 +146,7 @@ def finish(run: Run) -> None:
 
 def announce(name: str, context: Context) -> None:
     """Say on stderr which baseline is trained, where progress is shown."""
-    if context.progress and name != OURS:
+    if context.progress and name != NETWORK:
         print(f"training the baseline {name}", file=sys.stderr, flush=True)
 
 

@@ -26,7 +26,6 @@ from multiway.report.sections import (
     TableCell,
     Text,
 )
-from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 from multiway.tasks.scores import step_bytes
 
@@ -66,8 +65,8 @@ def cost_table(
     more: Columns of single models, which then say themselves what a sample costs.
     """
     parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
-    memory = {OURS: step_bytes(run)}
-    flops = {} if more else {OURS: run.facts.get("flops")}
+    memory = {run.task.own: step_bytes(run)}
+    flops = {} if more else {run.task.own: run.facts.get("flops")}
     models = [model for model in dict.fromkeys([*parameters, *seconds, *more]) if model in colours]
     columns = {
         "Parameters": [text.magnitude(parameters.get(model)) for model in models],
@@ -160,7 +159,7 @@ def training(runs: Sequence[Run], words: str, selected_by: str) -> PagePart:
         for log, seed in zip(logs, seeds_of(runs), strict=True)
         for row in log
     ]
-    kept = [run.facts["best"][OURS]["epoch"] for run in runs if OURS in run.facts["best"]]
+    kept = [run.facts["best"][run.task.own]["epoch"] for run in runs if run.task.own in run.facts["best"]]
     side = [f"Loss on the training and the validation {words}.", f"The weights with the {selected_by} are kept."]
     return PagePart(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
 

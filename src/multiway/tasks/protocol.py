@@ -17,8 +17,9 @@ from multiway.errors import ConfigError, Fix
 from multiway.report.scores import Metric as Metric
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
-from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, called, choose, fixed, known_as
+from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choose, fixed, known_as
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
+from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
 from multiway.tasks.declarations import SPLITS as SPLITS
 from multiway.tasks.declarations import VALIDATION as VALIDATION
@@ -81,7 +82,7 @@ class Run:
     config: Any
     state: Any
     models: Mapping[str, nn.Module]
-    answer: Choice = dataclasses.field(default_factory=lambda: fixed(OURS, ""))
+    answer: Choice = dataclasses.field(default_factory=lambda: fixed(NETWORK, ""))
     calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     scores: list[Row] = dataclasses.field(default_factory=list)
     tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
@@ -102,7 +103,7 @@ class Run:
     @property
     def model(self) -> nn.Module:
         """The model that the run is about."""
-        return self.models[OURS]
+        return self.models[self.task.own]
 
     @property
     def answering(self) -> nn.Module:
@@ -131,7 +132,7 @@ class Run:
         chosen = known_as(name, self.candidates)
         if chosen == self.answer.name:
             return self
-        return dataclasses.replace(self, answer=fixed(chosen, f", asked in place of {called(self.answer.name)}"))
+        return dataclasses.replace(self, answer=fixed(chosen, f", asked in place of {self.answer.name}"))
 
     @property
     def digest(self) -> str:
@@ -152,6 +153,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     name: ClassVar[str]
     """As in `multiway train NAME`."""
+    own: ClassVar[str] = NETWORK
+    """Name of the model that a run is about."""
     example: ClassVar[str]
     """What follows `multiway train NAME` in a usual command."""
     config: type[ConfigT]
@@ -255,7 +258,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
         if evidence is not None:
             return choose(evidence, answer=answer)
-        return fixed(OURS, "")
+        return fixed(self.own, "")
 
     def refit(self, run: Run, prepared: PreparedT) -> None:
         """Fit again, with all that validation decided, what answers on rows that training left out."""
@@ -271,7 +274,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     def candidates(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """Names of what can answer: all models where there is evidence to choose by, and the network elsewhere."""
-        return self.names(config, state) if self.has_choice else (OURS,)
+        return self.names(config, state) if self.has_choice else (self.own,)
 
     @property
     def has_choice(self) -> bool:

@@ -15,7 +15,7 @@ from multiway import compress, files
 from multiway.config import Plain
 from multiway.errors import MultiwayError, MultiwayWarning, RunError
 from multiway.tasks.choice import known_as
-from multiway.tasks.protocol import OURS, AnyTask, Row, State, TaskConfig
+from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow
@@ -66,7 +66,7 @@ class Models(Mapping[str, nn.Module]):
 
     def _build_stored(self, name: str, folder: RunFolder) -> nn.Module:
         model = self.task.build(self.config, self.state, name)
-        if name == OURS and folder.find(compress.SWAPS):
+        if name == self.task.own and folder.find(compress.SWAPS):
             compress.restore(self.task.swappable(model), folder.path)
         return model
 
@@ -79,7 +79,7 @@ class Models(Mapping[str, nn.Module]):
 
 def weights_of(name: str) -> str:
     """File of a model's weights."""
-    return "weights.safetensors" if name == OURS else f"{BASELINES}/{name}.safetensors"
+    return "weights.safetensors" if name in (NETWORK, OURS) else f"{BASELINES}/{name}.safetensors"
 
 
 def save_run(run: Run, path: Path) -> None:
@@ -108,7 +108,7 @@ def load(path: Path) -> Run:
             calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
             tables={table.stem: stored_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
         )  # fmt: skip
-        run.models[OURS]
+        run.models[task.own]
         for name in stored.answer.shares:
             run.models.get(known_as(name, task.candidates(config, state)))  # what answers is read now
         task.check_stored(run)

@@ -5,8 +5,7 @@ import os
 import statistics
 from collections.abc import Mapping, Sequence
 
-from multiway.tasks.choice import called
-from multiway.tasks.protocol import OURS, Cell, Metric, Row
+from multiway.tasks.protocol import NETWORK, OURS, Cell, Metric, Row
 from multiway.tasks.run import Run
 
 UNDEFINED: Row = {"value": None, "low": None, "high": None}
@@ -70,19 +69,29 @@ def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
     first, is_mean = runs[0], len(cell.horizons) > 1
     measured: Row = {}
     for model in models_of(first):
-        measured |= _measured(runs, model, "" if model == OURS else f"{model}_", is_mean=is_mean)
+        measured |= _measured(runs, model, "" if model == first.task.own else f"{model}_", is_mean=is_mean)
     return {
         **_cell_head(name, cell, seeds),
         **measured,
         "parameters": first.facts["parameters"],
         "flops": first.facts.get("flops"),
         "step_bytes": step_bytes(first),
-        "best_epochs": [run.facts["best"].get(OURS, {}).get("epoch") for run in runs],
+        "best_epochs": [run.facts["best"].get(run.task.own, {}).get("epoch") for run in runs],
         "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
-        "each": [{each.name: score_of(run, OURS, each)["value"] for each in scored_metrics(run)} for run in runs],
+        "each": [
+            {each.name: score_of(run, run.task.own, each)["value"] for each in scored_metrics(run)} for run in runs
+        ],
         **first.task.cell_facts(runs),
         **_cell_tail(first),
     }
+
+
+def own_parameters(row: Row) -> int | None:
+    """How many parameters a row of results has of the model that its runs are about; rows of old call it otherwise."""
+    counts = row.get("parameters")
+    if not isinstance(counts, dict):
+        return counts
+    return next((counts[name] for name in (NETWORK, OURS) if name in counts), None)
 
 
 def step_bytes(run: Run) -> int | None:
@@ -93,7 +102,7 @@ def step_bytes(run: Run) -> int | None:
     kept = run.facts.get("kept")
     if kept is None:
         return None
-    weights = 4 * run.facts["parameters"].get(OURS, 0)
+    weights = 4 * run.facts["parameters"].get(run.task.own, 0)
     return int(4 * weights + kept * run.config.training.batch_size)
 
 
@@ -132,9 +141,9 @@ def best_baseline_remark(run: Run, metric: str) -> str:
     sign = -1.0 if chosen.higher is False else 1.0
     values: Mapping[str, float | None] = {model: score_of(run, model, chosen)["value"] for model in models_of(run)}
     known = {model: sign * value for model, value in values.items() if value is not None}
-    ours = known.pop(OURS, None)
+    ours = known.pop(NETWORK, None)
     best = max(known, key=lambda model: known[model], default=None)
-    if run.answer.name != OURS or ours is None or best is None or known[best] < ours:
+    if run.answer.name != NETWORK or ours is None or best is None or known[best] < ours:
         return ""
     return f" The network is no better than the baselines: {best} does as well or better."
 
@@ -144,7 +153,7 @@ def sentence_of(run: Run, metric: str, second: str) -> str:
     first, other = metric_of(run, metric), metric_of(run, second)
     row = score_of(run, run.answer.name, first)
     interval = "" if row["low"] is None else f" (95 % interval {shown(row['low'])} to {shown(row['high'])})"
-    others = [f"{called(model)} {_pair(run, model, (first, other))}" for model in models_of(run)[1:]]
+    others = [f"{model} {_pair(run, model, (first, other))}" for model in models_of(run)[1:]]
     rest = f"; {', '.join(others)}" if others else ""
     figure = f"test {metric.upper()} {shown(row['value'])}{interval}"
     remark = best_baseline_remark(run, metric)

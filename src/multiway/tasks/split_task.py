@@ -12,7 +12,7 @@ from multiway.config import Plain
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.lifecycle import announce
-from multiway.tasks.protocol import OURS, SPLITS, Context, Fitted, Metric, Prepared, Row, State, Task, TaskConfig
+from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Prepared, Row, State, Task, TaskConfig
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.training import Objective, Source, TrainingConfig, train
@@ -77,7 +77,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
     """Metrics of the sentence on a run."""
     sampled: ClassVar[int] = 64
     """Samples that a compression is measured on."""
-    by_steps: ClassVar[tuple[str, ...]] = (OURS,)
+    by_steps: ClassVar[tuple[str, ...]] = (NETWORK,)
     """Models that are trained by steps; all others are fitted in their own way."""
 
     @abc.abstractmethod
@@ -118,7 +118,7 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
 
     def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """The network and the baselines of the config."""
-        return (OURS, *(config.baselines or ()))
+        return (self.own, *(config.baselines or ()))
 
     def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
         """Networks by steps, all else in its own way."""

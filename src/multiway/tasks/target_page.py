@@ -15,7 +15,7 @@ from multiway.report.scores import verdict
 from multiway.report.sections import PagePart, Section, Table
 from multiway.tasks import pages
 from multiway.tasks.comparing import Groups, comparison
-from multiway.tasks.declarations import OURS
+from multiway.tasks.declarations import NETWORK
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
 from multiway.tasks.wrong_answers import wrong_part
@@ -106,7 +106,7 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
 
 
 def class_curves(
-    names: Sequence[str], labels: Labels, shares: Mapping[str, Values], answer: str = OURS
+    names: Sequence[str], labels: Labels, shares: Mapping[str, Values], answer: str = NETWORK
 ) -> list[RocCurve]:
     """A curve per model for two classes; for more, a curve of the answer per class."""
     if len(names) == 2:
@@ -118,7 +118,7 @@ def class_curves(
 
 def confusion_part(
     classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int],
-    model: str = OURS,
+    model: str = NETWORK,
 ) -> PagePart:  # fmt: skip
     """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
@@ -140,7 +140,7 @@ def class_curve(name: str, is_class: NDArray[np.bool_], scores: Values) -> RocCu
 
 
 def calibration_part(
-    labels: Labels, probabilities: Values, rows: str = "cases", bins: int = metrics.BINS, model: str = OURS
+    labels: Labels, probabilities: Values, rows: str = "cases", bins: int = metrics.BINS, model: str = NETWORK
 ) -> PagePart:
     """How often the answer is right, by confidence; `rows` says what is counted."""
     table = metrics.reliability_table(labels, probabilities, bins=bins) if len(labels) else []

@@ -16,7 +16,7 @@ from multiway.metrics import classes as metrics
 from multiway.metrics import regression, resampling
 from multiway.metrics.resampling import ScoreFunction
 from multiway.models.target_baselines import WORDS as WORDS
-from multiway.tasks.protocol import OURS, Metric, Row
+from multiway.tasks.protocol import NETWORK, Metric, Row
 
 CLASSES = (
     Metric(name="acc", title="ACC", spread=True),
@@ -123,7 +123,7 @@ def answer_frame(predicted: NDArray[np.float64], names: Names, threshold: float 
     return pd.concat([pd.DataFrame({"predicted": named}), probability_frame(predicted, names)], axis=1)
 
 
-def answers_of(tables: Mapping[str, pd.DataFrame], model: str = OURS) -> pd.DataFrame:
+def answers_of(tables: Mapping[str, pd.DataFrame], model: str = NETWORK) -> pd.DataFrame:
     """Rows of the table `predictions` that say what a model answers to the test samples."""
     table = tables["predictions"]
     return table[(table["split"] == "test") & (table["model"] == model)]

@@ -7,7 +7,6 @@ import pandas as pd
 
 from multiway.report import text
 from multiway.report.sections import PagePart, Table
-from multiway.tasks.choice import called
 from multiway.tasks.run import Run
 from multiway.tasks.targets import answers_of
 
@@ -36,7 +35,7 @@ def wrong_answers(run: Run, most: int = SHOWN) -> pd.DataFrame:
 
 def wrong_part(runs: Sequence[Run], unit: str) -> Iterator[PagePart]:
     """Those of the first run, a row each; `unit` says what samples are."""
-    found, model = wrong_answers(runs[0]), called(runs[0].answer.name)
+    found, model = wrong_answers(runs[0]), runs[0].answer.name
     if len(found):
         kind = "most confident errors" if "probability" in found else "largest errors"
         side = [

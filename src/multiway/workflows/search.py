@@ -12,7 +12,7 @@ from multiway.config import merge, nest
 from multiway.errors import ConfigError, DataError, Fix, RunError, StorageError
 from multiway.tasks import lifecycle
 from multiway.tasks.lifecycle import fit_models
-from multiway.tasks.protocol import OURS, Context, Row, Task
+from multiway.tasks.protocol import Context, Row, Task
 from multiway.tasks.run import Run
 from multiway.training import Interrupted
 from multiway.workflows.space import Fields, Space
@@ -71,7 +71,7 @@ class Search:
         clock = time.perf_counter()
         try:
             run = self.made(fields)
-            fit_models(run, (OURS,), Context(follow=follow))
+            fit_models(run, (run.task.own,), Context(follow=follow))
             outcome = _measured(run)
         except Pruned as stopped:
             outcome = stopped.outcome
@@ -95,11 +95,11 @@ class Pruned(Exception):
 
 
 def _measured(run: Run) -> dict[str, Any]:
-    best = run.facts["best"].get(OURS)
+    best = run.facts["best"].get(run.task.own)
     if best is None or not math.isfinite(best["validation_loss"]):
         raise RunError("nothing was trained that validation can measure.")
     fields = {name: best[name] for name in ("validation_loss", "validation_score", "epoch")}
-    cost = {"parameters": run.facts["parameters"][OURS], "seed": run.config.training.seed}
+    cost = {"parameters": run.facts["parameters"][run.task.own], "seed": run.config.training.seed}
     return {"selected_by": run.task.page.SUBJECT.selected_by(run), **fields, **cost}
 
 

@@ -55,7 +55,7 @@ def test_a_student_learns_from_what_the_teacher_says_of_the_training_images(fold
         expected = teacher.model.eval()(training.gather(torch.arange(len(training)))["inputs"])
     torch.testing.assert_close(logits[len(training)], expected)
     assert facts["train_acc"] == pytest.approx((expected.argmax(1).numpy() == training.truth).mean())
-    predicted = teacher.tables["predictions"].query("split == 'validation' and model == 'multiway'")
+    predicted = teacher.tables["predictions"].query("split == 'validation' and model == 'network'")
     assert str(folder / "teacher") in run.task.report([run])
     assert cell_row("mine", CELL, [run], 1)["distilled"] == facts
     assert facts["validation_acc"] == pytest.approx((predicted["label"] == predicted["predicted"]).mean())
@@ -67,7 +67,7 @@ def test_the_accuracy_of_students_by_epoch_is_kept_and_drawn(folder):
         log, held = run.folder.read_log(), run.prepared.part("validation")
         with torch.no_grad():
             found = run.model(held.gather(torch.arange(len(held)))["inputs"]).argmax(1).numpy() == held.truth
-        (kept,) = [row for row in log if row["epoch"] == run.facts["best"]["multiway"]["epoch"]]
+        (kept,) = [row for row in log if row["epoch"] == run.facts["best"]["network"]["epoch"]]
         assert kept["watched"] == {"validation_acc": [pytest.approx(found.mean())]} and len(log) == 2
     paths = [run.folder.path for run in runs]
     workflows.compare(paths, out=folder / "students.html")

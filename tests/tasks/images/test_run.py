@@ -27,7 +27,7 @@ def run(tmp_path_factory):
 def test_the_log_keeps_how_the_weights_are_spread_and_the_report_draws_it(run):
     log = run.folder.read_log()
     assert [[*row["watched"]] for row in log] == [["hidden.weights.0", "hidden.weights.1", "hidden.weights.2"]] * 3
-    best = next(row for row in log if row["epoch"] == run.facts["best"]["multiway"]["epoch"])
+    best = next(row for row in log if row["epoch"] == run.facts["best"]["network"]["epoch"])
     kept = run.model.hidden.weights[0].detach().numpy()
     np.testing.assert_allclose(best["watched"]["hidden.weights.0"], np.quantile(kept, QUANTILES), rtol=ROUNDING32)
     page = run.task.report([run])

@@ -32,7 +32,7 @@ def prepared(**options):
 def untrained(data):
     config = LanguageConfig.parse({"tokens": data.encoded.inputs.options.plain(), "model": {"dim": 6, "num_heads": 3}})
     torch.manual_seed(0)
-    return TASK.build(config, TASK.learn(config, data), "multiway").eval()
+    return TASK.build(config, TASK.learn(config, data), "network").eval()
 
 
 @torch.no_grad()
@@ -88,10 +88,10 @@ def test_predict_continues_and_scores_or_scores_alone(run, tmp_path):
 def test_explain_writes_every_token_of_some_documents_under_every_model(run, tmp_path):
     said = printed("explain", run, "--out", tmp_path / "why", "--first", 2, "--raw")
     table = pd.read_csv(tmp_path / "why" / "surprise.csv", keep_default_na=False)
-    assert table["document"].nunique() == 2 and "mean bits of these tokens: multiway" in said
+    assert table["document"].nunique() == 2 and "mean bits of these tokens: network" in said
     first = table[table["document"] == table["document"].iloc[0]]
     assert "".join(first["token"]).strip() == stories()[27].strip()
-    assert {"bits_multiway", "bits_unigram", "bits_trigram"} <= set(table)
+    assert {"bits_network", "bits_unigram", "bits_trigram"} <= set(table)
 
 
 def test_audit_of_a_run_compares_its_vocabulary(run):

@@ -38,7 +38,7 @@ def test_fit_predict_score(fitted):
     dice = [2 * (a & b).sum() / (a.sum() + b.sum()) for a, b in zip(found, truth, strict=True)]
     assert fitted.score(images, masks) == pytest.approx(np.mean(dice))
     assert fitted.score(images, masks) > 0.5
-    assert set(fitted.scores_["model"]) == {"multiway", "background", "threshold"}
+    assert set(fitted.scores_["model"]) == {"network", "background", "threshold"}
     frame = fitted.evaluate(images, masks)
     assert isinstance(frame, pd.DataFrame) and set(frame["split"]) == {"all"}
     assert [item.mode for item in fitted.explain(images, masks)[:3]] == ["depth", "height", "width"]

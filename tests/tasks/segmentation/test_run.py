@@ -44,7 +44,7 @@ def scene_run(folder):
 
 
 def test_a_run_holds_scores_of_every_model_on_both_splits(run):
-    assert list(run.models) == ["multiway", "background", "threshold", "unet"]
+    assert list(run.models) == ["network", "background", "threshold", "unet"]
     assert {(row["model"], row["split"]) for row in run.scores} == {
         (model, split) for model in run.models for split in ("validation", "test")
     }
@@ -103,7 +103,7 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
         lifecycle.load(path)
     resumed = lifecycle.continue_run(path)
     assert resumed.scores == run.scores
-    for name in ("multiway", "unet"):
+    for name in ("network", "unet"):
         theirs = run.models[name].state_dict()
         for key, tensor in resumed.models[name].state_dict().items():
             assert torch.equal(tensor, theirs[key]), (name, key)
@@ -215,9 +215,9 @@ def test_images_that_do_not_fit_are_refused_by_name_and_may_be_skipped(run, scen
 
 def test_a_scene_is_learned_scored_and_predicted(scene_run, folder):
     table = {row["model"]: row for row in scores.score_table([scene_run], "test")}
-    assert next(iter(table)) == scene_run.answer.name and set(table) == {"multiway", "background", "logistic", "unet"}
-    assert "hd95" not in table["multiway"]
-    assert table["multiway"]["acc"] > table["background"]["acc"]
+    assert next(iter(table)) == scene_run.answer.name and set(table) == {"network", "background", "logistic", "unet"}
+    assert "hd95" not in table["network"]
+    assert table["network"]["acc"] > table["background"]["acc"]
     again = lifecycle.load(scene_run.folder.path)
     values = np.load(folder / "scene.npz")["image"]
     for name in scene_run.models:
@@ -257,7 +257,7 @@ def test_a_row_of_results_holds_every_model(run):
     row = scores.cell_row("boxes", Cell(), [run, run], 2)
     assert row["dice"] == row["each"][0]["dice"] and row["dice_sd"] == 0
     assert {"unet_dice", "threshold_dice", "background_dice", "dice_low", "test_cases"} <= set(row)
-    assert set(row["parameters"]) >= {"multiway", "unet"}
+    assert set(row["parameters"]) >= {"network", "unet"}
     json.dumps(row, allow_nan=False)
 
 

@@ -27,7 +27,7 @@ def make_examples(names):
 def scores_of(names, **changes):
     """A row per case and class: the later a case, the higher its mean Dice."""
     rows = [
-        {"split": "test", "model": "multiway", "scored": True, "case": name, "dice": 0.02 * row + shift, **changes}
+        {"split": "test", "model": "network", "scored": True, "case": name, "dice": 0.02 * row + shift, **changes}
         for row, name in enumerate(names)
         for shift in (-0.01, 0.01)
     ]
@@ -38,7 +38,7 @@ def kept(tmp_path, names, *more):
     examples, by_name = make_examples(names)
     frame = pd.concat([scores_of(names), *more]).sample(frac=1, random_state=0)
     run = RunFolder.create(tmp_path / "run", {})
-    save_slices(run, frame, "multiway", lambda values: np.ones(SIZES), examples)
+    save_slices(run, frame, "network", lambda values: np.ones(SIZES), examples)
     return load_slices(run), by_name
 
 
@@ -63,7 +63,7 @@ def test_a_case_is_shown_where_target_and_prediction_mark_most(tmp_path):
     predicted[4, 2:] = 1  # more than any target marks
     run = RunFolder.create(tmp_path / "run", {})
     marks = lambda values: predicted if values is by_name["c"].values else 0 * predicted  # noqa: E731
-    save_slices(run, scores_of(names), "multiway", marks, examples)
+    save_slices(run, scores_of(names), "network", marks, examples)
     for row, one in enumerate(load_slices(run)):
         position = 4 if one.case == "c" else row
         grey = by_name[one.case].values[:, position].astype(np.float64).mean(0)

@@ -34,11 +34,11 @@ def folder(tmp_path_factory):
 
 def test_every_model_is_scored_beside_the_network(folder):
     run = load(folder / "run")
-    assert list(run.models) == ["multiway", "majority", "logistic", "rocket"]
+    assert list(run.models) == ["network", "majority", "logistic", "rocket"]
     metrics = {row["metric"] for row in run.scores}
     assert metrics == {"acc", "auc", "balanced_accuracy", "ece", "f1", "weighted_f1"}
     test = {row["model"]: row["value"] for row in run.scores if (row["split"], row["metric"]) == ("test", "acc")}
-    assert test["majority"] == 0.5 and min(test["multiway"], test["rocket"]) > 0.9
+    assert test["majority"] == 0.5 and min(test["network"], test["rocket"]) > 0.9
     assert run.facts["splits"]["test"] == {"samples": 20, "groups": None, "classes": {"1": 10, "2": 10}}
 
 
@@ -105,7 +105,7 @@ def test_an_estimator_is_stored_and_scored(tmp_path):
     fitted.save(tmp_path / "run")
     again = multiway.SeriesClassifier.load(tmp_path / "run")
     np.testing.assert_array_equal(again.predict_proba(x), fitted.predict_proba(x))
-    assert again.predict(x).dtype.kind == "i" and set(again.evaluate(x, y)["model"]) == {"multiway", "majority"}
+    assert again.predict(x).dtype.kind == "i" and set(again.evaluate(x, y)["model"]) == {"network", "majority"}
     with pytest.raises(DataError, match=r"series may have 12 steps"):
         again.predict(np.ones((1, 13)))
     with pytest.raises(DataError, match="y needs one class per sample"):

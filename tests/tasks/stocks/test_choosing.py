@@ -47,7 +47,7 @@ def test_movements_are_chosen_by_brier_scores_over_blocks_of_days(run):
     best, days = min(losses, key=lambda name: losses[name].mean()), rows["majority"]["date"].to_numpy()
     clusters = clusters_of(len(days), days, run.config.block_days)
     found = {row.name: row for row in run.answer.candidates}
-    assert set(found) == {"multiway", *NAMES} and run.answer.unit == "blocks of 5 days"
+    assert set(found) == {"network", *NAMES} and run.answer.unit == "blocks of 5 days"
     assert run.answer.cases == len(np.unique(clusters)) == -(-len(np.unique(days)) // run.config.block_days)
     for name, row in found.items():
         assert row.loss == pytest.approx(losses[name].mean(), rel=1e-9)

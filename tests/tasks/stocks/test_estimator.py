@@ -56,13 +56,13 @@ def test_a_ticker_that_has_ended_has_no_forecast(fitted):
 
 
 def test_scores_are_of_the_test_days(fitted):
-    assert fitted.score() == fitted.evaluate().query("model == 'multiway' and metric == 'acc'")["value"].item() > 0.6
+    assert fitted.score() == fitted.evaluate().query("model == 'network' and metric == 'acc'")["value"].item() > 0.6
     later = fitted.evaluate(make_prices(), make_texts(make_prices()))
-    counts = [frame.query("model == 'multiway' and metric == 'count'")["value"].item() for frame in (
+    counts = [frame.query("model == 'network' and metric == 'count'")["value"].item() for frame in (
         fitted.evaluate(), later)]  # fmt: skip
     assert counts[0] < counts[1]
     assert fitted.score(make_prices(), make_texts(make_prices())) == (
-        later.query("model == 'multiway' and metric == 'acc'")["value"].item()
+        later.query("model == 'network' and metric == 'acc'")["value"].item()
     )
 
 

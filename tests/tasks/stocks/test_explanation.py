@@ -76,7 +76,7 @@ def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
 def test_an_explanation_says_what_was_predicted_and_what_came(run, data):
     sample, stock = targets_of_test(data)[5]
     item = explain_day(run, data.encoded.inputs, sample, [stock], deletion=False).tickers[0]
-    row = run.tables["predictions"].query("model == 'multiway' and split == 'test' and ticker == @item.ticker")
+    row = run.tables["predictions"].query("model == 'network' and split == 'test' and ticker == @item.ticker")
     row = row[row["date"] == item.date].iloc[0]
     assert (item.label, item.deletion) == (row["label"], None)
     assert item.p_up == pytest.approx(row["p_up"], rel=LONG32)
@@ -121,7 +121,7 @@ def test_modes_without_attention_and_full_attention_have_no_maps(run, data):
 
 
 def test_without_a_choice_the_most_confident_errors_are_explained(run, data):
-    rows = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
+    rows = run.tables["predictions"].query("model == 'network' and split == 'test'")
     wrong = rows[rows["predicted"] != rows["label"]]
     best = wrong.loc[(wrong["p_up"] - 0.5).abs().idxmax()]
     heading, sample, stock = interesting(run, data, 2)[0]

@@ -42,7 +42,7 @@ def with_texts(run, rows):
 
 
 def test_the_usual_network_finds_a_planted_signal(planted):
-    assert score_of(planted, "multiway", "acc_texts") >= 0.66
+    assert score_of(planted, "network", "acc_texts") >= 0.66
     assert score_of(planted, "majority", "acc_texts") < 0.56
 
 
@@ -75,8 +75,8 @@ def test_scores_with_texts_are_of_those_movements_alone(planted):
 
 def test_prices_alone_have_no_words_and_no_scores_with_texts():
     run = fitted(make_prices(), None, **make_config().plain() | {"baselines": ["majority", "tfidf"], "data": None})
-    assert list(run.models) == ["multiway", "majority"]
-    assert score_of(run, "multiway", "acc_texts") is None and score_of(run, "multiway", "mcc_texts") is None
+    assert list(run.models) == ["network", "majority"]
+    assert score_of(run, "network", "acc_texts") is None and score_of(run, "network", "mcc_texts") is None
 
 
 def test_a_ticker_without_texts_in_training_has_no_bag_of_its_own():

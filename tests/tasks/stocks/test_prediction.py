@@ -202,9 +202,9 @@ def test_later_prices_are_scored_from_the_same_day_on(finished):
     rows = {row["model"]: row for row in scores_on(finished, path_of(finished, "later"))}
     prices = make_prices()
     expected = prices[prices["date"] >= first]
-    assert rows["multiway"]["count"] == len(expected) > finished.facts["splits"]["test"]["count"]
-    assert set(rows) == {"multiway", "majority", "calendar"}
-    assert rows["multiway"]["mcc"] > 0.5
+    assert rows["network"]["count"] == len(expected) > finished.facts["splits"]["test"]["count"]
+    assert set(rows) == {"network", "majority", "calendar"}
+    assert rows["network"]["mcc"] > 0.5
 
 
 def test_prices_that_end_too_early_cannot_be_scored(finished, tmp_path):

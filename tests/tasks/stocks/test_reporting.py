@@ -46,7 +46,7 @@ def page(run):
 
 
 def own_rows(run):
-    return run.tables["predictions"].query("model == 'multiway' and split == 'test'")
+    return run.tables["predictions"].query("model == 'network' and split == 'test'")
 
 
 def test_every_section_of_a_run_is_there(page):
@@ -62,7 +62,7 @@ def test_scores_splits_and_grid_agree_with_the_predictions(page, parts, run):
     rows = own_rows(run)
     right = (rows["predicted"] == rows["label"]).to_numpy()
     scores = SUBJECT.scores([run])
-    assert scores.get("multiway", "acc").value == right.mean()
+    assert scores.get("network", "acc").value == right.mean()
     assert {"majority", "calendar"} <= set(scores.models())
     assert not any(metric == "count" for metric, _ in scores.columns())
     rises = (rows["label"] == 1).sum()
@@ -149,7 +149,7 @@ def test_a_run_of_quantiles_is_reported_by_its_loss(run, tmp_path, monkeypatch):
 
 
 def rows_of(mcc=(0.11, 0.05, 0.17), calendar=0.5):
-    found = [("multiway", "acc", 0.56, 0.53, 0.59), ("majority", "acc", 0.513, 0.49, 0.53), ("multiway", "mcc", *mcc)]
+    found = [("network", "acc", 0.56, 0.53, 0.59), ("majority", "acc", 0.513, 0.49, 0.53), ("network", "mcc", *mcc)]
     found += [("logistic", "mcc", 0.06, 0.0, 0.12), ("calendar", "acc", calendar, 0.47, 0.53)]
     names = ("model", "metric", "value", "low", "high")
     return [{**dict(zip(names, row, strict=True)), "split": "test"} for row in found]

@@ -48,7 +48,7 @@ def test_the_form_in_print_is_trained_by_its_name_and_loads_again(tmp_path):
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):
-    for model in ("multiway", *BASELINES):
+    for model in ("network", *BASELINES):
         for split in ("validation", "test"):
             rows = finished.tables["predictions"].query("model == @model and split == @split")
             labels, rises = rows["label"].to_numpy(), rows["p_up"].to_numpy()
@@ -63,12 +63,12 @@ def test_scores_are_those_of_the_stored_predictions(finished):
 
 def test_the_texts_are_learnt(finished):
     rows = {row["model"]: row for row in score_table([finished], "test")}
-    assert rows["multiway"]["mcc"] > 0.6 > 0.3 > rows["majority"]["acc"] - 0.5
+    assert rows["network"]["mcc"] > 0.6 > 0.3 > rows["majority"]["acc"] - 0.5
     assert rows["majority"]["mcc"] is None
 
 
 def test_labels_are_the_directions_of_the_file(finished):
-    rows = finished.tables["predictions"].query("model == 'multiway'")
+    rows = finished.tables["predictions"].query("model == 'network'")
     prices = pd.read_csv(f"{finished.config.data}/prices.csv", keep_default_na=False)
     moves = prices.set_index(["ticker", "date"])["close"].groupby("ticker").pct_change()
     for row in rows.itertuples():
@@ -81,9 +81,9 @@ def test_labels_are_the_directions_of_the_file(finished):
 def test_the_best_epoch_is_that_of_the_highest_validation_score(finished):
     log = finished.folder.read_log()
     best = max(log, key=lambda row: (row["validation_score"], -row["validation_loss"]))
-    assert finished.facts["best"]["multiway"]["epoch"] == best["epoch"]
+    assert finished.facts["best"]["network"]["epoch"] == best["epoch"]
     (row,) = [row for row in finished.scores if (row["model"], row["split"], row["metric"]) == (
-        "multiway", "validation", "macro_f1")]  # fmt: skip
+        "network", "validation", "macro_f1")]  # fmt: skip
     assert row["value"] == best["validation_score"]
 
 
@@ -93,16 +93,16 @@ def test_the_epoch_is_chosen_by_the_score_that_is_named(select, finished, tmp_pa
         task, make_config(finished.config.data, select=select, training={"epochs": 3}), tmp_path / "run"
     )
     (row,) = [row for row in run.scores if (row["model"], row["split"], row["metric"]) == (
-        "multiway", "validation", select)]  # fmt: skip
-    assert run.facts["best"]["multiway"]["validation_score"] == (row["value"] or 0.0)
+        "network", "validation", select)]  # fmt: skip
+    assert run.facts["best"]["network"]["validation_score"] == (row["value"] or 0.0)
 
 
 def test_the_loss_may_choose(finished, tmp_path):
     run = lifecycle.start(
         task, make_config(finished.config.data, select="loss", training={"epochs": 3}), tmp_path / "run"
     )
-    assert run.facts["best"]["multiway"]["validation_score"] is None
-    assert run.facts["best"]["multiway"]["validation_loss"] == min(
+    assert run.facts["best"]["network"]["validation_score"] is None
+    assert run.facts["best"]["network"]["validation_loss"] == min(
         row["validation_loss"] for row in run.folder.read_log()
     )
 
@@ -111,12 +111,12 @@ def test_a_network_that_says_one_thing_is_chosen_all_the_same(finished, tmp_path
     """Matthews correlation is undefined there, and a run needs some weights."""
     training = {"epochs": 1, "learning_rate": 1e-9}
     run = lifecycle.start(task, make_config(finished.config.data, select="mcc", training=training), tmp_path / "run")
-    assert run.facts["best"]["multiway"]["epoch"] == 1.0
+    assert run.facts["best"]["network"]["epoch"] == 1.0
 
 
 def test_a_loaded_run_is_the_run(finished):
     loaded = lifecycle.load(finished.folder.path)
-    assert list(loaded.models) == list(finished.models) == ["multiway", *BASELINES]
+    assert list(loaded.models) == list(finished.models) == ["network", *BASELINES]
     for name in finished.models:
         states = [run.models[name].state_dict().values() for run in (finished, loaded)]
         assert all(torch.equal(left, right) for left, right in zip(*states, strict=True)), name
@@ -197,7 +197,7 @@ def test_runs_of_several_seeds_differ_in_their_draws_alone(finished, tmp_path):
     runs = [lifecycle.start(task, with_seed(config, seed), tmp_path / str(seed)) for seed in (0, 1)]
     scores = [{row["model"]: row for row in score_table([run], "test")} for run in runs]
     assert scores[0]["calendar"] == scores[1]["calendar"]
-    assert scores[0]["multiway"]["auc"] != scores[1]["multiway"]["auc"]
+    assert scores[0]["network"]["auc"] != scores[1]["network"]["auc"]
 
 
 def test_data_is_checked_as_it_is_read(finished):
@@ -225,17 +225,17 @@ def test_without_texts_prices_are_read(tmp_path):
 def test_quantiles_do_not_cross_and_are_scored(finished, tmp_path):
     config = make_config(finished.config.data, target="quantiles", quantiles=(0.05, 0.5, 0.9))
     run = lifecycle.start(task, config, tmp_path / "run")
-    rows = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
+    rows = run.tables["predictions"].query("model == 'network' and split == 'test'")
     assert (rows["q0.05"] < rows["q0.5"]).all()
     assert (rows["q0.5"] < rows["q0.9"]).all()
     rises = (rows["q0.5"] > 0) == (rows["p_up"] > 0.5)
     assert rises.all()
     scores = {(row["model"], row["metric"]): row["value"] for row in run.scores if row["split"] == "test"}
     inside = (rows["q0.05"] <= rows["movement"]) & (rows["movement"] <= rows["q0.9"])
-    assert scores["multiway", "coverage_85"] == inside.mean()
-    assert scores["multiway", "mae"] == pytest.approx((rows["q0.5"] - rows["movement"]).abs().mean())
-    assert {model for model, _ in scores} == {"multiway", "training_quantiles"}
-    assert scores["multiway", "pinball"] < scores["training_quantiles", "pinball"]
+    assert scores["network", "coverage_85"] == inside.mean()
+    assert scores["network", "mae"] == pytest.approx((rows["q0.5"] - rows["movement"]).abs().mean())
+    assert {model for model, _ in scores} == {"network", "training_quantiles"}
+    assert scores["network", "pinball"] < scores["training_quantiles", "pinball"]
     assert task.sentence(run).startswith("test PINBALL 0.")
     assert "training_quantiles" in task.sentence(run)
 
@@ -327,5 +327,5 @@ def test_the_sentence_names_the_baselines(finished):
     assert "majority undefined / 0." in said
     mcc = {row["model"]: row["mcc"] or 0.0 for row in score_table([finished], "test")}
     assert ("is no better than the baselines" in said) == (
-        max(mcc, key=mcc.get) != "multiway" or mcc["logistic"] == max(mcc.values())
+        max(mcc, key=mcc.get) != "network" or mcc["logistic"] == max(mcc.values())
     )

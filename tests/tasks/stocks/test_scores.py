@@ -11,7 +11,7 @@ import torch
 from multiway.metrics import classes
 from multiway.metrics.regression import pinball
 from multiway.metrics.resampling import intervals
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.network import intervals_of_means, of_rises, stock_metrics
 from multiway.training.losses import pinball_terms
@@ -34,7 +34,7 @@ def run(rng, labels, skill, **fields):
     frames = [
         pd.DataFrame({**shared, "model": model, "split": split, "p_up": p_up})
         for split in ("validation", "test")
-        for model, p_up in ((OURS, own if split == "test" else 1 - own), ("majority", np.full(labels.size, 0.6)))
+        for model, p_up in ((NETWORK, own if split == "test" else 1 - own), ("majority", np.full(labels.size, 0.6)))
     ]
     return SimpleNamespace(tables={"predictions": pd.concat(frames)}, config=StockConfig(draws=200, **fields))
 
@@ -43,10 +43,10 @@ def test_the_interval_of_a_mean_is_that_of_the_scores_of_every_seed_on_the_same_
     labels = rng.integers(0, 2, DAYS * STOCKS)
     runs = [run(rng, labels, skill) for skill in (0.1, 0.3)]
     found = intervals_of_means(runs)
-    first = runs[0].tables["predictions"].query("split == 'test' and model == @OURS")
+    first = runs[0].tables["predictions"].query("split == 'test' and model == @NETWORK")
     days = first["date"].to_numpy()
     both = np.stack(
-        [each.tables["predictions"].query("split == 'test' and model == @OURS")["p_up"] for each in runs], axis=1
+        [each.tables["predictions"].query("split == 'test' and model == @NETWORK")["p_up"] for each in runs], axis=1
     )
 
     def expected(score):
@@ -66,7 +66,7 @@ def test_the_interval_of_a_mean_is_that_of_the_scores_of_every_seed_on_the_same_
 def test_one_run_alone_has_the_interval_of_its_scores(rng):
     labels = rng.integers(0, 2, DAYS * STOCKS)
     alone = run(rng, labels, 0.2)
-    rows = alone.tables["predictions"].query("split == 'test' and model == @OURS")
+    rows = alone.tables["predictions"].query("split == 'test' and model == @NETWORK")
     days = rows["date"].to_numpy()
     expected = intervals(
         {"mcc": partial(of_rises, classes.mcc)}, labels, rows["p_up"].to_numpy(), units=days, block=5, draws=200

@@ -38,7 +38,7 @@ def run(tmp_path_factory):
 
 
 def test_small_movements_are_traded_too(run):
-    labelled = run.tables["predictions"].query("model == 'multiway' and split == 'test'")
+    labelled = run.tables["predictions"].query("model == 'network' and split == 'test'")
     traded = tradable_predictions(run)
     assert (labelled["movement"].abs() >= 0.02 - 1e-9).all() and (traded["movement"].abs() < 0.02).mean() > 0.3
     assert traded["date"].min() <= labelled["date"].min()

@@ -29,7 +29,7 @@ def test_frames_with_words(form):
     assert model.score(frame, y) > 0.75
     assert model.predict_proba(frame[:5]).shape == (5, 2)
     scores = model.evaluate(frame, y)
-    assert set(scores["model"]) - {"blend"} == {"multiway", "majority", "logistic", "trees"}
+    assert set(scores["model"]) - {"blend"} == {"network", "majority", "logistic", "trees"}
     with pytest.raises(DataError, match="matched by name, and city is lacking"):
         model.predict(rows.drop(columns="city"))
 

@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(("target", "baselines"), [("ill", ["majority", "logistic"]), ("age", ["mean", "ridge"])])
 def test_every_model_is_scored_beside_the_network(folder, target, baselines):
     run = load(folder / target)
-    assert list(run.models) == ["multiway", *baselines, "trees"]
+    assert list(run.models) == ["network", *baselines, "trees"]
     metrics = {"ill": {"acc", "auc", "balanced_accuracy", "ece"}, "age": {"mse", "rmse", "mae", "r2"}}[target]
     assert {row["metric"] for row in run.scores} == metrics
     assert {row["split"] for row in run.scores} == {"validation", "test"}
@@ -68,9 +68,9 @@ def test_a_row_of_results_says_what_the_network_costs(folder):
     run = load(folder / "age")
     inputs = len(run.state.names)
     row = cell_row("mine", Recipe(task="tabular", table="mine", row="age", data=None), [run], 1)
-    assert row["parameters"]["multiway"] == (inputs + 1) * inputs + 2 * 8 + 8 * inputs + 1
+    assert row["parameters"]["network"] == (inputs + 1) * inputs + 2 * 8 + 8 * inputs + 1
     between = 0 if library() else inputs  # two modes: the compiled chain makes again what lies between them
-    weights, kept = row["parameters"]["multiway"], 4 * (inputs + between + 8 * inputs)  # what the layers saw
+    weights, kept = row["parameters"]["network"], 4 * (inputs + between + 8 * inputs)  # what the layers saw
     assert run.facts["kept"] == kept and row["step_bytes"] == 16 * weights + 32 * kept
     assert row["flops"] == 2 * (inputs * inputs + inputs * 8 + inputs * 8) and row["seconds"] > 0
 

@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("inputs", NETWORKS)
 def test_every_kind_of_inputs_has_its_network_beside_the_same_baselines(folder, inputs):
     run = load(folder / inputs)
-    assert list(run.models) == ["multiway", "majority", "tfidf", "vectors"]
+    assert list(run.models) == ["network", "majority", "tfidf", "vectors"]
     assert isinstance(run.model, NETWORKS[inputs])
     metrics = {"acc", "auc", "balanced_accuracy", "ece", "f1", "hard_auc"}
     assert {row["metric"] for row in run.scores} == metrics

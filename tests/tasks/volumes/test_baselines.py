@@ -29,7 +29,7 @@ def draw(config):
         classes=("low", "high"), channels=1, sizes=SIZES, axes=("depth", "height", "width"), scale=scale
     )
     seed_everything(config.training.seed)
-    return build_model(config, state, "multiway")
+    return build_model(config, state, "network")
 
 
 def test_logistic_regression_is_that_of_means_of_blocks():

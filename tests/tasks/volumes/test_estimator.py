@@ -31,7 +31,7 @@ def test_fit_predict_score(fitted):
     assert fitted.score(volumes, labels) == (fitted.predict(volumes) == labels).mean() > 0.8
     assert fitted.classes_.tolist() == [0, 1]
     assert fitted.n_features_in_ == 8 * 9 * 10
-    assert set(fitted.scores_["model"]) == {"multiway", "majority", "logistic"}
+    assert set(fitted.scores_["model"]) == {"network", "majority", "logistic"}
 
 
 def test_words_channels_and_patients():
@@ -41,7 +41,7 @@ def test_words_channels_and_patients():
     model = make(epochs=1).fit(volumes, words, patients=patients)
     assert set(model.predict(volumes[:4])) <= {"benign", "malignant"}
     assert model.run_.state.channels == 2
-    split = model.run_.tables["predictions"].query("model == 'multiway'").groupby("split")["patient"].agg(set)
+    split = model.run_.tables["predictions"].query("model == 'network'").groupby("split")["patient"].agg(set)
     assert split["validation"].isdisjoint(split["test"])
 
 

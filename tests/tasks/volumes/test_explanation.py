@@ -62,8 +62,8 @@ def make_run(name="hot_volume_classifier", sizes=SIZES, read=None, **more):
         scale=IntensityScale(centre=(50.0,), spread=(20.0,)),
     )  # fmt: skip
     models = Models(TASK, config, state)
-    models["multiway"].eval()
-    calibration = {"multiway": torch.tensor(0.5, dtype=torch.float64)}
+    models["network"].eval()
+    calibration = {"network": torch.tensor(0.5, dtype=torch.float64)}
     return Run(task=TASK, config=config, state=state, models=models, calibration=calibration)
 
 

@@ -52,7 +52,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
     run = Run(
         task=task,
         config=VolumeConfig(data=str(path), model=own, training={"seed": seed}),
-        models={"multiway": create_model(name, sizes=sizes, num_classes=num_classes, **fields).eval()},
+        models={"network": create_model(name, sizes=sizes, num_classes=num_classes, **fields).eval()},
         state=VolumeState(
             classes=("0", "1", "2")[:num_classes],
             channels=1,
@@ -60,23 +60,23 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
             axes=("depth", "height", "width"),
             scale=IntensityScale(centre=(0.0,), spread=(255.0,)),
         ),
-        calibration={} if num_classes > 2 else {"multiway": torch.tensor(0.42, dtype=torch.float64)},
+        calibration={} if num_classes > 2 else {"network": torch.tensor(0.42, dtype=torch.float64)},
         scores=[
             {"model": model, "split": "test", "metric": metric, "value": value + seed / 100, "low": 0.4, "high": 0.9}
-            for model, value in (("multiway", 0.7), ("resnet18_3d", 0.6))
+            for model, value in (("network", 0.7), ("resnet18_3d", 0.6))
             for metric in ("auc", "acc", "ece")
         ],
         facts={
             "best": {},
             "notes": ["Seen once."],
-            "parameters": {"multiway": 12345},
-            "seconds": {"multiway": 9.0, "reading": 1.0},
+            "parameters": {"network": 12345},
+            "seconds": {"network": 9.0, "reading": 1.0},
             "splits": {"test": {"samples": 12, "classes": {"0": 6, "1": 6}}},
         },
     )
     cases = reload_cases(run)
     frames = []
-    for model in ("multiway", "resnet18_3d"):
+    for model in ("network", "resnet18_3d"):
         rows = named_splits(cases)["test"]
         probabilities = chance.dirichlet(np.ones(num_classes), len(rows))
         frames.append(
@@ -108,7 +108,7 @@ def parts_of(run, with_data=True):
 def test_the_parts_say_what_the_predictions_say(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     matrix, roc = parts_of(run, with_data=False)["errors"]
-    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"]
+    own = run.tables["predictions"][run.tables["predictions"]["model"] == "network"]
     right = ((own["p_1"] > 0.5).astype(int).astype(str) == own["label"]).sum()
     counts = np.array([[int(cell.text) for cell in row[1:3]] for row in matrix.rows])
     assert np.trace(counts) == right
@@ -123,7 +123,7 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     cases = reload_cases(run)
-    own = run.tables["predictions"][run.tables["predictions"]["model"] == "multiway"].set_index("case")
+    own = run.tables["predictions"][run.tables["predictions"]["model"] == "network"].set_index("case")
     found = interesting(run, cases)
     named = [(heading, own.loc[cases.names["case"][index]]) for heading, index in found]
     errors = [row for heading, row in named if heading == ERRORS]
@@ -174,8 +174,8 @@ def test_seeds_are_averaged_and_compared(tmp_path):
     path = write_data(tmp_path / "set.npz")
     runs = [make_run(path, seed=seed) for seed in range(3)]
     scores = SUBJECT.scores(runs)
-    assert scores.get("multiway", "auc").value == pytest.approx(0.71)
-    assert scores.get("multiway", "auc").num_seeds == 3
+    assert scores.get("network", "auc").value == pytest.approx(0.71)
+    assert scores.get("network", "auc").num_seeds == 3
     page = Page(PAGE.compare([runs[:1], runs[1:]]))
     assert page.sections() == ["scores", "baselines", "differences"]
     assert "2 runs side by side" in page.text and "set (2)" in page.text

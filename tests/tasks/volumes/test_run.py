@@ -46,7 +46,7 @@ def test_the_majority_answers_with_the_shares_of_the_training():
 
 
 def test_scores_are_those_of_the_stored_predictions(finished):
-    for model in ("multiway", "majority", "logistic", "cnn"):
+    for model in ("network", "majority", "logistic", "cnn"):
         for split in ("validation", "test"):
             rows = finished.tables["predictions"].query("model == @model and split == @split")
             labels = (rows["label"] == finished.state.classes[1]).to_numpy().astype(np.int64)
@@ -61,10 +61,10 @@ def test_scores_are_those_of_the_stored_predictions(finished):
 
 
 def test_the_threshold_is_that_of_validation(finished):
-    rows = finished.tables["predictions"].query("model == 'multiway' and split == 'validation'")
+    rows = finished.tables["predictions"].query("model == 'network' and split == 'validation'")
     labels = (rows["label"] == finished.state.classes[1]).to_numpy().astype(np.int64)
     probabilities = rows[[f"p_{name}" for name in finished.state.classes]].to_numpy()
-    assert thresholds_of(finished.calibration, ["multiway"])["multiway"] == classes.youden_threshold(
+    assert thresholds_of(finished.calibration, ["network"])["network"] == classes.youden_threshold(
         labels, probabilities
     )
 
@@ -73,14 +73,14 @@ def test_the_classes_are_learnt(finished):
     rows = {row["model"]: row for row in score_table([finished], "test")}
     assert rows["majority"]["auc"] == rows["majority"]["acc"] == 0.5
     assert rows["logistic"]["auc"] > 0.95
-    assert rows["multiway"]["auc"] > 0.95
+    assert rows["network"]["auc"] > 0.95
 
 
 def test_the_best_epoch_is_that_of_the_highest_validation_score(finished):
     log = finished.folder.read_log()
     best = max(log, key=lambda row: (row["validation_score"], -row["validation_loss"]))
-    assert finished.facts["best"]["multiway"]["epoch"] == best["epoch"]
-    rows = [row for row in finished.scores if row["model"] == "multiway" and row["split"] == "validation"]
+    assert finished.facts["best"]["network"]["epoch"] == best["epoch"]
+    rows = [row for row in finished.scores if row["model"] == "network" and row["split"] == "validation"]
     assert rows[0]["value"] == best["validation_score"]
     assert len(finished.facts["histories"]["cnn"]) == 3
 
@@ -170,7 +170,7 @@ def test_patients_are_never_split(tmp_path):
 
 def test_three_classes(tmp_path):
     run = runs.start(task, make_config(write_npz(tmp_path / "set.npz", num_classes=3)), tmp_path / "run")
-    assert thresholds_of(run.calibration, ["multiway"])["multiway"] is None
+    assert thresholds_of(run.calibration, ["network"])["network"] is None
     assert {row["metric"] for row in run.scores if row["value"] is not None} >= {"auc", "sensitivity", "specificity"}
 
 
@@ -182,10 +182,10 @@ def test_auc_of_one_class_is_undefined_and_the_loss_chooses(tmp_path):
     arrays["test_labels"][:] = 0
     np.savez(data, **arrays)
     run = runs.start(task, make_config(data), tmp_path / "run")
-    (auc,) = [row for row in run.scores if (row["model"], row["split"], row["metric"]) == ("multiway", "test", "auc")]
+    (auc,) = [row for row in run.scores if (row["model"], row["split"], row["metric"]) == ("network", "test", "auc")]
     assert (auc["value"], auc["low"], auc["high"]) == (None, None, None)
-    assert thresholds_of(run.calibration, ["multiway"])["multiway"] is None
-    assert run.facts["best"]["multiway"]["validation_score"] is None
+    assert thresholds_of(run.calibration, ["network"])["network"] is None
+    assert run.facts["best"]["network"]["validation_score"] is None
     assert any("lowest validation loss" in note for note in run.facts["notes"])
     assert "test AUC undefined" in task.sentence(run)
     assert score_table([run], "test")[0]["auc"] is None
@@ -282,4 +282,4 @@ def test_tables(finished):
 def test_a_shape_is_whatever_the_first_run_saw(finished):
     assert finished.state.sizes == SIZES
     assert finished.config.model == NETWORK
-    assert finished.facts["parameters"]["multiway"] == sum(p.numel() for p in finished.model.parameters())
+    assert finished.facts["parameters"]["network"] == sum(p.numel() for p in finished.model.parameters())

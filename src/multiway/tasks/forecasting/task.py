@@ -59,6 +59,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     """The next steps of a panel of series."""
 
     name = "forecast"
+    own = OURS
     example = "--data sales.csv --horizon 14"
     page = page
     config = ForecastConfig

@@ -18,7 +18,7 @@ from multiway.files import make_folder, write_with
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
 from multiway.tasks.targets import answers_of, sentence_on, telling
@@ -90,7 +90,7 @@ def _seen(run: Run, one: Samples[Tensor]) -> Seen:
 
 def method_of(run: Run) -> str:
     """How the answer of a run is explained: by gradients of the network, else by occlusion."""
-    return "gradients" if run.answer.name == OURS else "occlusion"
+    return "gradients" if run.answer.name == NETWORK else "occlusion"
 
 
 def explain_one(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], ImageExplanation]:

@@ -30,7 +30,7 @@ from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.source import looks_like_images, read_images
 from multiway.tasks.images.teaching import DistillFacts, find_teacher, taught
 from multiway.tasks.options import read_names, read_whole
-from multiway.tasks.protocol import OURS, Option, Row
+from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleFacts, SampleTask
@@ -118,7 +118,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         """Look for the teacher and the weights to watch before anything is written."""
         if config.weights is not None:
             with torch.device("meta"):
-                check_watched(self.build(config, state, OURS), config.weights)
+                check_watched(self.build(config, state, NETWORK), config.weights)
         if config.distill is not None:
             find_teacher(config.distill.teacher, state)
         return config

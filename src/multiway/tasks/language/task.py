@@ -26,7 +26,7 @@ from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.language.writing import answers, continuations, token_table
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_count, read_number, read_whole
-from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Option, Row
+from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.samples import EncodedTask
 from multiway.tasks.split_task import SplitPredictions
@@ -139,7 +139,7 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     def build(self, config: LanguageConfig, state: LanguageState, name: str) -> nn.Module:
         """A network, or a baseline."""
         size = state.vocabulary.size
-        return config.network(vocabulary=size) if name == OURS else KneserNey.sized(size, state.counts[name])
+        return config.network(vocabulary=size) if name == NETWORK else KneserNey.sized(size, state.counts[name])
 
     def objective(self, run: Run, training: Samples[TokenDocuments]) -> Objective:
         """Cross-entropy of every token that is no filling."""

@@ -13,7 +13,7 @@ from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.volume import Array
 from multiway.models import create_model, sliding_window
 from multiway.models.baselines import Facts, Linear, fit_logistic
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState
@@ -56,7 +56,7 @@ class PatchLoss:
 
 def build_model(config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
     """Draw a network of the right channels and classes, or a baseline, by its name in a run."""
-    if name in (OURS, PLAIN):
+    if name in (NETWORK, PLAIN):
         network, fields = config.network(state.num_modes, plain=name == PLAIN)
         return create_model(network, **fields, **state.fields)
     if name == "logistic":

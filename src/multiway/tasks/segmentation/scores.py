@@ -14,7 +14,7 @@ from multiway.data.samples import Array, Samples
 from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.choice import Evidence
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.segmentation.encode import Examples
 from multiway.training.overlap_losses import IGNORED
 
@@ -170,6 +170,6 @@ def headline(num_modes: int) -> str:
 
 def mean_dice(predict: Predictor, cases: Samples[Examples]) -> float:
     """Mean Dice, by cases of volumes and over all pixels of a scene; 0 where nothing is defined."""
-    rows = overlap_rows(measure(predict, cases, surfaces=False), OURS, "", 0)
+    rows = overlap_rows(measure(predict, cases, surfaces=False), NETWORK, "", 0)
     deciding = (headline(cases.inputs.num_modes), MEAN)
     return next((row["value"] for row in rows if (row["metric"], row["class"]) == deciding), None) or 0.0

@@ -28,8 +28,8 @@ from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import drawn_notes
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
-from multiway.tasks.choice import Evidence, called
-from multiway.tasks.protocol import OURS, VALIDATION, Metric, Option, Row
+from multiway.tasks.choice import Evidence
+from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
@@ -68,7 +68,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
     scored = (*OF_IMAGES, *OF_SURFACES, OF_VOXELS)
     seen = ("patches", "patch")
-    by_steps = (OURS, PLAIN)
+    by_steps = (NETWORK, PLAIN)
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
     def recognises(self, source: object) -> bool:
@@ -135,7 +135,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
-        return (OURS, *baselines_of(config, state))
+        return (NETWORK, *baselines_of(config, state))
 
     def build(self, config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
         """A network or a baseline."""
@@ -208,14 +208,14 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         """The answer's test Dice beside those of the other candidates."""
         answer, metric = run.answer.name, headline(run.state.num_modes)
         dice = {model: shown(score_of(run, model, metric)["value"]) for model in models_of(run)}
-        others = ", ".join(f"{called(model)} {value}" for model, value in dice.items() if model != answer)
+        others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != answer)
         kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
         remark = best_baseline_remark(run, metric)
         return f"Dice {dice[answer]}, {kind}" + (f" ({others})." if others else ".") + remark
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test cases there are, and the interval of the first run."""
-        row = score_of(runs[0], OURS, "dice")
+        row = score_of(runs[0], NETWORK, "dice")
         count = runs[0].facts["splits"]["test"]["samples"]
         return {"dice_low": row["low"], "dice_high": row["high"], "test_cases": count}
 
@@ -227,7 +227,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Attention of test cases."""
         answer = explain_run(run, out, options.get("cases"))
-        return dataclasses.replace(answer, head=run.answer.explained(OURS, "which alone has attention"))
+        return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has attention"))
 
 
 def _with_masks(source: object) -> ScanSource:

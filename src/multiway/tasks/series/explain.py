@@ -10,7 +10,7 @@ from torch import Tensor
 from multiway.config import Config, Plain
 from multiway.data.samples import Samples
 from multiway.explain import attribute_series, mode_shares, occlude_series
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleFacts, answered
 
@@ -36,7 +36,7 @@ def importance(run: Run, samples: Samples[Tensor]) -> Plain:
     """Share of each step, counted from 1, and of each variate: gradients of the network, else by hiding them."""
     rows = np.unique(np.linspace(0, len(samples) - 1, EXPLAINED).round().astype(np.int64))
     some = samples.take(rows)
-    if run.answer.name == OURS:
+    if run.answer.name == NETWORK:
         steps, variates = mode_shares(attribute_series(run.model, some.inputs))
     else:
         steps, variates = occlude_series(lambda x: answered(run, Samples(inputs=x, source=some.source)), some.inputs)
@@ -49,7 +49,7 @@ def importance(run: Run, samples: Samples[Tensor]) -> Plain:
 
 def how(model: str) -> str:
     """What shares are of, in words."""
-    if model == OURS:
+    if model == NETWORK:
         return "the absolute integrated gradients of the network's class, from the mean of the training on"
     return "how far the probability of the answer's class moves where a span of steps, or a variate, is hidden"
 

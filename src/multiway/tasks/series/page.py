@@ -8,7 +8,6 @@ from multiway.report import text
 from multiway.report.diagnostics import step_lines
 from multiway.report.sections import Bar, Bars, Chart, PagePart
 from multiway.tasks import pages
-from multiway.tasks.choice import called
 from multiway.tasks.run import Run
 from multiway.tasks.series.explain import how
 from multiway.tasks.target_page import class_page
@@ -18,9 +17,8 @@ from multiway.tasks.targets import WORDS
 def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Share of each step and each variate in what moved the answer, of the first run."""
     shares = runs[0].facts["importance"]
-    model = called(shares["model"])
     steps, variates = np.array(list(shares["step"].values())), shares["variate"]
-    drawing = step_lines({model: ("s0", steps)}, "share", from_zero=True, x_title="step")
+    drawing = step_lines({shares["model"]: ("s0", steps)}, "share", from_zero=True, x_title="step")
     ranked = sorted(variates.items(), key=lambda item: -item[1])
     bars = [Bar(name, text.percent(share), 100 * share) for name, share in ranked]
     content = [

@@ -22,7 +22,7 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
-from multiway.tasks.protocol import OURS, Option
+from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.series import page
@@ -112,7 +112,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     def build(self, config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
         """A network, or a baseline."""
         variates, classes = len(state.variates), len(state.classes)
-        if name != OURS:
+        if name != NETWORK:
             return build_series_baseline(name, state.length, variates, classes)
         return config.network(variates=variates, num_classes=classes)
 

@@ -16,7 +16,7 @@ from multiway.metrics import classes, regression
 from multiway.metrics.classes import MIDDLE
 from multiway.metrics.resampling import Interval, ScoreFunction, intervals, model_rows
 from multiway.tasks.choice import Evidence
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.baselines import baseline_in
 from multiway.tasks.stocks.config import StockConfig
@@ -56,7 +56,7 @@ def predicted(model: nn.Module, inputs: StockInputs, config: StockConfig) -> Val
 
 def chances_of(run: Run, name: str, inputs: StockInputs) -> Values:
     """What a model says of every stock: probability of a rise `(samples, stocks)`, or quantiles along a third axis."""
-    if name != OURS:
+    if name != NETWORK:
         return baseline_in(run, name).says(inputs)
     with best_device(run.model):
         outputs = predicted(run.model, inputs, run.config)
@@ -233,7 +233,7 @@ def rises_and_levels(output: Values, config: StockConfig) -> tuple[Values, pd.Da
     return regression.share_above_zero(output, config.levels), pd.DataFrame(output, columns=names)
 
 
-def labelled_rows(run: Run, model: str = OURS, split: str = "test") -> pd.DataFrame:
+def labelled_rows(run: Run, model: str = NETWORK, split: str = "test") -> pd.DataFrame:
     """What a run predicted of the labelled movements of a split."""
     rows = run.tables["predictions"]
     return rows[(rows["model"] == model) & (rows["split"] == split) & (rows["label"] >= 0)]
@@ -247,7 +247,7 @@ def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, In
     its predictions are one, counts as 0.
     """
     config, count, metrics = runs[0].config, len(runs), stock_metrics(runs[0].config)
-    frames = [labelled_rows(run, OURS, split) for run in runs]
+    frames = [labelled_rows(run, NETWORK, split) for run in runs]
     means: dict[str, ScoreFunction] = {name: partial(_mean, metrics[name], count) for name in ("acc", "mcc")}
     if "majority" in config.baselines:
         frames.append(labelled_rows(runs[0], "majority", split))

@@ -13,7 +13,7 @@ from multiway.report import charts, text
 from multiway.report.curves import deletion_sections
 from multiway.report.scales import axis_numbers, axis_ticks, scale_of
 from multiway.report.sections import CaseAnswer, Chart, PagePart, Section, Table, TableCell, Text
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.backtest import WORDS, Backtest
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
@@ -189,7 +189,7 @@ def _true_minus(words: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "\u2212", words)
 
 
-def grid_part(test: pd.DataFrame, model: str = OURS) -> PagePart:
+def grid_part(test: pd.DataFrame, model: str = NETWORK) -> PagePart:
     """Tables of the test predictions of a model: date, ticker, label and predicted."""
     months, right = pd.DatetimeIndex(test["date"]).strftime("%Y-%m"), test["predicted"] == test["label"]
     columns = {"ticker": test["ticker"].astype(str), "month": months, "right": right, "rises": test["label"] == 1}

@@ -20,7 +20,7 @@ from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.options import read_names, read_number
-from multiway.tasks.protocol import OURS, VALIDATION, Fitted, Metric, Option, Row, Task
+from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.samples import EncodedTask
 from multiway.tasks.scores import sentence_of
@@ -192,12 +192,12 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     def names(self, config: StockConfig, state: StockState) -> tuple[str, ...]:
         """The network and the baselines of the config; quantiles have those of the training days."""
         if config.levels:
-            return OURS, QUANTILES
+            return NETWORK, QUANTILES
         return tuple(name for name in super().names(config, state) if state.words or name not in OF_WORDS)
 
     def build(self, config: StockConfig, state: StockState, name: str) -> nn.Module:
         """The network or a baseline."""
-        return config.network(**state.sizes.plain()) if name == OURS else build_stock_baseline(config, state, name)
+        return config.network(**state.sizes.plain()) if name == NETWORK else build_stock_baseline(config, state, name)
 
     def objective(self, run: Run, training: Samples[StockInputs]) -> Objective:
         """Cross-entropy of directions, or pinball loss of quantiles."""
@@ -282,7 +282,7 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """What moved the answers of some tickers and days."""
         answer = explain_stocks(run, out, options)
-        return dataclasses.replace(answer, head=run.answer.explained(OURS, "whose gradients say it"))
+        return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "whose gradients say it"))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """What trading by the predictions would have returned."""

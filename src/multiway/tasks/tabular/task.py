@@ -25,7 +25,7 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
-from multiway.tasks.protocol import OURS, Option, Row
+from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
@@ -163,7 +163,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     def build(self, config: TabularConfig, state: TableState, name: str) -> nn.Module:
         """A network, or a baseline."""
         inputs = len(state.names)
-        if name != OURS:
+        if name != NETWORK:
             return build_baseline(name, inputs, state.num_outputs)
         return config.network(in_features=inputs, num_outputs=state.num_outputs)
 

@@ -25,7 +25,7 @@ from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_whole
-from multiway.tasks.protocol import OURS, Option, Row
+from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleFacts, SampleTask
@@ -193,7 +193,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
 
     def build(self, config: TextConfig, state: TextState, name: str) -> nn.Module:
         """The network, on its encoder where that is tuned; or a baseline."""
-        if name == OURS:
+        if name == NETWORK:
             return config.network(state)
         return build_baseline(name, state.num_ids if name == "tfidf" else state.width, len(state.classes))
 
@@ -209,7 +209,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
     def describe(self, run: Run, prepared: Prepared[Strings, TextState]) -> Plain:
         """Samples of each split, and what the network has learnt of the training texts."""
         training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
-        right = accuracy(training.truth, self.outputs(run, OURS, training))
+        right = accuracy(training.truth, self.outputs(run, NETWORK, training))
         return {**super().describe(run, prepared), "train_acc": right, "attention_parameters": count}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
@@ -223,7 +223,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         test = reread(run).part("test")
         count = int(options.get("count") or EXPLAINED)
         words, graphs = explain_words(run, test, count), None
-        if run.answer.name == OURS:
+        if run.answer.name == NETWORK:
             graphs = explain_graphs(run, test, count)
         notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
         if graphs is None:

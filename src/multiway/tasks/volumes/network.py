@@ -16,7 +16,7 @@ from multiway.metrics.classes import auc
 from multiway.models import create_model
 from multiway.models.baselines import Facts, Majority, PooledLogistic, fit_logistic
 from multiway.tasks.options import Sizes
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.encode import Stored, VolumeState
@@ -54,7 +54,7 @@ def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Modul
     if name == "logistic":
         return PooledLogistic(state.sizes, state.channels, num_classes)
     sizes: dict[str, Sizes] = {"sizes": state.sizes, "in_channels": state.channels, "num_classes": num_classes}
-    return config.network(**sizes) if name == OURS else create_model(NETWORKS[name], **sizes)
+    return config.network(**sizes) if name == NETWORK else create_model(NETWORKS[name], **sizes)
 
 
 def fit_pooled(

@@ -15,7 +15,7 @@ from multiway.report.sections import PagePart, Planes, Section, Text
 from multiway.report.slices import films
 from multiway.tasks import pages
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
-from multiway.tasks.protocol import OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage, target_parts
 from multiway.tasks.targets import WORDS, answers_of, thresholds_of
@@ -53,7 +53,7 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
 
 def selected_by(score: str, run: Run) -> str:
     """What chose the epoch of a run: this score, or the loss where validation leaves it undefined."""
-    is_score = run.facts["best"].get(OURS, {}).get("validation_score") is not None
+    is_score = run.facts["best"].get(NETWORK, {}).get("validation_score") is not None
     return f"highest validation {score}" if is_score else "lowest validation loss"
 
 

@@ -25,7 +25,7 @@ from multiway.data.splitting import absent_classes, drawn_notes
 from multiway.errors import Fix
 from multiway.models.baselines import Majority, PooledLogistic
 from multiway.tasks.answers import Answer
-from multiway.tasks.protocol import OURS, Metric, Option, Row, Task
+from multiway.tasks.protocol import NETWORK, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
@@ -64,7 +64,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     needs = "scans. Give a folder, a table or a file"
     scored = METRICS
     seen = ("volumes", "sizes")
-    by_steps = (OURS, *NETWORKS)
+    by_steps = (NETWORK, *NETWORKS)
     evidence = Task.evidence  # the network answers: maps and tables of scans are of it alone
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
@@ -162,7 +162,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def training_of(self, config: VolumeConfig, name: str) -> TrainingConfig:
         """Networks among the baselines may be trained otherwise."""
-        return config.training if name == OURS else config.network_training
+        return config.training if name == NETWORK else config.network_training
 
     def validated_by(self, run: Run, validation: Samples[Stored]) -> tuple[None, Callable[[nn.Module], float] | None]:
         """AUC, where validation has every class."""
@@ -208,7 +208,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         cases, names = reload_cases(run), options.get("cases")
         chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
         answer = write_explanations(run, cases, chosen, run.explanation(out))
-        return dataclasses.replace(answer, head=run.answer.explained(OURS, "which alone has maps"))
+        return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
 
 
 def _matched(cases: Cases, state: VolumeState) -> Cases:
