@@ -37,14 +37,14 @@ def read_target(
     otherwise: What helps where they are no classes.
     """
     raw = table.frame[name]
-    text = _named_truths(words(raw), classes)
+    text = named_truths(words(raw), classes)
     _refuse_missing(table, name, text, findings)
     if classes is not None or (kind != "number" and _are_classes(raw, text, kind)):
         return _labels(table, name, text, classes, kind, findings, otherwise)
     return _numbers(table, name, text, findings), None
 
 
-def _named_truths(text: pd.Series, classes: tuple[str, ...] | None) -> pd.Series:
+def named_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.Series:
     """Truth values by their one name, where the classes are nothing else."""
     named = with_truths(text)
     known = {cell for cell in named.unique() if cell} if classes is None else set(classes)
@@ -81,7 +81,7 @@ def _labels(
     if classes is None and not 2 <= len(found) <= most:
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
         raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", otherwise)
-    _note_spellings(name, found, findings)
+    note_spellings(name, found, findings)
     codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
@@ -91,7 +91,7 @@ def _labels(
     return codes.astype(np.float64), classes or found
 
 
-def _note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:
+def note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:
     """Warn of classes that are one number, written in two ways."""
     values, bad, _ = parse_cells(pd.Series(found, dtype="string"))
     numbers = pd.Series(values, index=list(found))[~bad]

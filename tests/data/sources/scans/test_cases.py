@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from data.sources.scans import scans
+from multiway.data.findings import Findings
 from multiway.data.sources.scans.listing import case_names
-from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.data.splitting import split
 from multiway.errors import DataError
@@ -266,3 +267,28 @@ def test_notes_say_what_differs(tmp_path):
     fixed = prepare(tmp_path / "t.csv", spacing=(1, 1, 1), orientation="LPS", size=(5, 7, 3))
     assert not any("differ" in note for note in fixed.notes)
     assert fixed.raw.inputs.prepared(5).orientation == "LPS"
+
+
+@pytest.mark.parametrize("name", ["cases.csv", "cases.parquet"])
+@pytest.mark.parametrize(
+    ("label", "classes"),
+    [(["01", "1", "2", "10"], ("01", "1", "2", "10")), (["TRUE", "false", "true", "FALSE"], ("False", "True"))],
+)
+def test_labels_are_what_is_written_as_in_any_table(tmp_path, name, label, classes):
+    path = table(tmp_path, name=name, label=label * 5)
+    cases = read_cases(path)
+    assert cases.classes == classes and [cases.classes[row] for row in cases.labels[:4]] == [
+        {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}.get(each, each) for each in label
+    ]
+    findings = Findings("cases")
+    check_listed(cases, findings)
+    said = [finding.rule for finding in findings.found if finding.kind == "classes"]
+    assert said == (["classes of 'label' are one number in several spellings: 01, 1"] if "01" in label else [])
+
+
+def test_numbers_as_labels_of_a_datalist_are_those_of_a_table(tmp_path):
+    table(tmp_path, label=[10, 9] * 10)
+    content = [{"image": f"a{row}.npy", "label": 10 - row % 2} for row in range(20)]
+    (tmp_path / "list.json").write_text(json.dumps(content))
+    one, other = read_cases(tmp_path / "cases.csv"), read_cases(tmp_path / "list.json")
+    assert one.classes == other.classes == ("9", "10") and one.labels.tolist() == other.labels.tolist()

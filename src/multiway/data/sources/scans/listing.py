@@ -14,6 +14,7 @@ import pandas as pd
 
 from multiway.data.findings import Failures, kept, listed, quoted, soundly
 from multiway.data.samples import SPLIT_OF
+from multiway.data.sources.cells import words
 from multiway.data.sources.columns import usual_column
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.scans.dicom import slices_in
@@ -35,7 +36,7 @@ class Entry:
 
     place: str
     file: Path
-    label: str | int | float | None = None
+    label: str | None = None
     patient: str | None = None
     mask: Path | None = None
     split: str | None = None
@@ -84,16 +85,14 @@ def _folder(folder: Path) -> list[Entry]:
 
 
 def _table(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
-    where, reading = (
-        quoted(path.name, 80),
-        ReadOptions(id_column=options.patient or "patient", time_column=options.path),
-    )
+    where, names = quoted(path.name, 80), (options.patient or "patient", options.label)
+    reading = ReadOptions(id_column=names, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
-    columns = _columns(table.names, options, where)
+    columns = {kind: words(table.frame[name]) for kind, name in _columns(table.names, options, where).items()}
     root = _root(path, options)
     entries = []
     for row in range(len(table.frame)):
-        cells = {kind: _cell(table.frame[name].iloc[row]) for kind, name in columns.items()}
+        cells = {kind: column.iloc[row] or None for kind, column in columns.items()}
         with kept(failures):
             entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
     return entries
@@ -118,17 +117,9 @@ def _columns(names: list[str], options: VolumeOptions, where: str) -> dict[str, 
     return {kind: name for kind, name in columns.items() if name is not None and name in names}
 
 
-def _cell(value: Any) -> Any:
-    """A cell as text or whole number; None where it is empty."""
-    if value is None or value is pd.NA or (isinstance(value, float) and value != value):
-        return None
-    if isinstance(value, bool):
-        return str(value)
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int | float) else str(value).strip() or None
+def _cell(value: Any) -> str | None:
+    """A value of a datalist as text, as a table has it; None where it is empty."""
+    return words(pd.Series([value])).iloc[0] or None
 
 
 def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> Entry:
@@ -137,14 +128,13 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
         raise DataError(f"{place}: a file is needed in '{quoted(options.path)}'. Got {quoted(file)}. Give one per row.")
     if split is not None and str(split).lower() not in SPLIT_OF:
         raise DataError(f"{place}: a split is train, validation or test. Got '{quoted(split)}'. Correct it.")
-    patient = cells.get("patient")
-    if "patient" in cells and patient is None:
+    if "patient" in cells and cells["patient"] is None:
         raise DataError(f"{place}: a patient is needed in every row, or in none. Fill it in.")
     return Entry(
         place=place,
         file=_resolved(file, root, place),
         label=cells.get("label"),
-        patient=None if patient is None else str(patient),
+        patient=cells.get("patient"),
         mask=None if mask is None else _resolved(str(mask), root, place),
         split=None if split is None else SPLIT_OF[str(split).lower()],
     )

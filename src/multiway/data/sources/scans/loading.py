@@ -6,10 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
+from multiway.data.matching import positions
 from multiway.data.samples import Samples
+from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.bodies import Room, in_words
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.listing import Entry, case_names, label_names, list_entries
@@ -20,6 +23,7 @@ from multiway.data.sources.scans.preparing import differing, prepared_header
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.storing import SAME_SIZE
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
+from multiway.data.targets import in_order, named_truths, note_spellings
 from multiway.errors import DataError, Fix, MultiwayError
 
 Source = str | Path | Arrays | Cases
@@ -112,7 +116,10 @@ def _listed_cases(path: Path, entries: list[Entry], options: VolumeOptions, fail
         patients = _patients(entries)
     names = label_names(path) if path.suffix.lower() == ".json" else None
     if names is not None and labels is not None:
-        classes = tuple(names[int(name)] if name.isdecimal() and int(name) < len(names) else name for name in classes)
+        classes = tuple(
+            names[int(name)] if name.isdecimal() and name == str(int(name)) and int(name) < len(names) else name
+            for name in classes
+        )
     scans = Scans(
         files=FileScans(entries, options), options=options, rows=np.arange(len(entries)), source=where,
         has_masks=any(entry.mask is not None for entry in entries), mask_names=names,
@@ -131,24 +138,24 @@ def check_listed(cases: Cases, findings: Findings) -> None:
         _check_files(files.entries if isinstance(files, FileScans) else (), cases.source)
     with kept(failures):
         _check_splits(cases)
+    note_spellings("label", cases.classes or (), findings)
     findings.take_all("source", failures)
 
 
 def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
-    """Labels as positions in the sorted classes: whole numbers by value, words by letter."""
-    given = [entry.label for entry in entries]
-    if all(label is None for label in given):
+    """Labels as positions in the classes, as tables have them: 01 and 1 are two, and truth values have one name."""
+    if all(entry.label is None for entry in entries):
         return None, ()
     missing = next((entry for entry in entries if entry.label is None), None)
     if missing is not None:
         raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
-    odd = next((entry for entry in entries if not isinstance(entry.label, str | int)), None)
-    if odd is not None:
-        rule = f"a label is a word or a whole number. Got {quoted(odd.label)}. Regression on scans is not there"
-        raise DataError(f"{odd.place}: {rule}: give classes, such as ranges of the number.")
-    if any(isinstance(label, str) for label in given):
-        given = [str(label) for label in given]
-    classes = sorted(set(given))  # type: ignore[type-var]
+    given = named_truths(pd.Series([entry.label for entry in entries], dtype=object))
+    values, bad, _ = parse_cells(given)
+    odd = np.flatnonzero(values != np.round(values))
+    if len(odd) and not bad.any():
+        rule = f"a label is a word or a whole number. Got {given[odd[0]]}. Regression on scans is not there"
+        raise DataError(f"{entries[odd[0]].place}: {rule}: give classes, such as ranges of the number.")
+    classes = in_order(given.unique())
     if len(classes) > max(50, len(given) // 2):
         raise DataError(
             f"{where}: {len(classes)} different labels for {len(given)} cases are no classes: {listed(classes, 4)}. "
@@ -156,8 +163,7 @@ def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | 
             Fix("read.label", like="NAME"),
             ").",
         )
-    position = {label: index for index, label in enumerate(classes)}
-    return np.array([position[label] for label in given], dtype=np.int64), tuple(map(str, classes))
+    return positions(tuple(given), classes), classes
 
 
 def _patients(entries: Sequence[Entry]) -> tuple[str, ...] | None:
