@@ -114,6 +114,36 @@ def read_explanation(folder):
         return np.stack([arrays[name] for name in sorted(arrays)][:5])
 
 
+@pytest.mark.parametrize("task", ["tabular", "text", "series", "volumes", "language"])
+def test_an_answer_never_takes_the_place_of_a_column_of_the_data(task, tmp_path_factory, tmp_path):
+    """Rows that are given back keep their columns, and a note names those of the answer; others hold no column."""
+    made = finished(task, tmp_path_factory)
+    usual = pd.read_csv(predict_into(made, made.tiny.data, tmp_path / "usual.csv"))
+    names = [name for name in usual if name not in own_columns(made.tiny.data)]
+    data = made.tiny.data.with_name(f"crowded{made.tiny.data.suffix}")
+    own = own_columns(made.tiny.data).assign(**dict.fromkeys(names, "mine"))
+    own.to_csv(data, index=False) if data.suffix == ".csv" else own.to_json(data, orient="records", lines=True)
+    said = printed("predict", made.run, "--data", data, "--out", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    if task in ("tabular", "text"):
+        assert (found[names] == "mine").all(axis=None)
+        renamed = found[[f"multiway_{name}" for name in names]].set_axis(names, axis=1)
+        pd.testing.assert_frame_equal(renamed, usual[names])
+        assert "so the answers stand in multiway_predicted" in said
+    else:
+        pd.testing.assert_frame_equal(found, usual)
+
+
+def predict_into(made, data, out):
+    printed("predict", made.run, "--data", data, "--out", out)
+    return out
+
+
+def own_columns(path):
+    """The table of a data set."""
+    return pd.read_csv(path) if path.suffix == ".csv" else pd.read_json(path, lines=True)
+
+
 def test_a_run_of_one_model_refuses_to_ask_another_and_names_what_answers(tmp_path_factory):
     made = finished("volumes", tmp_path_factory)
     line = made.said.splitlines()[0]
