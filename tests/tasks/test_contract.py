@@ -126,7 +126,7 @@ def without_times(value: Any) -> Any:
 def test_a_run_keeps_what_its_network_costs(made):
     task = task_of(made.tiny.task)
     facts = json.loads((made.run / "preprocessing.json").read_text())["facts"]
-    assert facts["parameters"]["network"] > 0
+    assert facts["parameters"][task.own] > 0
     assert (facts["flops"] is not None) == (type(task).sample is not Task.sample)
     assert facts["flops"] is None or (facts["flops"] > 0 and facts["kept"] > 0)
     words = Page(made.page).texts
@@ -135,7 +135,9 @@ def test_a_run_keeps_what_its_network_costs(made):
 
 def test_a_baseline_is_called_in_the_config_as_it_is_printed(made):
     names = (
-        {row["model"] for row in rows_of_scores(made.run)} - {"network", "blend"} - ALWAYS.get(made.tiny.task, set())
+        {row["model"] for row in rows_of_scores(made.run)}
+        - {"network", "multiway", "blend"}
+        - ALWAYS.get(made.tiny.task, set())
     )
     config = load(made.run).config
     assert config.baselines is None or names == set(config.baselines)  # None: all that fit the data
