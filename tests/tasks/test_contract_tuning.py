@@ -87,5 +87,5 @@ def test_training_the_best_gives_what_it_was_chosen_by(tiny, tmp_path):
     assert command == f"multiway train {tiny.task} --recipe {shlex.quote(str(folder / 'best.yaml'))}"
     printed(*shlex.split(command)[1:], "--out", tmp_path / "run", "--quiet")
     *_, trial = map(json.loads, (folder / "trials.jsonl").read_text().splitlines())
-    best = load(tmp_path / "run").facts["best"]["network"]
+    best = load(tmp_path / "run").facts["best"][task_of(tiny.task).own]
     assert {name: trial[name] for name in CHOSEN_BY} == {name: best[name] for name in CHOSEN_BY}
