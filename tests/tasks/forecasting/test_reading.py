@@ -102,6 +102,15 @@ def test_long_names_keep_their_letters(tmp_path):
     assert read_panel(path).names == ("NA", "007", "1e5")
 
 
+def test_what_is_read_again_for_the_names_of_its_series_is_said_once(tmp_path):
+    path = tmp_path / "long.csv"
+    rows = [f"{day:02d}.01.2024;{name:03d};{day},5" for name in (1, 2) for day in range(1, 21)]
+    path.write_text("\n".join(["Tag;Laden;Umsatz", *rows]))
+    report = check_file(path)
+    assert read_panel(path).names == ("001", "002")
+    assert [finding.kind for finding in report.findings] == ["decimal", "layout"]
+
+
 def test_long_by_shape_and_by_choice(tmp_path):
     path = tmp_path / "stocks.csv"
     days = [f"{month} 1 {year}" for year in (2000, 2001) for month in ("Jan", "Feb", "Mar", "Apr", "May", "Jun")]

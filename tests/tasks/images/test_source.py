@@ -75,6 +75,8 @@ def test_grey_images_stay_grey_unless_others_are_coloured(tmp_path):
     mixed = read_images(tmp_path)
     assert mixed.inputs.shape[1:] == (4, 4, 3) and mixed.notes == ("1 grey images became coloured ones",)
     np.testing.assert_array_equal(mixed.inputs[1], COLOURS[0, :, :, :1].repeat(3, axis=2))
+    assert read_images(grey).notes == ()
+    assert read_images(tmp_path, ImageOptions(channels="grey")).notes == ("1 coloured images became grey ones",)
 
 
 @pytest.mark.parametrize("as_files", [True, False])

@@ -17,7 +17,9 @@ BASELINES = ("majority", "tfidf", "tfidf_ticker")
 
 
 def fitted(prices, texts, **settings):
-    config = StockConfig.parse({"text": {"encoder": "hashed"}, "draws": 0, "baselines": BASELINES, **settings})
+    config = StockConfig.parse(
+        {"text": {"encoder": "hashed", "hashed_dim": 128}, "draws": 0, "baselines": BASELINES, **settings}
+    )
     return lifecycle.fitted(task, config, read_stocks(prices, config.read, texts=texts))
 
 

@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     frame = reviews(120)
     frame.to_csv(path / "reviews.csv", index=False)
     for inputs in NETWORKS:
-        text = {"encoder": str(path / "network") if inputs == "tokens" else "hashed", "max_tokens": 16}
+        text = {"encoder": str(path / "network") if inputs == "tokens" else "hashed", "hashed_dim": 8, "max_tokens": 16}
         columns = 4 if inputs == "tokens" else 8
         model = {"dim": 8, "block": {"num_heads": 2}} if inputs == "words" else {"columns": columns}
         settings = {"data": str(path / "reviews.csv"), "inputs": inputs, "text": text, "model": model, **FAST}

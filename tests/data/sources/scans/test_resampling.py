@@ -199,13 +199,16 @@ def test_what_is_refused():
         prepare(volume(), VolumeOptions(spacing=(0.01, 0.01, 0.01), max_bytes=1000))
     for fields, text in (
         ({"orientation": "RAR"}, "one letter of each pair"), ({"spacing": (0, 1, 1)}, "0.001 to 1000"),
-        ({"size": (0, 1, 1)}, "1 to 4096 voxels"), ({"window": (3, 3)}, "window must rise"),
+        ({"spacing": (1, 0.0009, 1)}, "0.001 to 1000"), ({"spacing": (1, 1, 1000.5)}, "0.001 to 1000"),
+        ({"size": (0, 1, 1)}, "1 to 4096 voxels"), ({"size": (1, 1, 4097)}, "1 to 4096 voxels"),
+        ({"window": (3, 3)}, "window must rise"),
         ({"resample_to": (4, 4, 4), "size": (4, 4, 4)}, "sets the grid by itself"),
         ({"resample_to": (4, 4, 4), "spacing": (1, 1, 1)}, "sets the grid by itself"),
         ({"axes": ("a", "a", "b")}, "three different names"),
     ):  # fmt: skip
         with pytest.raises(ConfigError, match=text):
             VolumeOptions.parse(fields)
+    VolumeOptions.parse({"spacing": (0.001, 1, 1000), "size": (1, 1, 4096)})
 
 
 def test_to_grid_is_an_identity_on_the_same_grid_and_an_inverse_of_a_crop():
