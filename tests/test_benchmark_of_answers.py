@@ -4,6 +4,7 @@ import types
 
 import pytest
 from benchmarks.answers import row_of, summary
+from benchmarks.bars import panel
 
 from multiway.tasks.choice import fixed
 
@@ -36,3 +37,8 @@ def test_regret_is_the_share_of_the_way_from_the_best_to_the_median():
 def test_of_errors_the_lowest_is_best_and_a_blend_may_be_ahead_of_it():
     row = row_of(run_of("blend", {"network": 2.0, "ridge": 1.0, "mean": 4.0, "blend": 0.9}, None, "mse"))
     assert (row["best"], row["regret"], row["within"]) == ("ridge", 0.0, True)
+
+
+def test_the_bar_of_a_panel_is_measured():
+    found = panel(series=3, steps=160)
+    assert found["cpu_seconds"] > 0 and found["bytes"] > 1e7 and found["mse_over_ridge"] > 0
