@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from multiway.errors import DataError
-from multiway.tasks.tabular.dates import DateParts, calendar
-from multiway.tasks.tabular.encode import TableState
+from multiway.tasks.tabular.encode import DateParts, TableState, calendar
 from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import patients, read_table
 
