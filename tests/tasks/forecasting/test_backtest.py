@@ -7,6 +7,7 @@ import pytest
 from multiway.errors import ConfigError, DataError
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import backtest_frame, score_backtest
+from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, scores_on
 from tolerances import LONG32, SUMS32
 
@@ -121,3 +122,11 @@ def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeyp
     in_backtest, sizes[:] = sizes.copy(), []
     scores_on(finished, later)
     assert in_backtest == sizes == [100, 100, 100, 85]
+
+
+def test_a_model_that_is_asked_is_scored_alone(finished):
+    every = TASK.backtest(finished, None, None, {"cutoffs": 2}).frame
+    asked = TASK.backtest(finished.asking("ridge"), None, None, {"cutoffs": 2}).frame
+    assert list(asked["model"]) == ["ridge"] * 2 and set(every["model"]) > {"ridge", "multiway"}
+    expected = every[every["model"] == "ridge"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(asked, expected)

@@ -8,6 +8,7 @@ import pytest
 
 from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read
 from tolerances import LONG32, ROUNDING32
 
@@ -157,3 +158,11 @@ def test_a_panel_keeps_its_values(frame):
     panel = read(run, frame)
     np.testing.assert_array_equal(panel.values, read_panel(frame).values)
     assert dataclasses.replace(panel).frequency == "h"
+
+
+def test_a_model_that_is_asked_has_no_bands_and_says_so(finished):
+    options = {"levels": (80.0,)}
+    own, asked = (TASK.answer(run, None, None, options) for run in (finished, finished.asking("ridge")))
+    assert "multiway-lo-80" in own.frame and not own.notes
+    assert list(asked.frame) == ["unique_id", "ds", "multiway"]
+    assert asked.notes == ("bands are of the answer's errors, so the forecast of another model has none",)

@@ -67,15 +67,14 @@ def network_of(run: Run) -> HOTForecaster:
     members = members_of(model_of(run).network)
     if not members:
         raise RunError(
-            "explain: the run has no network, and ridge attends to nothing. Set network to true in training (",
+            "explain: the run has no network, and ridge attends to nothing. Set network to true (",
             Fix("network", True),
             ").",
         )
     network = members[0]
     if not isinstance(network, HOTForecaster):
         raise ConfigError(
-            f"explain: a {type(network).__name__} has no map of variates and times. "
-            "Set model.name to hot_forecaster in training (",
+            f"explain: a {type(network).__name__} has no map of variates and times. Set model.name to hot_forecaster (",
             Fix("model.name", "hot_forecaster"),
             ").",
         )

@@ -81,7 +81,7 @@ def radius_of(run: Run, level: float) -> NDArray[np.float64]:
     if level not in run.config.levels:
         fitted = ", ".join(f"{known:g}" for known in run.config.levels)
         raise ConfigError(
-            f"predict: intervals were fitted for levels {fitted}; got {level:g}. Set levels in training (",
+            f"predict: intervals were fitted for levels {fitted}; got {level:g}. Set levels (",
             Fix("levels", [80, 95]),
             ").",
         )

@@ -41,6 +41,7 @@ from multiway.training import RunFolder
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
+NO_BANDS = "bands are of the answer's errors, so the forecast of another model has none"
 SCALED, ORIGINAL = {"scale": "scaled"}, {"scale": "original"}
 METRICS = (
     Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED),
@@ -248,7 +249,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         check_target(out)
         panel = self._panel(run, data)
         frame = forecasts.future_frame(run, panel, options.get("levels"), options.get("layout", "long"))
-        return written(frame, out)
+        return written(frame, out, () if _is_own(run) or not run.config.levels else (NO_BANDS,))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""
@@ -256,7 +257,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         frame = forecasts.backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
         if out is not None:
             write_table(frame, out)
-        return Answer(frame=pd.DataFrame(forecasts.score_backtest(frame)), files=() if out is None else (out,))
+        rows = pd.DataFrame(forecasts.score_backtest(frame))
+        asked = rows if _is_own(run) else rows[rows["model"] == run.answer.name]
+        return Answer(frame=asked.reset_index(drop=True), files=() if out is None else (out,))
 
     def _panel(self, run: Run, data: str | None) -> Panel:
         source = data or run.config.data
