@@ -87,8 +87,16 @@ def test_a_validation_shorter_than_a_block_decides_nothing_alone():
 
 
 def test_a_blend_that_leaves_little_beside_the_floor_is_the_floor():
-    shares = {blend_weights(products((1.0, worse), 20, common=2.0), 0, 5, 0)[0] for worse in np.linspace(1, 1.4, 81)}
+    shares = {blend_weights(products((1.0, worse), 200, common=0.0), 0, 5, 0)[0] for worse in np.linspace(1.5, 4, 41)}
     assert 1.0 in shares and 0.8 < max(shares - {1.0}) <= 0.9
+
+
+def test_a_blend_above_the_floor_leaves_the_floor_alone():
+    """Of two candidates with equal errors that go together the worse on the last windows is the floor, or is not."""
+    given = products((1.0, 1.0), 40, common=2.0)
+    given[-10:] *= np.outer([1.0, 2.0], [1.0, 2.0])
+    alike, above = (blend_weights(given, floor, 5, 10).tolist() for floor in (1, 0))
+    assert above == [1.0, 0.0] and alike[0] > 0.5
 
 
 def test_bands_of_a_horizon():

@@ -37,8 +37,8 @@ def blend_weights(
     Weights below five per cent are left out. Candidates without a parameter have weight only where the blend with them
     is better than the one without by a standard error over these blocks.
 
-    Where the blend is above the floor, on all windows or on the last of them alone if these hold a block, it is drawn
-    towards the floor until it is not; if that leaves less than a tenth to all others, the floor is alone.
+    The floor stands alone where the blend is above it, on all windows or on the last of them alone if these hold a
+    block, and where it leaves less than a tenth to all others.
 
     Args:
         products: `(windows, candidates, candidates)`, in the order of time.
@@ -56,9 +56,9 @@ def blend_weights(
     if weights[list(plain)].any():
         without = _shrunk(means[0], np.delete(np.arange(count), plain), penalty, blocks)
         weights = weights if _is_better(weights, without, products, blocks) else without
-    alone = np.eye(count)[floor]
-    drawn = max((_drawn(weights, alone, each) for each in means), key=lambda drawn: float(drawn[floor]))
-    return alone if drawn[floor] > 1 - REST else drawn
+    alone: Floats = np.eye(count)[floor]
+    above = any(weights @ each @ weights > each[floor, floor] for each in means)
+    return alone if above or weights[floor] > 1 - REST else weights
 
 
 def _shrunk(gram: Floats, some: NDArray[np.int64], doubts: Floats, blocks: int) -> Floats:
@@ -74,16 +74,3 @@ def _is_better(weights: Floats, other: Floats, products: Floats, blocks: int) ->
     gains = np.einsum("k,wkl,l->w", other, products, other) - np.einsum("k,wkl,l->w", weights, products, weights)
     means = [part.mean() for part in np.array_split(gains, blocks)]
     return blocks > 1 and bool(gains.mean() > np.std(means, ddof=1) / blocks**0.5)
-
-
-def _drawn(weights: Floats, floor: Floats, products: Floats) -> Floats:
-    """The nearest to some weights, on the line from them to the floor, whose error is not above it.
-
-    Along it the error is a parabola, less that of the floor (1 - t) (above - t bend).
-    """
-    move = floor - weights
-    bend = float(move @ products @ move)
-    above = float(weights @ products @ weights - floor @ products @ floor)
-    if above <= 0:
-        return weights
-    return weights + (min(above / bend, 1.0) if bend > 0 else 1.0) * move

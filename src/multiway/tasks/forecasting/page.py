@@ -261,8 +261,8 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
 
 RULE = (
     "The weights are those of the least squared error among all that are positive and sum to one, drawn towards equal "
-    "ones: the fewer blocks of windows share no row, the more. They never leave an error above that of ridge on the "
-    "windows that they were chosen on."
+    "ones: the fewer blocks of windows share no row, the more. Where their error is above that of ridge on the windows "
+    "that they were chosen on, ridge stands alone."
 )
 
 
