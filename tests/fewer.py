@@ -10,6 +10,7 @@ from multiway.explain import figures
 from multiway.metrics import resampling
 from multiway.models import target_baselines
 from multiway.tasks import evidence
+from multiway.tasks.forecasting import candidates
 from multiway.tasks.language import writing
 from multiway.tasks.stocks import explain, network, showing
 from multiway.tasks.volumes import page, task
@@ -21,7 +22,7 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
-CHOSEN_BY = {evidence: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}}
+CHOSEN_BY = {evidence: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
 
 
 def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +31,7 @@ def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fit_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds for the choice of an answer, and trees."""
+    """Folds for the choice of an answer, trees, and values of a series."""
     _set(monkeypatch, CHOSEN_BY)
 
 

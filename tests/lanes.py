@@ -11,6 +11,10 @@ from xdist.scheduler import LoadScopeScheduling
 FIRST = (
     "tests/nn/test_export.py",
     "tests/test_documents.py",
+    "tests/test_first_contact.py",
+    "tests/test_attacks.py",
+    "tests/test_processors.py",
+    "tests/test_surroundings.py",
     "contract of ",
     "tests/tasks/test_contract_processes.py",
     "tests/workflows/test_full_disk.py",
