@@ -102,5 +102,5 @@ def test_a_named_answer_is_not_chosen(tmp_path):
     assert one.line.startswith("Answer: majority, as the settings say (Brier ")
     assert prediction_table(one, market_of(one))["p_up"].nunique() == 1
     page = task.report([one])
-    assert one.line in page and "Single answers of the network" in page
+    assert one.line in page and "where prices or texts of the stock are hidden" in page
     assert "direction majority classified" in page

@@ -16,6 +16,7 @@ from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save
 from multiway.files import make_folder
 from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, written
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import EncodedTask
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
@@ -32,6 +33,8 @@ from multiway.tasks.stocks.panel import CLOSE, STALE, StockPanel
 from multiway.tasks.stocks.samples import StockWindows
 from multiway.tasks.stocks.source import Market, read_stocks
 
+GRADIENTS, HIDDEN = "gradient x input", "falls without them"
+"""How much prices and texts moved an answer: of the network, and of any other model."""
 MAX_TEXTS = 200
 """Texts listed per ticker and day, the strongest first."""
 
@@ -116,8 +119,8 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
         files.append(folder / name)
     items = [item for day in days for item in day.tickers]
     notes = [
-        *strongest(last_block(average)),
-        *map(sentence, items),
+        *(strongest(last_block(average)) if average else []),
+        *(sentence(item, GRADIENTS if run.answer.name == NETWORK else HIDDEN) for item in items),
         *deletion_line([item.deletion for item in items if item.deletion is not None], "answers", "texts"),
         *([NOT_ATTRIBUTION] if average else []),
     ]
@@ -155,12 +158,12 @@ def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExpl
     return paths + [path for day in days for path in draw_maps(folder, last_block(day.maps), f"{day.date}-")]
 
 
-def sentence(item: TickerExplanation) -> str:
+def sentence(item: TickerExplanation, how: str = GRADIENTS) -> str:
     """One ticker and day: the answer, what was true, what moved it, and its strongest text."""
     actual = "" if item.movement is None else f", moved {item.movement:+.2%}"
     prices, texts = float(item.contributions.prices.sum()), float(item.contributions.texts.sum())
     parts = f"prices {prices:+.3f}" + (f", texts {texts:+.3f}" if item.texts else "")
-    line = f"{item.ticker} on {item.date}: rise with {item.p_up:.0%}{actual}; gradient x input: {parts}"
+    line = f"{item.ticker} on {item.date}: rise with {item.p_up:.0%}{actual}; {how}: {parts}"
     if not item.texts:
         return line
     first = item.texts[0]

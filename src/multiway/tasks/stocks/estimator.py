@@ -108,19 +108,21 @@ class StockMovementClassifier(Estimator):
         *,
         date: str | None = None,
         tickers: Sequence[str] | None = None,
+        model: str | None = None,
     ) -> list[DayExplanation]:  # fmt: skip
-        """Explain answers of the network, of the most confident test errors if no day is named.
+        """Explain answers, of the most confident test errors if no day is named.
 
         Args:
             prices: Of the run's stocks; those of `fit` if none are given.
             texts: About them.
             date: Target day, such as 2015-11-03.
             tickers: Some of the run's.
+            model: One of the run; its answer if not given.
 
         Returns:
             One for each day.
         """
-        run = self._run()
+        run = self._run().asking(model)
         prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
         return explain_pairs(run, prepared.encoded.inputs, chosen_pairs(run, prepared, date, tickers))
 

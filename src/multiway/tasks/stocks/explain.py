@@ -13,6 +13,7 @@ from multiway.errors import ConfigError
 from multiway.explain import DeletionCurves, ModeMap, average_maps, has_maps, mode_maps
 from multiway.tasks import page_parts
 from multiway.tasks.answers import positions_of
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.attribution import (
     Contributions,
@@ -24,7 +25,8 @@ from multiway.tasks.stocks.attribution import (
     texts_of_rows,
 )
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
-from multiway.tasks.stocks.network import INPUTS, labelled_rows, predicted, rises_and_levels, stock_outputs
+from multiway.tasks.stocks.network import INPUTS, labelled_rows, rises_of, stock_outputs
+from multiway.tasks.stocks.occlusion import without_days, without_texts
 from multiway.tasks.stocks.samples import StockWindows
 from multiway.training import Batch
 from multiway.training.devices import device_of
@@ -100,19 +102,19 @@ def explain_day(
     one = inputs[np.array([sample])]
     windows, (slots,), (date,) = one.windows, one.windows.slots, one.windows.target_days
     slot_days = np.where(slots >= 0, windows.days[np.maximum(slots, 0)], np.datetime64("NaT"))
-    score, batch, texts = direction_score(run), batch_of(run, one), texts_of(one)
-    maps = stock_maps(run, batch, [TOKEN, *map(_day_label, slot_days)], sample=str(date))
-    rises = rise_probabilities(run, one)
+    texts, rises, of_network = texts_of(one), rises_of(run, one)[0], run.answer.name == NETWORK
+    score, batch = direction_score(run), batch_of(run, one)
+    maps = stock_maps(run, batch, [TOKEN, *map(_day_label, slot_days)], sample=str(date)) if of_network else []
 
     def ticker(stock: int) -> TickerExplanation:
         label, movement = int(windows.labels[0, stock]), float(windows.returns[0, stock])
-        moved = contributions(score, batch, stock)
-        shares = text_contributions(moved, texts)
+        moved = contributions(score, batch, stock) if of_network else without_days(run, one, stock)
+        shares = text_contributions(moved, texts) if of_network else without_texts(run, one, stock, texts)
         return TickerExplanation(
             ticker=windows.tickers[stock], date=date, p_up=float(rises[stock]), label=None if label < 0 else label,
             movement=movement if np.isfinite(movement) else None, names=windows.tickers, contributions=moved,
             texts=_strongest(windows, texts, slot_days, shares),
-            deletion=deletion_of_texts(score, batch, texts, stock, shares) if deletion else None,
+            deletion=deletion_of_texts(score, batch, texts, stock, shares) if deletion and of_network else None,
             looks=partners(maps, windows.tickers, stock),
         )  # fmt: skip
 
@@ -156,11 +158,6 @@ def direction_score(run: Run) -> Score:
     return score
 
 
-def rise_probabilities(run: Run, one: StockInputs) -> NDArray[np.float64]:
-    """Probability of a rise of every stock of a sample."""
-    return rises_and_levels(predicted(run.model, one, run.config)[0], run.config)[0]
-
-
 def named_stocks(run: Run, names: Sequence[str]) -> list[int]:
     """Positions of tickers by name."""
     return positions_of(names, run.state.tickers, "explain: the run has no ticker")
@@ -196,14 +193,14 @@ def chosen_pairs(
     if tickers:
         return [(sample, stock) for stock in named_stocks(run, tickers)]
     one = inputs[np.array([sample])]
-    confidence, mask = np.abs(rise_probabilities(run, one) - 0.5), one.target_mask[0]
+    confidence, mask = np.abs(rises_of(run, one)[0] - 0.5), one.target_mask[0]
     order = np.argsort(-np.where(mask, confidence, -1), kind="stable")[: min(EXPLAINED, max(1, int(mask.sum())))]
     return [(sample, int(stock)) for stock in order]
 
 
 def interesting(run: Run, prepared: PreparedStocks, wrong: int, right: int = 0) -> list[tuple[str, int, int]]:
     """Heading, sample and stock: the most confident test errors, then right answers; a ticker once each."""
-    own = labelled_rows(run)
+    own = labelled_rows(run, run.answer.name)
     own = own.assign(confidence=-(own["p_up"] - 0.5).abs()).sort_values(["confidence", "ticker"])
     is_right = own["predicted"] == own["label"]
     parts = (("Most confident errors", own[~is_right], wrong), ("Most confident when right", own[is_right], right))
@@ -242,9 +239,9 @@ def stock_maps(run: Run, batch: Mapping[str, Tensor], days: Sequence[str], sampl
 
 
 def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
-    """Attention averaged over the test days, at most 64 of them, evenly spread; days are named by their distance."""
+    """Attention of a network that answers, averaged over 64 test days at most; days are named by their distance."""
     test = prepared.part("test")
-    if not has_maps(run.model) or not len(test):
+    if run.answer.name != NETWORK or not has_maps(run.model) or not len(test):
         return []
     labels, chosen = slot_labels(run.state.sizes.num_slots), test.some(AVERAGED_DAYS).split(AT_ONCE)
     groups = [stock_maps(run, batch_of(run, test.inputs[rows.numpy()]), labels) for rows in chosen]

@@ -71,6 +71,12 @@ def answer_chances(run: Run, inputs: StockInputs) -> Values:
     return run.answer.mixed({name: chances_of(run, name, inputs) for name in run.answer.shares})
 
 
+def rises_of(run: Run, inputs: StockInputs) -> Values:
+    """Probability of a rise by the answer of a run, `(samples, stocks)`."""
+    said, levels = answer_chances(run, inputs), run.config.levels
+    return regression.share_above_zero(said, levels) if levels else said
+
+
 class MovementLoss:
     """Cross-entropy, or the pinball of quantiles, of the targets; smoothed and weighted in training only."""
 

@@ -10,6 +10,7 @@ from multiway.report.scores import Metric, Score
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.page_parts import headed, maps_part
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.stocks.answers import prediction_table, reload
 from multiway.tasks.stocks.backtest import backtest_reloaded, evening_texts
@@ -133,11 +134,16 @@ def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:
     """The next session, then the most confident answers on the test days."""
     unit = "spreads of the median movement" if run.config.levels else "log odds of a rise"
     side = [
-        f"Single answers of the network, and what moved them: gradient × input, in {unit}, to first order.",
-        "It counts from where the answer stands at average inputs.",
-        "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
-        "Texts about other stocks count too.",
+        "Single answers, and how far the probability of a rise falls where prices or texts of the stock are hidden.",
+        "Each day is hidden on its own, and so is each text.",
     ]
+    if run.answer.name == NETWORK:
+        side = [
+            f"Single answers of the network, and what moved them: gradient × input, in {unit}, to first order.",
+            "It counts from where the answer stands at average inputs.",
+            "The vector of a stock’s day is the mean of its texts, so its part divides exactly among them.",
+            "Texts about other stocks count too.",
+        ]
     return PagePart(id="answers", title="Answers", side=side, content=content)
 
 
@@ -150,11 +156,12 @@ def _next(run: Run, prepared: PreparedStocks) -> Table | None:
 
 
 def _attention(run: Run, prepared: PreparedStocks) -> PagePart:
-    maps = average_attention(run, prepared)
+    network = run.asking(NETWORK)
+    maps = average_attention(network, prepared)
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",
         "Each row looks; the shade says how much of its look falls on each column.",
         "The token stands before a stock’s days and gathers what is read from it.",
         NOT_ATTRIBUTION,
     ]
-    return maps_part(maps, side, deletion_parts(run, prepared))
+    return maps_part(maps, side, deletion_parts(network, prepared))

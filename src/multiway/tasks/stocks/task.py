@@ -1,6 +1,5 @@
 """The task `stocks`."""
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -281,8 +280,7 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """What moved the answers of some tickers and days."""
-        answer = explain_stocks(run, out, options)
-        return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "whose gradients say it"))
+        return explain_stocks(run, out, options)
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """What trading by the predictions would have returned."""
