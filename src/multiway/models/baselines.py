@@ -5,7 +5,7 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -190,3 +190,19 @@ class PooledLogistic(Linear):
         """Features and classes of batches of `inputs` and `target`, for `fit_logistic`."""
         parts = [(self.features(batch["inputs"]), batch["target"]) for batch in batches]
         return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
+
+
+def pooled_baseline(name: str, sizes: Sequence[int], channels: int, num_classes: int) -> nn.Module:
+    """A baseline of images or volumes: `majority`, or `logistic`."""
+    return Majority(num_classes) if name == "majority" else PooledLogistic(sizes, channels, num_classes)
+
+
+def fit_pooled(
+    model: nn.Module, labels: Tensor, batches: Iterable[Mapping[str, Tensor]], held: Iterable[Mapping[str, Tensor]],
+    penalties: Sequence[float] = PENALTIES,
+) -> Facts | None:  # fmt: skip
+    """Count the classes, or fit a logistic regression to batches of training and validation."""
+    if isinstance(model, PooledLogistic):
+        return fit_logistic(model, *model.rows(batches), *model.rows(held), penalties)
+    cast(Majority, model).fit(labels)
+    return None

@@ -47,15 +47,8 @@ def network_fields(model: Mapping[str, object], **set_by_data: object) -> Plain:
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
 
 
-class NetworkConfig(Answering):
-    """A run on samples: where they lie, how they are read and split, the network of a task, and its training."""
-
-    NETWORK: ClassVar[str]
-    """Name of the network, and of its sizes the beginning."""
-    NETWORKS: ClassVar[Sequence[str]] = ()
-    """Patterns of the names that it may have, where they are more than these."""
-    BY_DATA: ClassVar[Mapping[str, Sizes]]
-    """Fields of the network that the data set, with values that it can have."""
+class RunConfig(Answering):
+    """A run on samples: where they lie, how they are read and split, what is trained on them, and how."""
 
     data: str | None = None
     """A path, or the name of a known data set; None for what is in memory."""
@@ -67,6 +60,17 @@ class NetworkConfig(Answering):
     training: TrainingConfig
     draws: int = Field(200, ge=0)
     """Bootstrap samples, of groups where there are some, behind each interval; 0 gives none."""
+
+
+class NetworkConfig(RunConfig):
+    """One whose network is one of the models of a task, whatever the data."""
+
+    NETWORK: ClassVar[str]
+    """Name of the network, and of its sizes the beginning."""
+    NETWORKS: ClassVar[Sequence[str]] = ()
+    """Patterns of the names that it may have, where they are more than these."""
+    BY_DATA: ClassVar[Mapping[str, Sizes]]
+    """Fields of the network that the data set, with values that it can have."""
 
     @model_validator(mode="after")
     def _network_fits(self) -> Self:

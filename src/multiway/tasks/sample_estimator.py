@@ -1,5 +1,6 @@
 """What estimators of samples with targets share: tables, series, texts and images."""
 
+import dataclasses
 from collections.abc import Sized
 from typing import Any, Self, cast
 
@@ -20,6 +21,10 @@ from multiway.tasks.samples import SampleTask, answered
 @estimator
 class SampleEstimator(Estimator):
     """Predict the targets of samples in memory; `fit` sets `run_` and `scores_` (a frame)."""
+
+    _: dataclasses.KW_ONLY
+    validation: float = 0.15
+    test: float = 0.2
 
     def fit(self, X: Sized, y: object = None) -> Self:
         """Fit on samples and their targets; nothing is written to disk.

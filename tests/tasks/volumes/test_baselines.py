@@ -7,9 +7,9 @@ from torch.nn import functional as F
 
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.encoding import IntensityScale
-from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
+from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_pooled
 from multiway.tasks.volumes.encode import VolumeState
-from multiway.tasks.volumes.network import VolumeLoss, build_model, fit_pooled, scan_probabilities
+from multiway.tasks.volumes.network import VolumeLoss, build_model, evaluated_batches, scan_probabilities
 from multiway.training import seed_everything
 from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
@@ -35,7 +35,7 @@ def draw(config):
 def test_logistic_regression_is_that_of_means_of_blocks():
     config, training, held = make_config(), make_source(), make_source(20, seed=1)
     model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
-    facts = fit_pooled(model, training, held, config)
+    facts = fit_pooled(model, training.target_tensor, *(evaluated_batches(part, config) for part in (training, held)))
     (x, y), (held_x, held_y) = (
         (model.features(whole["inputs"]), whole["target"])
         for whole in (each.gather(torch.arange(len(each))) for each in (training, held))

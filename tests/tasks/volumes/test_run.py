@@ -1,7 +1,5 @@
 """A run of volumes: what it leaves, that it resumes to the bit, and what it says where the data is not sound."""
 
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,7 @@ from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes
-from multiway.models.baselines import Majority
+from multiway.models.baselines import Majority, fit_pooled
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scores import cell_row, score_table
@@ -41,7 +39,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
 
 def test_the_majority_answers_with_the_shares_of_the_training():
     model = Majority(2)
-    task.fit_baseline(model, None, types.SimpleNamespace(target_tensor=torch.tensor([0, 0, 0, 1])), None)
+    fit_pooled(model, torch.tensor([0, 0, 0, 1]), (), ())
     assert model.shares.tolist() == [0.75, 0.25]
 
 

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from multiway.data.samples import Rows, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.errors import MultiwayError
 from multiway.explain.gradients import ImageExplanation
-from multiway.models.baselines import Majority, PooledLogistic, fit_logistic
+from multiway.models.baselines import fit_pooled, pooled_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.estimator import estimator, place_of
@@ -125,22 +124,17 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
 
     def build(self, config: ImageConfig, state: ImageState, name: str) -> nn.Module:
         """A baseline by its name, or else the network."""
-        if name == "majority":
-            return Majority(len(state.classes))
-        if name == "logistic":
-            return PooledLogistic(state.sizes, state.channels, len(state.classes))
+        if name != NETWORK:
+            return pooled_baseline(name, state.sizes, state.channels, len(state.classes))
         return config.network(**state.fields)
 
     def fit_baseline(
         self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
     ) -> Plain | None:  # fmt: skip
         """Count classes, or fit a logistic regression on means of blocks of some images."""
-        if not isinstance(model, PooledLogistic):
-            cast(Majority, model).fit(training.target_tensor)
-            return None
         some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
-        rows, held = (model.rows(part.batches(AT_ONCE)) for part in (some, validation))
-        return fit_logistic(model, *rows, *held, PENALTIES)
+        batches, held = (part.batches(AT_ONCE) for part in (some, validation))
+        return fit_pooled(model, training.target_tensor, batches, held, PENALTIES)
 
     def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
         """Cross-entropy, with the teacher beside it."""
@@ -223,8 +217,6 @@ class ImageClassifier(SampleClassifier):
 
     _: dataclasses.KW_ONLY
     layer: str = "nd_linear"
-    validation: float = 0.15
-    test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic")
 
     def explain(self, X: object, index: int = 0, model: str | None = None) -> ImageExplanation:

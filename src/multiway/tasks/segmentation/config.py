@@ -1,14 +1,14 @@
 """Everything that determines a segmentation run."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
-from multiway.config import Plain, merge
+from multiway.config import Plain
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.models import list_models
-from multiway.tasks.choice import Answering
+from multiway.tasks.options import RunConfig, starting_from
 from multiway.tasks.samples import SampleFacts
 from multiway.training import TrainingConfig
 
@@ -29,11 +29,9 @@ class SegmentTraining(TrainingConfig):
     """Patches per batch over all processes."""
 
 
-class SegmentConfig(Answering):
-    """A run of the task `segment`; stored in its folder."""
+class SegmentConfig(RunConfig):
+    """A run of the task `segment`; stored in its folder. Data are a table of images and masks, or a scene as .npz."""
 
-    data: str | None = None
-    """A table of images and masks, a scene as .npz, or a known name: lesions, indian-pines."""
     read: VolumeOptions = VolumeOptions()
     split: VolumeSplit = VolumeSplit()
     augment: AugmentOptions = AugmentOptions()
@@ -44,8 +42,6 @@ class SegmentConfig(Answering):
     block: int = Field(12, ge=1)
     """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
 
-    model: Plain = Field(default_factory=dict)
-    """`name` of a model and its fields, without the channels and classes that the data set."""
     baselines: tuple[Baseline, ...] | None = None
     """What is measured beside it: everything that fits the data if not given."""
     patch: tuple[int, ...] | None = None
@@ -65,13 +61,8 @@ class SegmentConfig(Answering):
     """Weights of the classes in the cross-entropy."""
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of cases behind each interval; 0 gives none."""
-    training: SegmentTraining = SegmentTraining.parse(TRAINING)
+    training: Annotated[SegmentTraining, starting_from(TRAINING)] = SegmentTraining.parse(TRAINING)
     """Optimiser, schedule and precision; its own losses are for other tasks and not used here."""
-
-    @field_validator("training", mode="before")
-    @classmethod
-    def _training_starts_from_that_of_masks(cls, training: object) -> object:
-        return merge(TRAINING, training) if isinstance(training, dict) else training
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:

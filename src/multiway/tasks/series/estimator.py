@@ -34,8 +34,6 @@ class SeriesClassifier(SampleClassifier):
 
     _: dataclasses.KW_ONLY
     layer: str = "nd_linear"
-    validation: float = 0.15
-    test: float = 0.2
     baselines: Sequence[str] = ("majority", "logistic", "rocket")
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:

@@ -39,8 +39,6 @@ class TabularEstimator(SampleEstimator):
 
     _: dataclasses.KW_ONLY
     layer: str = "nd_linear"
-    validation: float = 0.15
-    test: float = 0.2
     baselines: Sequence[str] = ()
 
     def explain(self, X: Sized, y: object, model: str | None = None) -> pd.DataFrame:

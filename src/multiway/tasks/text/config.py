@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import nn
 
 from multiway.config import Plain, merge
@@ -11,8 +11,7 @@ from multiway.data.encoders import EncoderOptions, chosen_encoder, token_encoder
 from multiway.data.splitting import Folds
 from multiway.models import TunedText, create_model, model_config
 from multiway.models.target_baselines import OF_TEXTS, TextBaseline
-from multiway.tasks.choice import Answering
-from multiway.tasks.options import check_class_losses, check_model, network_fields
+from multiway.tasks.options import RunConfig, check_class_losses, check_model, network_fields
 from multiway.tasks.text.encode import InputKind, TextState, WordOptions
 from multiway.tasks.text.source import LabelledTextOptions
 from multiway.training import TrainingConfig
@@ -34,11 +33,9 @@ def usual_training(inputs: InputKind) -> Plain:
     return {"loss": "cross_entropy", **TRAINING[inputs]}
 
 
-class TextConfig(Answering):
-    """A run of the task `text`; stored in its folder."""
+class TextConfig(RunConfig):
+    """A run of the task `text`; stored in its folder. Data are a table of texts, or lists in memory."""
 
-    data: str | None = None
-    """A table of texts, or the name of a known data set; None for lists in memory."""
     read: LabelledTextOptions = LabelledTextOptions()
     split: Folds = Folds()
     """By the column of splits where one is named; else at random. Copies of a text, whatever its case and blanks, are
@@ -50,13 +47,9 @@ class TextConfig(Answering):
     words: WordOptions = WordOptions()
     text: EncoderOptions = EncoderOptions()
     """Encoder of vectors and tokens; `max_tokens` holds for words too."""
-    model: Plain = Field(default_factory=dict)
-    """`name` of a network for these inputs and its fields, without the sizes that the data set."""
     baselines: tuple[TextBaseline, ...] = OF_TEXTS
     """Class shares; logistic regression on TF-IDF; logistic regression on the vectors of the encoder."""
     training: TrainingConfig = TrainingConfig.parse(usual_training("words"))
-    draws: int = Field(200, ge=0)
-    """Bootstrap samples of texts, or of groups, behind each interval; 0 gives none."""
 
     @model_validator(mode="before")
     @classmethod

@@ -260,8 +260,6 @@ class TextClassifier(SampleClassifier):
     _: dataclasses.KW_ONLY
     inputs: str | None = None
     encoder: str = "auto"
-    validation: float = 0.15
-    test: float = 0.2
     baselines: Sequence[str] = OF_TEXTS
 
     def _labelled(self, X: object, y: object) -> object:

@@ -14,7 +14,7 @@ from multiway.data.sources.scans.volume import Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc
 from multiway.models import create_model
-from multiway.models.baselines import Facts, Majority, PooledLogistic, fit_logistic
+from multiway.models.baselines import pooled_baseline
 from multiway.tasks.options import Sizes
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
@@ -49,23 +49,14 @@ class VolumeLoss:
 def build_model(config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
     """Draw the network, or a baseline, by its name in a run."""
     num_classes = len(state.classes)
-    if name == "majority":
-        return Majority(num_classes)
-    if name == "logistic":
-        return PooledLogistic(state.sizes, state.channels, num_classes)
+    if name in ("majority", "logistic"):
+        return pooled_baseline(name, state.sizes, state.channels, num_classes)
     sizes: dict[str, Sizes] = {"sizes": state.sizes, "in_channels": state.channels, "num_classes": num_classes}
     return config.network(**sizes) if name == NETWORK else create_model(NETWORKS[name], **sizes)
 
 
-def fit_pooled(
-    model: PooledLogistic, training: Samples[Stored], validation: Samples[Stored], config: VolumeConfig
-) -> Facts:
-    """See `fit_logistic`."""
-    rows, held = (model.rows(_evaluated_batches(part, config)) for part in (training, validation))
-    return fit_logistic(model, *rows, *held)
-
-
-def _evaluated_batches(source: Samples[Stored], config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
+def evaluated_batches(source: Samples[Stored], config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
+    """Some volumes at once, as outside of training."""
     return ({**batch, "inputs": evaluated(batch["inputs"], config)} for batch in source.batches(POOLED))
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import absent_classes, drawn_notes
 from multiway.errors import Fix
-from multiway.models.baselines import Majority, PooledLogistic
+from multiway.models.baselines import fit_pooled
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import NETWORK, Metric, Option, Row, Task
 from multiway.tasks.run import Run
@@ -35,7 +35,14 @@ from multiway.tasks.volumes import page
 from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
 from multiway.tasks.volumes.encode import Stored, VolumeState
 from multiway.tasks.volumes.explain import interesting, named_cases, reload_cases, write_explanations
-from multiway.tasks.volumes.network import Probabilities, VolumeLoss, all_probabilities, auc_of, build_model, fit_pooled
+from multiway.tasks.volumes.network import (
+    Probabilities,
+    VolumeLoss,
+    all_probabilities,
+    auc_of,
+    build_model,
+    evaluated_batches,
+)
 from multiway.tasks.volumes.predict import predict_scans
 from multiway.training import Objective, TrainingConfig
 from multiway.training.devices import best_device
@@ -172,10 +179,8 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
     ) -> Plain | None:  # fmt: skip
         """Count classes, or fit a logistic regression on means of blocks."""
-        if isinstance(model, PooledLogistic):
-            return fit_pooled(model, training, validation, run.config)
-        cast(Majority, model).fit(training.target_tensor)
-        return None
+        batches, held = (evaluated_batches(part, run.config) for part in (training, validation))
+        return fit_pooled(model, training.target_tensor, batches, held)
 
     def calibrate(self, run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
