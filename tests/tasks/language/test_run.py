@@ -1,5 +1,6 @@
 """A run on text, from files to answers: what is scored, written, explained and audited."""
 
+import json
 import math
 
 import pandas as pd
@@ -14,7 +15,7 @@ from multiway.tasks.language.task import TASK
 from multiway.tasks.run import load
 from multiway.training.losses import ClassLoss
 from tasks.language.prepared import prepare_texts
-from tasks.tiny import language, stories
+from tasks.tiny import language, stories, written
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +58,28 @@ def test_bits_per_byte_of_a_uniform_model_of_bytes_are_those_of_its_257_tokens()
     (row,) = (each for each in scores if each["metric"] == "bpb")
     counts = data.counts("test")
     assert row["value"] == pytest.approx(math.log2(257) * counts["tokens"] / counts["bytes"], rel=1e-6)
+
+
+def test_of_a_tokenizer_that_loses_text_bits_per_byte_are_undefined_and_said(tmp_path):
+    """One that writes small letters for capitals; per token there is a perplexity all the same."""
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, normalizers
+
+    lossy = Tokenizer.from_str(prepared().state.vocabulary.definition)
+    lossy.normalizer = normalizers.Lowercase()
+    transformers.PreTrainedTokenizerFast(tokenizer_object=lossy, eos_token="<|end|>").save_pretrained(tmp_path / "t")
+    path = written(tmp_path / "stories.jsonl", [json.dumps({"text": each.title()}) for each in stories()])
+    sets = ["tokens.context=16", 'model={"dim":6,"num_heads":3}', "training.epochs=1", "draws=20"]
+    words = [word for each in sets for word in ("--set", each)]
+    printed("train", "language", "--data", path, "--tokenizer", tmp_path / "t", "--out", tmp_path / "run", *words)
+    run = load(tmp_path / "run")
+    values = {row["metric"]: row["value"] for row in run.scores if (row["model"], row["split"]) == ("unigram", "test")}
+    assert values["bpb"] is None is values["word_ppl"] and values["ppl"] > 1 and values["loss"] > 0
+    assert any("bits per byte and perplexity of words are undefined" in note for note in run.facts["notes"])
+    assert run.answer.loss == "bits per token"
+    printed("predict", tmp_path / "run", "--data", path, "--out", tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert found["bits_per_byte"].isna().all() and found["nats_per_token"].notna().all()
 
 
 def test_the_table_of_documents_adds_up_to_the_scores(run):

@@ -27,7 +27,7 @@ WORD = re.compile(r" ?[^\W\d_]+| ?\d+| ?(?:[^\s\w]|_)+|\s+(?!\S)|\s")
 """Letters, digits or signs with a blank before them, and other white space: no byte pair crosses their borders."""
 MARK = "<|end|>"
 """Stands before and after every document; no text holds it."""
-BYTES = 256
+BYTES, LOSSLESS = 256, ("bytes", "bpe")
 WITHOUT_NETWORK = ("Known without network: bpe and bytes (", Fix("tokens.tokenizer", "bpe"), ").")
 
 
@@ -192,6 +192,12 @@ class TokenDocuments:
         return dataclasses.replace(self, **some)
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every text is what its tokens say: of what is lost, nothing can be said per word or byte."""
+        known = zip(self.pieces, self.texts, strict=True)
+        return self.vocabulary.kind in LOSSLESS or all(self.vocabulary.decode(piece) == text for piece, text in known)
+
+    @property
     def windows(self) -> TokenWindows:
         """All of their windows."""
         return TokenWindows.of(list(self.pieces), self.options.context, self.vocabulary.mark)
@@ -208,7 +214,8 @@ class TokenDocuments:
 
     def tally(self, split: str, windows: TokenWindows | None = None) -> Tally:
         """What is counted of them and of their windows, or of some of these."""
-        return Tally.of(split, list(self.places), list(self.texts), self.windows if windows is None else windows)
+        windows = self.windows if windows is None else windows
+        return Tally.of(split, list(self.places), list(self.texts), windows, is_whole=self.is_whole)
 
     def counts(self, windows: TokenWindows | None = None) -> Plain:
         """Size of them and of their windows, or of some of these."""

@@ -21,7 +21,7 @@ METRICS = (
     Metric(name="bpb", title="Bits per byte", higher=False),
     Metric(name="loss", title="Nats per token", higher=False),
 )
-BYTES = COUNTED.index("bytes")
+BYTES, TOKENS = COUNTED.index("bytes"), COUNTED.index("tokens")
 MANY, AT_ONCE = 10, 32
 """Documents from which on intervals are over documents, over windows below; and windows that are read at once."""
 
@@ -49,12 +49,14 @@ class Surprise:
         return model_rows(FUNCTIONS, self.tally.windows, self.nats, split, units=units, draws=draws)
 
     def evidence(self) -> Evidence:
-        """Losses of every window whose mean is the bits per byte."""
-        bits = np.log(2) * self.tally.windows[:, BYTES].mean()
+        """Losses of every window whose mean is the bits per byte, or per token where tokens lose text."""
+        counted = self.tally.windows.mean(0)
+        bits = np.log(2) * (counted[BYTES] or counted[TOKENS])
+        loss = "bits per byte" if counted[BYTES] else "bits per token"
         losses = {name: nats / bits for name, nats in self.nats.items()}
         few = len(self.tally.documents) < MANY
         units, unit = (None, "windows") if few else (self.tally.document, "documents")
-        return Evidence(losses=losses, units=units, loss="bits per byte", unit=unit)
+        return Evidence(losses=losses, units=units, loss=loss, unit=unit)
 
     def frame(self, split: str) -> pd.DataFrame:
         """A row per document and model: what was counted, and the nats."""

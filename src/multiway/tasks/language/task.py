@@ -39,6 +39,12 @@ UNKNOWN = "<unk>"
 SHARED = "shares of the text in its order"
 
 
+LOST = (
+    "The tokens lose text, as decoding them does not return it: bits per byte and perplexity of words are undefined. "
+    "Tokens of bpe and bytes lose nothing."
+)
+
+
 class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     """Each token of a text from those before it."""
 
@@ -124,6 +130,8 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     def remarks(self, samples: Samples[TokenDocuments], splits: Splits) -> Iterable[str]:
         """What was drawn, and a context that no training document fills."""
         yield from super().remarks(samples, splits)
+        if not samples.inputs.is_whole:
+            yield LOST
         longest, context = samples.inputs[splits["train"]].longest, samples.inputs.options.context
         if longest < context:
             yield (

@@ -110,7 +110,8 @@ class Tally:
 
     documents: A row per document: where it stands, its split, and what is counted of it.
     document: `(windows,)` document of each window.
-    windows: `(windows, 3)` what is counted of each; of its document's words and bytes it has its share by tokens.
+    windows: `(windows, 3)` what is counted of each; of its document's words and bytes it has its share by tokens,
+        none where the tokens lose text.
     """
 
     documents: pd.DataFrame
@@ -118,7 +119,9 @@ class Tally:
     windows: NDArray[np.float64]
 
     @classmethod
-    def of(cls, split: str, places: Sequence[str], texts: Sequence[str], windows: TokenWindows) -> Self:
+    def of(
+        cls, split: str, places: Sequence[str], texts: Sequence[str], windows: TokenWindows, *, is_whole: bool = True
+    ) -> Self:
         """Count texts that are cut into these windows: words are what blanks and line ends separate."""
         tokens = np.bincount(windows.document, windows.length, len(texts)).astype(np.int64)
         words = np.array([len(text.split()) for text in texts], np.int64)
@@ -126,7 +129,7 @@ class Tally:
         head = {"document": list(places), "split": split}
         documents = pd.DataFrame({**head, "tokens": tokens, "words": words, "bytes": size})
         whole = documents[list(COUNTED)].to_numpy(np.float64)[windows.document]
-        shares = windows.length / whole[:, 0]
+        shares = is_whole * windows.length / whole[:, 0]
         counted = np.stack([windows.length, *(whole[:, 1:] * shares[:, None]).T], axis=1)
         return cls(documents=documents, document=windows.document, windows=counted)
 

@@ -38,7 +38,7 @@ def answers(
             **({"continuation": written} if tokens else {}),
             "tokens": listed["tokens"],
             "nats_per_token": nats / listed["tokens"],
-            "bits_per_byte": nats / np.log(2) / listed["bytes"],
+            "bits_per_byte": nats / np.log(2) / listed["bytes"] if documents.is_whole else np.nan,
         }
     )
 
