@@ -284,3 +284,10 @@ def soundly(source: str, read: Callable[[Findings], T]) -> T:
     if findings.errors():
         raise findings.error()
     return result
+
+
+def refuse_huge(count: int, places: list[Place], findings: Findings, fix: str | Message, largest: float) -> None:
+    """Say that numbers are too large to be learnt from, before anything is."""
+    if count:
+        rule = f"{count} {'number is' if count == 1 else 'numbers are'} larger than {largest:g}"
+        findings.add("huge", "error", rule, fix, places, count)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed, quoted
-from multiway.data.sources.cells import RawTable, has_comma, looks_numeric, parse_cells, with_truths, words
+from multiway.data.findings import Findings, listed, quoted, refuse_huge
+from multiway.data.sources.cells import LARGEST, RawTable, has_comma, looks_numeric, parse_cells, with_truths, words
 from multiway.data.sources.columns import AS_DECIMALS
 from multiway.data.sources.tables import as_pandas
 from multiway.errors import DataError, Fix, Message
@@ -130,6 +130,9 @@ def _numbers(table: RawTable, name: str, text: pd.Series, findings: Findings) ->
         fix = (*start, "If they are classes, set kind to classes (", Fix("read.kind", "classes"), ").")
         places = [table.place(int(row), name, cell) for row, cell in zip(rows, cells, strict=False)]
         raise findings.fatal("target", f"{len(rows)} targets are no finite number", fix, places, len(rows))
+    huge = np.flatnonzero(np.abs(values) > LARGEST)
+    places = [table.place(int(row), name, text.iloc[row]) for row in huge[:20]]
+    refuse_huge(len(huge), places, findings, "Correct them, or write the target in a larger unit.", LARGEST)
     if len(values) > 1 and (values == values[0]).all():
         raise findings.fatal("target", f"the target '{quoted(name)}' never changes", "Give another target.")
     return values

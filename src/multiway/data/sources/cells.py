@@ -16,6 +16,8 @@ TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "day",
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
 EMPTY_CELLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "-nan", "null", "NULL", "Null", "None", "<NA>", "#N/A")
 EXACT_INTEGERS = 2.0**53
+LARGEST = 1e18
+"""Size of a number up to which single precision holds its square, and sums of many."""
 MOSTLY_NUMBERS = 0.9
 """Share of cells from which on a column is one of numbers, and the other cells are flaws."""
 

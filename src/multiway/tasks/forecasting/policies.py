@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity
-from multiway.data.sources.cells import RawTable
+from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, refuse_huge
+from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.frequency import steps_over, time_grid
@@ -26,6 +26,10 @@ FIXES: dict[str, Message] = {
         Fix("read.sentinels", []), ").",
     ),
 }  # fmt: skip
+HUGE: Message = (
+    "Correct or empty them, or name them in sentinels if they mark what is missing (",
+    Fix("read.sentinels", like="[9.97e36]"), ").",
+)  # fmt: skip
 FREQUENCY: Message = ("set frequency to the step (", Fix("read.frequency", "D"), ").")
 CHOOSE = Fix("read.variates", like="NAME,NAME")
 SEVERAL = 0.05
@@ -203,6 +207,7 @@ def with_missing(draft: Draft) -> Draft:
     if -9999.0 not in sentinels and (count := int((values == -9999.0).sum())):
         draft.findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
     draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, values))
+    _refuse_huge(draft)
     _note_empty_columns(draft)
     return _forward_filled(draft) if draft.options.missing == "ffill" else draft
 
@@ -214,6 +219,12 @@ def _note_sentinels(draft: Draft, cells: NDArray[np.bool_]) -> None:
         rule = f"{_counted(count, 'cell')} {verb} {numbers}, which usually means missing"
         places = [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(cells)]
         draft.note_places("sentinel", places, count, rule)
+
+
+def _refuse_huge(draft: Draft) -> None:
+    huge = np.isfinite(draft.values) & (np.abs(draft.values) > LARGEST)
+    places = [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(huge)]
+    refuse_huge(int(huge.sum()), places, draft.findings, HUGE, LARGEST)
 
 
 def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:

@@ -328,7 +328,7 @@ def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel
     """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it."""
     if frequency is None or not isinstance(panel.times, pd.DatetimeIndex):
         return panel
-    if not strict or _follows(panel.times, frequency):
+    if not strict or _follows(panel.times, frequency, panel.frequency):
         return dataclasses.replace(panel, frequency=frequency)
     raise DataError(
         f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "
@@ -336,7 +336,15 @@ def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel
     )
 
 
-def _follows(times: pd.DatetimeIndex, frequency: str) -> bool:
-    """Whether most stamps are on the grid of the step, and most of the grid is there."""
+def _follows(times: pd.DatetimeIndex, frequency: str, own: str | None) -> bool:
+    """Whether stamps are on the grid of the step as often as on that of their own, and more often than not.
+
+    Business days are days too, and not every day is one.
+    """
+    return _fit(times, frequency) > 0.5 and (own is None or _fit(times, frequency) >= _fit(times, own))
+
+
+def _fit(times: pd.DatetimeIndex, frequency: str) -> float:
+    """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
     grid = pd.date_range(times[0], times[-1], freq=frequency)
-    return bool(len(grid)) and bool(min(times.isin(grid).mean(), grid.isin(times).mean()) > 0.5)
+    return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0

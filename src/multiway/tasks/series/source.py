@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings
+from multiway.data.findings import Findings, Place, refuse_huge
 from multiway.data.matching import match_classes, positions
 from multiway.data.samples import Samples
+from multiway.data.sources.cells import LARGEST
 from multiway.data.sources.series import SequenceOptions, Sequences, Values
 from multiway.data.sources.series_reading import read_series_into
 from multiway.data.splitting import SplitShares
@@ -34,6 +35,7 @@ def series_of(
     series = read_series_into(source, options, findings, has_target=has_target)
     if state is not None:
         series = state.resized(series)
+    _refuse_huge(series, findings)
     labels = series.labels if has_target else None
     if state is not None and has_target and labels is None:
         fix = Fix("read.target", like="NAME")
@@ -46,6 +48,16 @@ def series_of(
         target=None if labels is None or classes is None else _positions(series, labels, classes), classes=classes,
         columns=series.variates, groups=series.groups, official=series.parts, notes=series.notes,
     )  # fmt: skip
+
+
+def _refuse_huge(series: Sequences, findings: Findings) -> None:
+    huge = np.argwhere(np.isfinite(series.values) & (np.abs(series.values) > LARGEST))
+    places = [
+        Place(column=series.variates[variate], value=f"{series.values[row, step, variate]:g}",
+              detail=f"{series.names[row]}, step {step + 1}")
+        for row, step, variate in huge[:20].tolist()
+    ]  # fmt: skip
+    refuse_huge(len(huge), places, findings, "Correct or empty them.", LARGEST)
 
 
 def _positions(series: Sequences, labels: Sequence[str], classes: tuple[str, ...]) -> NDArray[np.int64]:

@@ -1,0 +1,47 @@
+"""What every task refuses or says before it trains or answers, rather than being silently wrong."""
+
+import pandas as pd
+import pytest
+
+from command import outcome
+from multiway.tasks.forecasting.source import _follows
+from tasks.finished import finished
+from tasks.tiny import TINY
+
+HUGE = {"forecast": None, "tabular": "age", "series": "x"}
+"""The column of numbers that is spoilt, the last one where it is not named: series, a target, labelled series."""
+
+
+@pytest.mark.parametrize("value", ["1e300", "-1e38"])
+@pytest.mark.parametrize("task", HUGE)
+def test_a_number_that_overflows_is_named_before_anything_is_trained(task, value, tmp_path):
+    tiny = TINY[task](tmp_path)
+    frame = pd.read_csv(tiny.data, dtype=str)
+    column = HUGE[task] or frame.columns[-1]
+    frame.loc[7, column] = value
+    frame.to_csv(tiny.data, index=False)
+    more = {"read__target": "age", "baselines": ["mean"]} if task == "tabular" else {}
+    code, _, err = outcome(*tiny.train(tmp_path / "run", **more))
+    assert code == 1 and "Traceback" not in err and len(err.splitlines()) == 1
+    assert (
+        "1 number is larger than 1e+18" in err and f"'{column}'" in err and (value in err or f"{float(value):g}" in err)
+    )
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("step", "follows"), [("h", True), ("B", False), ("D", False), ("30min", False)])
+def test_another_calendar_is_refused(step, follows, tmp_path_factory, tmp_path):
+    made = finished("forecast", tmp_path_factory)
+    frame = pd.read_csv(made.tiny.data)
+    frame["date"] = pd.date_range("2024-01-01", periods=len(frame), freq=step)
+    frame.to_csv(tmp_path / "later.csv", index=False)
+    code, _, err = outcome("predict", made.run, "--data", tmp_path / "later.csv")
+    assert code == (0 if follows else 1)
+    assert follows or ("the run was trained on steps of h; these rows follow" in err and "Resample them" in err)
+
+
+def test_business_days_are_not_those_of_a_run_on_days_though_most_days_are_there():
+    days, business = (pd.date_range("2024-01-01", periods=60, freq=step) for step in ("D", "B"))
+    assert _follows(days, "D", "D") and _follows(days.delete([7, 20]), "D", None)
+    assert not _follows(business, "D", "B") and not _follows(days, "B", "D")
+    assert _follows(business[:5], "B", "D")  # a week's five look like days
