@@ -10,7 +10,6 @@ from multiway.config import load_yaml
 from multiway.models import create_model, model_config, model_defaults
 from multiway.papers.cells import recipe_names
 from multiway.tasks.registry import task_of
-from multiway.tasks.stocks.state import Sizes
 from multiway.workflows.recipe import load_recipe
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +75,8 @@ def network(task: str, config: Any) -> dict[str, Any]:
         return model_config(
             config.model_name, **config.network_fields(sizes=(28, 28, 28), in_channels=1, num_classes=2)
         ).plain()
-    return config.network_config(Sizes(stocks=87, slots=5, price_features=3, text_features=768)).plain()
+    sizes = {"num_stocks": 87, "num_slots": 5, "price_features": 3, "text_features": 768}
+    return model_config(config.model_name, **config.network_fields(**sizes)).plain()
 
 
 def test_every_table_of_both_papers_has_recipes_in_their_form():
