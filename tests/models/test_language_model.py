@@ -97,7 +97,7 @@ def test_twins_of_the_recipe_have_the_count_of_nd_linear_within_2_percent():
     for variant in ("linear", "ndlinear", "dense-matched", "low-rank"):
         recipe = load_recipe(f"opt-wikitext2-{variant}")
         config = task_of("language").configure(recipe.settings_of_runs()[0])
-        counts[variant] = count(config.model_name, **config.network_fields(config.tokens.vocabulary))
+        counts[variant] = count(config.model_name, **config.network_fields(vocabulary=config.tokens.vocabulary))
     assert counts["linear"] == 675_328 and counts["ndlinear"] == 477_978
     for twin in ("dense-matched", "low-rank"):
         assert counts[twin] == pytest.approx(counts["ndlinear"], rel=0.02)

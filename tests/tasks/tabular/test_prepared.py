@@ -67,6 +67,11 @@ def test_the_column_that_a_score_needs_comes_first():
     assert permutation_importance(table.inputs, score).equals(frame)
 
 
+def follows(numbers, share):
+    """Rows that each keep a share of the one before: as much do they correlate."""
+    return numbers.ewm(alpha=1 - share, adjust=False).mean()
+
+
 def test_rows_are_told_from_steps_of_series(tmp_path):
     patients().to_csv(tmp_path / "rows.csv", index=False)
     assert look_at(tmp_path / "rows.csv").is_of_rows and look_at(tmp_path / "none.csv") is None
@@ -75,6 +80,7 @@ def test_rows_are_told_from_steps_of_series(tmp_path):
     numbers = pd.DataFrame(generator.normal(size=(200, 3)), columns=["a", "b", "c"])
     days = pd.date_range("2024-01-01", periods=200).astype(str)
     assert look_at(numbers).is_of_rows and not look_at(numbers.cumsum()).is_of_rows
+    assert [look_at(follows(numbers, share)).is_of_rows for share in (0.2, 0.45)] == [True, False]
     assert look_at(numbers.cumsum().assign(target=1 - numbers.a.round() % 2)).is_of_rows
     assert not look_at(numbers.assign(date=days)).is_of_rows
     orders = numbers.assign(date=days[generator.integers(0, 50, 200)], city=generator.choice(["Ulm", "Bonn"], 200))
