@@ -79,16 +79,6 @@ class Scaler:
             for position in self.constant
         )
 
-    def to_dict(self) -> dict[str, list[float] | list[int]]:
-        """Plain numbers that JSON keeps exactly."""
-        return {"mean": self.mean.tolist(), "std": self.std.tolist(), "constant": list(self.constant)}
-
-    @classmethod
-    def from_dict(cls, state: dict[str, Any]) -> Self:
-        """Undo `to_dict`."""
-        mean, std = (np.array(state[name], dtype=np.float64) for name in ("mean", "std"))
-        return cls(mean, std, tuple(state.get("constant", ())))
-
 
 def _moments(
     values: NDArray[np.float64], observed: NDArray[np.bool_]
