@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -147,7 +148,21 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     held = sum(0.72 <= row["coverage_80"] <= 0.88 for row in rows)
     measured = {"mse over ridge": _geometric(ridge), "worst mse over ridge": max(ridge)}
     measured |= {"mase over the best classical": _geometric(beside)} if beside else {}
-    return {"set": "all", "sets": len(rows), **measured, "bands of 72 to 88 %": held, "bars": BARS}
+    return {
+        "set": "all", "sets": len(rows), **measured, "bands of 72 to 88 %": held,
+        "of exact bands": round(sum(map(chance, rows)), 1), "bars": BARS,
+    }  # fmt: skip
+
+
+def chance(row: dict[str, Any], draws: int = 200) -> float:
+    """How often bands that are exactly right hold 72 to 88 % of the test values of series that are random walks."""
+    rng, steps = np.random.default_rng(0), row["horizon"]
+    rows = max(int(0.2 * row["rows read"]), steps)
+    width = NormalDist().inv_cdf(0.9) * np.sqrt(np.arange(1, steps + 1))
+    walks = np.cumsum(rng.standard_normal((draws, rows + 1, row["series"])), 1)
+    windows = np.lib.stride_tricks.sliding_window_view(walks, steps + 1, axis=1)
+    held = (np.abs(windows[..., 1:] - windows[..., :1]) < width).mean((1, 2, 3))
+    return float(((held >= 0.72) & (held <= 0.88)).mean())
 
 
 def _geometric(values: Sequence[float]) -> float:
