@@ -57,6 +57,7 @@ def pytest_collection_finish() -> None:
     """Keep what was collected out of sight of the garbage collector, which would look through it all the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # tests make many objects that live no longer than they do
     gc.enable()
 
 

@@ -73,6 +73,17 @@ def test_a_file_that_holds_a_stretch_twice_is_seen():
     assert "test window at row 320 = train window at row 20" in finding.line()
 
 
+def test_more_than_one_copy_in_a_hundred_is_a_leak_and_fewer_are_a_warning():
+    values, starts = VALUES.copy(), chronological().starts
+    values[330:338] = values[30:38]
+    assert len(starts["test"]) == 99
+    assert kinds(chronological(values=values, used={})) == {"duplicates": "error"}
+    values = np.concatenate([values, VALUES[300:310] + 50])
+    more = {**starts, "test": np.arange(300 - LOOKBACK, len(values) - LOOKBACK - HORIZON + 1)}
+    times = pd.date_range("2024-01-01", periods=len(values), freq="h")
+    assert kinds(chronological(values=values, times=times, starts=more, used={})) == {"duplicates": "warning"}
+
+
 def test_a_series_that_repeats_itself_everywhere_is_a_warning_and_no_leak():
     counts = np.random.default_rng(4).integers(0, 2, (ROWS, 1)).astype(float)
     found = kinds(chronological(values=counts, names=("sales",), used={}))
