@@ -14,7 +14,7 @@ from multiway.tasks.forecasting.encode import prepare_later, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.protocol import Row
+from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
 
@@ -120,7 +120,7 @@ class Forecaster(Estimator):
             ConfigError: A `y` is given.
         """
         _refuse_target("score", y)
-        return -own_score(self.evaluate(X), "mse", {"scale": "scaled"})
+        return -own_score(self.evaluate(X), "mse", {"scale": "scaled"}, OURS)
 
     def backtest(self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None) -> pd.DataFrame:
         """Forecast from past moments, given as times or by their number and step, without fitting again."""
