@@ -17,6 +17,8 @@ print([name for name in sys.modules if name.startswith("multiway.papers")])
 print(type(create_model("dlinear", num_variates=2)).__module__, load_recipe("hot-ecl-96").row)
 """
 
+PROTOCOLS = "from multiway.tasks.stocks.protocols import protocol_names; print(*protocol_names())"
+
 
 def test_who_asks_for_nothing_of_the_papers_never_meets_them(tmp_path):
     done = children.run_program(OWN_FILES, tmp_path)
@@ -27,6 +29,12 @@ def test_every_module_that_is_named_as_an_addition_is_there():
     every = [module for modules in lazy._EXTENSIONS.values() for module in modules]
     named = [module for module in every if module.startswith("multiway.papers")]
     assert named and all(importlib.import_module(module).__name__ == module for module in named)
+
+
+def test_every_published_protocol_is_an_addition(tmp_path):
+    """In a process that imports none of them otherwise."""
+    done = children.run_program(PROTOCOLS, tmp_path)
+    assert done.stdout.split() == ["chronological", "stocknet", "published-code"], done.stderr
 
 
 def test_a_registry_imports_its_own_additions_alone(monkeypatch):

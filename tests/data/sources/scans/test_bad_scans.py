@@ -61,6 +61,8 @@ ARCHIVES = {
         r"declares 3,000,000,000 bytes of values and the file holds at most 3,000,000\.",
     ),
     "negative size": (lambda p: packed(p, header((-1, 3, 3, 3))), r"its array header is not NumPy's"),
+    "two sizes in one": (lambda p: packed(p, header("(4 3, 3, 3)")), r"its array header is not NumPy's"),
+    "size of twenty digits": (lambda p: packed(p, header((10**19, 3, 3, 3))), r"its array header is not NumPy's"),
     "records": (
         lambda p: packed(p, header((4,)).replace(b"'|u1'", b"[('a','<f4')]")), r"Python objects or records",
     ),
