@@ -245,6 +245,10 @@ class Prepared(Generic[InputsT, StateT]):
         """The samples of a split as the network takes them."""
         return self.encoded.take(self.rows(split))
 
+    def named(self, split: str) -> Samples[Rows]:
+        """The samples of a split as read, with their rows in place of inputs, which are not copied."""
+        return self.raw.with_inputs(self.rows("all")).take(self.rows(split))
+
     def counts(self, split: str) -> dict[str, Any]:
         """How many samples and groups a split has, and samples of each class."""
         return self.part(split).counts()

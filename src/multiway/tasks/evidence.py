@@ -51,7 +51,7 @@ def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit:
     """
     held = prepared.rows("validation")
     outputs = {name: finite(values) for name, values in task.outputs_on(run, prepared, "validation").items()}
-    evidence = squared_losses(run, prepared.raw.take(held), outputs)
+    evidence = squared_losses(run, prepared.named("validation"), outputs)
     counts = fold_counts(task, run, prepared) if refit and _is_small(prepared.raw, held) else {}
     if not counts:
         return evidence

@@ -240,9 +240,10 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
 
     def predict(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Predictions:
         """Samples, with the probabilities or numbers of every candidate."""
-        raw, outputs = prepared.raw.take(prepared.rows(split)), self.outputs_on(run, prepared, split)
+        samples, outputs = prepared.named(split), self.outputs_on(run, prepared, split)
         return targets.Predictions(
-            samples=raw.names, names=run.state.classes, truth=raw.truth, groups=raw.groups, metrics=self.scored,
+            samples=samples.names, names=run.state.classes, truth=samples.truth, groups=samples.groups,
+            metrics=self.scored,
             outputs={**outputs, run.answer.name: run.answer.mixed(outputs)},
             thresholds=targets.thresholds_of(run.calibration, run.candidates),
         )  # fmt: skip

@@ -184,7 +184,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def calibrate(self, run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
         """Thresholds of the second of two classes, by model."""
-        truth = prepared.part("validation").truth
+        truth = prepared.named("validation").truth
         return youden_thresholds(truth, self.outputs_on(run, prepared, "validation"))
 
     def check_stored(self, run: Run) -> None:
