@@ -1,10 +1,13 @@
 """What every task refuses or says before it trains or answers, rather than being silently wrong."""
 
+import json
+
 import pandas as pd
 import pytest
 
 from command import outcome
 from multiway.tasks.forecasting.source import _follows
+from multiway.tasks.run import load
 from tasks.finished import finished
 from tasks.tiny import TINY
 
@@ -45,3 +48,32 @@ def test_business_days_are_not_those_of_a_run_on_days_though_most_days_are_there
     assert _follows(days, "D", "D") and _follows(days.delete([7, 20]), "D", None)
     assert not _follows(business, "D", "B") and not _follows(days, "B", "D")
     assert _follows(business[:5], "B", "D")  # a week's five look like days
+
+
+def repeated(path):
+    """Some samples once more, so that a check has something to warn of."""
+    if path.is_dir():
+        (path / "bar" / "99.png").write_bytes((path / "bar" / "03.png").read_bytes())
+        return
+    lines = path.read_text().splitlines()
+    if path.name == "waves.csv":
+        lines += [line.replace("s07", "s99", 1) for line in lines if line.startswith("s07")]
+    else:
+        lines += lines[7:9]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("task", ["tabular", "text", "series", "images", "language"])
+def test_a_training_says_once_what_a_check_warns_of_and_the_report_keeps_it(task, tmp_path):
+    tiny = TINY[task](tmp_path)
+    repeated(tiny.data)
+    still = {name: value for name, value in tiny.still.items() if "epochs" in name or name == "baselines"}
+    code, _, err = outcome(*tiny.train(tmp_path / "run", **still))
+    assert code == 0, err
+    _, checked, _ = outcome("check", tiny.data, "--task", task, "--json")
+    found = json.loads(checked)["findings"]
+    said = [line for line in err.splitlines() if "repeat an earlier one" in line or "repeat one of another" in line]
+    assert said and len(said) == len([each for each in found if each["kind"] in ("leak", "duplicates")])
+    assert all(line.startswith("multiway: warning: ") for line in said)
+    page = load(tmp_path / "run").facts["notes"]
+    assert all(any(note in line for note in page) for line in said)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
 from multiway.data.samples import Cells, Samples
 from multiway.data.splitting import Shares, Splits, absent_classes, drawn_notes, split
+from multiway.data.targets import note_near_names
 from multiway.errors import DataError, Fix
 
 ONE_SIDED = 0.9
@@ -47,6 +48,16 @@ def check_samples(
     more = {name: fact for hook in hooks for name, fact in (hook(samples, findings) or {}).items()}
     summary = {**facts(samples), **_common(samples, splits, repeated), **more, "encoding": findings.encoding}
     return _report(findings, summary, missing(samples))
+
+
+def warnings_of(samples: Samples[Any], splits: Splits, hooks: Iterable[Hook] = ()) -> tuple[str, ...]:
+    """What a check warns of in samples that were read and split, a line each."""
+    findings = Findings(samples.source)
+    check_repeats(samples, splits, findings)
+    _check_classes(samples, splits, findings)
+    for hook in hooks:
+        hook(samples, findings)
+    return tuple(finding.line() for finding in findings.ordered() if finding.severity == "warning")
 
 
 def _report(findings: Findings, summary: dict[str, Any], missing: dict[str, int]) -> CheckReport:
@@ -118,6 +129,7 @@ def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) ->
     labels, names = samples.labels, samples.classes
     if labels is None or names is None:
         return
+    note_near_names(samples.target_name or "the target", names, findings)
     counts = np.bincount(labels, minlength=len(names))
     if counts.max() >= ONE_SIDED * len(labels):
         share, name = 100 * counts.max() / len(labels), quoted(names[int(counts.argmax())])

@@ -57,7 +57,8 @@ def read_samples(source: str, read: Callable[[Findings], "Samples[InputsT]"]) ->
     def noted(findings: Findings) -> "Samples[InputsT]":
         samples = read(findings)
         said = tuple(finding.line() for finding in findings.found if finding.severity != "error")
-        return dataclasses.replace(samples, notes=(*samples.notes, *said))
+        warned = tuple(finding.line() for finding in findings.found if finding.severity == "warning")
+        return dataclasses.replace(samples, notes=(*samples.notes, *said), warned=warned)
 
     return soundly(source, noted)
 
@@ -86,6 +87,7 @@ class Samples(Generic[InputsT]):
     official: `train`, `validation` or `test` as the data name it; empty for a sample that they leave out.
     rows, unit: Where each sample stands in the source; None where its name says it.
     notes: What was done on the way in, one line each.
+    warned: Those of the notes that nobody should miss.
     labelling: What helps where targets are needed and lack; empty where none are needed.
     decode: From kept inputs of some samples to what a model takes.
     """
@@ -106,6 +108,7 @@ class Samples(Generic[InputsT]):
     rows: Rows | None = None
     unit: Literal["line", "row"] = "row"
     notes: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
     labelling: Message = ("Name it (", Fix("read.target", like="NAME"), ").")
     decode: Callable[[Any], Tensor] = unchanged
 

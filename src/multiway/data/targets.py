@@ -101,6 +101,15 @@ def note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:
         findings.add("classes", "warning", rule, "Write one of them if they are one class.")
 
 
+def note_near_names(name: str, found: Sequence[str], findings: Findings) -> None:
+    """Warn of classes whose names differ in capitals or blanks alone."""
+    plain = pd.Series([" ".join(each.casefold().split()) for each in found], index=list(found))
+    same = plain[plain.duplicated(keep=False)]
+    if len(same):
+        rule = f"classes of '{quoted(name)}' differ in capitals or blanks alone: {listed(same.index)}"
+        findings.add("classes", "warning", rule, "Write one of them if they are one class.")
+
+
 def in_order(names: NDArray[np.object_]) -> tuple[str, ...]:
     """Numbers in their order, words by the alphabet."""
     values, bad, _ = parse_cells(pd.Series(names, dtype="string"))

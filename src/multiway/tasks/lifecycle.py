@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import time
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 import torch
 
 from multiway.compress.measuring import count_flops
-from multiway.errors import ConfigError, RunError, concerning
+from multiway.errors import ConfigError, MultiwayWarning, RunError, concerning
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -34,16 +35,25 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)
 
 
+def warned(run: Run) -> Run:
+    """The run, once what a check warns of in its data is said, and kept among its notes."""
+    said = run.task.warned(run.config, run.prepared)
+    run.facts["notes"] = list(dict.fromkeys([*run.facts["notes"], *said]))
+    for words in said if is_main() else ():
+        warnings.warn(f"{run.prepared.source}: {words}", MultiwayWarning, stacklevel=2)
+    return run
+
+
 def fitted(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Fit on data in memory or on a path; nothing is written."""
-    return fit(make(task, config, source, progress=progress), Context(progress=progress))
+    return fit(warned(make(task, config, source, progress=progress)), Context(progress=progress))
 
 
 def start(task: AnyTask, config: TaskConfig, path: Path, *, progress: bool = False) -> Run:
     """Read the data, then make the folder, then fit and seal: an error in the data leaves nothing behind."""
     if config.data is None:
         raise RunError("a run on disk needs data: give a file or folder, or the name of a known data set.")
-    run = make(task, config, task.locate(config.data), progress=progress)
+    run = warned(make(task, config, task.locate(config.data), progress=progress))
     folder = create_once(path, opening(run))
     with held(folder):
         return _sealed(run, folder, progress)
@@ -58,7 +68,7 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
     with held(folder):
         folder.clean()
         task, config, digest = read_opening(folder)
-        run = make(task, config, task.locate(config.data or ""), progress=progress)
+        run = warned(make(task, config, task.locate(config.data or ""), progress=progress))
         if run.digest != digest:
             raise RunError(
                 f"{path}: {config.data} changed since the run was started. Start a new run, or restore the data."

@@ -215,6 +215,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def audit(self, config: ConfigT, run: Run | None = None) -> AuditReport:
         """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
 
+    def warned(self, config: ConfigT, prepared: PreparedT) -> Sequence[str]:
+        """What a check of the data warns of, a line each: a training says it too."""
+        return ()
+
     # Models.
 
     def sized(self, config: ConfigT, prepared: PreparedT) -> ConfigT:

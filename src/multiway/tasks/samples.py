@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from multiway.config import Config, Plain
 from multiway.data import CheckReport
-from multiway.data.checking import Hook, check_samples
+from multiway.data.checking import Hook, check_samples, warnings_of
 from multiway.data.findings import Findings
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
 from multiway.data.scaling import Scaler
@@ -141,6 +141,11 @@ class EncodedTask(
             raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
         splits = split(samples, config.split, fix=self.split_field)
         return self.arranged(config, samples, splits, progress=progress)
+
+    def warned(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> Sequence[str]:
+        """What a check warns of."""
+        raw = prepared.raw
+        return (*raw.warned, *warnings_of(raw, prepared.splits, self.hooks(config)))
 
     def later_splits(self, config: ConfigT, samples: Samples[InputsT]) -> Splits:
         """Splits of samples that come after the training; none, unless a task says so."""

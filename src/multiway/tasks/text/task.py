@@ -1,7 +1,6 @@
 """The task `text`, and `TextClassifier`, the task in scikit-learn's manners."""
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,10 +13,10 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.encoders import EncoderOptions
 from multiway.data.findings import Findings
-from multiway.data.samples import Prepared, Rows, Samples, read_samples
-from multiway.data.splitting import Splits, drawn_notes, split
+from multiway.data.samples import Prepared, Rows, Samples
+from multiway.data.splitting import Splits, drawn_notes
 from multiway.data.words import longest, words_in
-from multiway.errors import ConfigError, Fix, MultiwayWarning
+from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
 from multiway.models.target_baselines import OF_TEXTS, build_baseline
 from multiway.tasks import pages, targets
@@ -130,17 +129,6 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         target = state.target_name if has_target else None
         return texts_of(source, config.read, findings, state.columns, target, state.classes)
 
-    def prepare(
-        self, config: TextConfig, source: object, state: TextState | None = None, *, progress: bool = False
-    ) -> Prepared[Strings, TextState]:
-        """Texts, split and encoded at once, since training learns from encoded ones; later ones matched to it."""
-        if state is not None:
-            return super().prepare(config, source, state, progress=progress)
-        texts = read_samples(self.called(source), lambda findings: self._warned(config, source, findings))
-        if texts.target is None:
-            raise ConfigError(f"{texts.source}: a target to predict is needed. ", *texts.labelling)
-        return self.arranged(config, texts, split(texts, config.split, fix=self.split_field), progress=progress)
-
     def arranged(
         self, config: TextConfig, samples: Samples[Strings], splits: Splits, *, progress: bool = False
     ) -> Prepared[Strings, TextState]:
@@ -150,13 +138,6 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         state = state.with_inputs(seen, splits["train"])
         notes = (*texts.notes, *drawn_notes(texts, splits))
         return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
-
-    def _warned(self, config: TextConfig, source: object, findings: Findings) -> Samples[Strings]:
-        texts = self.read(config, source, findings)
-        for finding in findings.found:
-            if finding.severity == "warning":
-                warnings.warn(f"{findings.source}: {finding.line()}", MultiwayWarning, stacklevel=5)
-        return texts
 
     def learnt(self, config: TextConfig, samples: Samples[Strings], train: Rows) -> TextState:
         """Columns and vocabulary of the training rows."""
