@@ -1,6 +1,7 @@
 """What every task refuses or says before it trains or answers, rather than being silently wrong."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -77,3 +78,38 @@ def test_a_training_says_once_what_a_check_warns_of_and_the_report_keeps_it(task
     assert all(line.startswith("multiway: warning: ") for line in said)
     page = load(tmp_path / "run").facts["notes"]
     assert all(any(note in line for note in page) for line in said)
+
+
+def grams(path, out):
+    """Kilograms sent as grams: every value a thousand times as large."""
+    frame = pd.read_csv(path)
+    column = "weight" if "weight" in frame else "x"
+    frame.assign(**{column: 1000 * frame[column]}).to_csv(out, index=False)
+
+
+def strangers(path, out):
+    """Texts in words that training never saw."""
+    frame = pd.read_csv(path)
+    frame.assign(text=[f"zwei{row} drei{row} vier{row}" for row in range(len(frame))]).to_csv(out, index=False)
+
+
+@pytest.mark.parametrize(
+    ("task", "send", "words"),
+    [
+        ("tabular", grams, r"'weight' lies [\d,]+ deviations from training in 100 % of rows"),
+        ("series", grams, r"'x' lies [\d,]+ deviations from training in \d+ % of the values"),
+        ("text", strangers, "100 % of the words are unknown to the training"),
+    ],
+)
+def test_what_lies_far_outside_the_training_is_refused_unless_told_otherwise(
+    task, send, words, tmp_path_factory, tmp_path
+):  # fmt: skip
+    made = finished(task, tmp_path_factory)
+    send(made.tiny.data, tmp_path / "later.csv")
+    code, _, err = outcome("predict", made.run, "--data", tmp_path / "later.csv", "--out", tmp_path / "out.csv")
+    assert code == 1 and re.search(words, err) and "--far" in err and not (tmp_path / "out.csv").exists()
+    words_of = ["predict", made.run, "--data", tmp_path / "later.csv", "--out", tmp_path / "out.csv", "--far"]
+    code, said, err = outcome(*words_of)
+    assert code == 0 and re.search(words, said), err
+    code, said, _ = outcome("predict", made.run, "--data", made.tiny.data, "--out", tmp_path / "usual.csv")
+    assert code == 0 and "deviations" not in said and "unknown" not in said

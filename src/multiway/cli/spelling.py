@@ -9,7 +9,7 @@ from multiway.errors import Fix, Spell
 
 OF_COMMANDS = ("data", "out", "overwrite", "max_parameters")
 """Arguments of commands that are no settings of a task."""
-FLAGS = ("overwrite",)
+FLAGS = ("overwrite", "far")
 TRAINING = ("tune", "reproduce", "encode")
 """Commands that have the options of `train`."""
 WITH_SETTINGS = ("train", "check", "audit")

@@ -1,13 +1,20 @@
 """Later data under what training learnt: the same names, classes and sizes; what is new or missing is said once."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed
-from multiway.errors import DataError, Message
+from multiway.data.findings import Findings, listed, quoted
+from multiway.data.scaling import Scaler
+from multiway.errors import DataError, Fix, Message
+
+FAR, REFUSED = 10.0, 100.0
+"""Deviations beyond which a value is far outside the training, and those at which a column is refused."""
+TOLD, MOST = 0.01, 0.5
+"""Shares of a column that are far: from the first on it is told, from the second on it may be refused."""
 
 
 def match_names(names: Sequence[str], known: Sequence[str], findings: Findings) -> None:
@@ -47,3 +54,37 @@ def match_sizes(sizes: Sequence[int], known: Sequence[int], axes: str, source: s
     if tuple(sizes) != tuple(known):
         expected, got = (f"({', '.join(map(str, shape))})" for shape in (known, sizes))
         raise DataError(f"{source}: the run was trained on {axes} {expected}. Got {got}. ", *fix)
+
+
+class Far(NamedTuple):
+    """What lies far outside the training, in words, and whether so far that no answer is worth having."""
+
+    words: str
+    is_refused: bool
+
+
+def far_columns(values: NDArray[np.float64], names: Sequence[str], scaler: Scaler, word: str) -> list[Far]:
+    """Columns of numbers, some of which are far from the training: how far in the middle, and how many.
+
+    values: `(rows, columns)`, NaN where missing.
+    word: What the rows are called.
+    """
+    result = []
+    distances = np.abs(values - scaler.mean) / scaler.std
+    for place, name in enumerate(names):
+        known = distances[~np.isnan(distances[:, place]), place]
+        far = known[known > FAR]
+        if place in scaler.constant or len(far) < max(1, TOLD * len(known)):
+            continue
+        share, middle = len(far) / len(known), float(np.median(far))
+        words = f"'{quoted(name)}' lies {middle:,.0f} deviations from training in {share:.0%} of {word}"
+        result.append(Far(words.replace("%", " %"), middle > REFUSED and share >= MOST))
+    return result
+
+
+def refuse_far(far: Sequence[Far], source: str) -> None:
+    """Give no answer to what lies so far outside the training: most often another unit, or another column."""
+    refused = [each.words for each in far if each.is_refused]
+    if refused:
+        fix = Fix("far", value=True)
+        raise DataError(f"{source}: {'; '.join(refused)}. Mind the unit, or have it answered all the same (", fix, ").")

@@ -13,6 +13,7 @@ from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
+from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
@@ -24,7 +25,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.samples import FAR, SampleTask
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SeriesConfig
 from multiway.tasks.series.encode import SeriesState
@@ -44,6 +45,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     facts = SeriesFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"])
     options = (
+        FAR,
         Option(name="target", field="read.target", help="Column of classes in a long table."),
         Option(name="id", field="read.id", help="Column that names the series of each row of a long table."),
         Option(name="time", field="read.time", help="Column of times of a long table."),
@@ -126,6 +128,11 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
         """Splits, and what moved the answer to test series."""
         return {**super().describe(run, prepared), "importance": importance(run, prepared.part("test"))}
+
+    def far(self, run: Run, samples: Samples[Values]) -> Sequence[Far]:
+        """Values far from those of the training."""
+        values = samples.inputs.reshape(-1, samples.inputs.shape[2])
+        return far_columns(values, run.state.variates, run.state.scaler, "the values")
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Share of each step and each variate in what moved the answer to test series."""

@@ -17,6 +17,7 @@ from multiway.config import Plain
 from multiway.data.checking import Hook, check_levels
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at, read_frame
+from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
 from multiway.data.sources.scans.checking import lists_scans
 from multiway.errors import Fix
@@ -27,7 +28,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.samples import FAR, SampleTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.encode import TableState
@@ -50,6 +51,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     sampled = 256
     is_precise = True
     options = (
+        FAR,
         Option(name="target", field="read.target", help="Column to predict."),
         Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
         Option(name="drop", field="read.drop", read=read_names, help="Columns to leave out: id,name."),
@@ -178,6 +180,12 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     def beside(self, config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
         """The rows of the file."""
         return read_frame(source, config.read)
+
+    def far(self, run: Run, samples: Samples[Cells]) -> Sequence[Far]:
+        """Numbers far from those of the training; dates go on."""
+        state, values = run.state, samples.inputs.numbers.copy()
+        values[:, len(state.numbers) - len(state.dates) :] = np.nan
+        return far_columns(values, state.numbers, state.scaler, samples.word)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How much each column matters, by shuffling it over the test rows."""
