@@ -35,6 +35,11 @@ shapes.install()
 os.fsync = lambda descriptor: None  # what it is for, a loss of power, no test can see; and there are thousands
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tiny data have the flaws that a training warns of."""
+    config.addinivalue_line("filterwarnings", "ignore::multiway.errors.CheckWarning")
+
+
 @pytest.fixture
 def generator() -> torch.Generator:
     return torch.Generator().manual_seed(20261)

@@ -100,6 +100,10 @@ class MultiwayWarning(UserWarning):
     """A run can be used, and what it says should be read with care; the command line prints it and goes on."""
 
 
+class CheckWarning(MultiwayWarning):
+    """What a check warns of in the data of a run that is being trained."""
+
+
 class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
 

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from multiway.compress.measuring import count_flops
-from multiway.errors import ConfigError, MultiwayWarning, RunError, concerning
+from multiway.errors import CheckWarning, ConfigError, RunError, concerning
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -40,7 +40,7 @@ def warned(run: Run) -> Run:
     said = run.task.warned(run.config, run.prepared)
     run.facts["notes"] = list(dict.fromkeys([*run.facts["notes"], *said]))
     for words in said if is_main() else ():
-        warnings.warn(f"{run.prepared.source}: {words}", MultiwayWarning, stacklevel=2)
+        warnings.warn(f"{run.prepared.source}: {words}", CheckWarning, stacklevel=2)
     return run
 
 

@@ -115,7 +115,7 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     assert counts.sum(axis=1).tolist() == [6, 6]
     labels, probabilities = own["label"].astype(int).to_numpy(), own[["p_0", "p_1"]].to_numpy()
     area = classes.auc(labels, probabilities)
-    assert roc.legend[0][0] == f"multiway, AUC {area:.3f}"
+    assert roc.legend[0][0] == f"network, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
     assert "the most frequent class is right in 50.0\u202f%." in next(support([run]))
 
