@@ -18,6 +18,7 @@ from cli.test_encode import stocks as stocks
 from cli.test_make import volumes as volumes
 from command import outcome, printed
 from data.encoders.slow_encoder import SlowEncoder
+from fewer import show_fewer
 from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
 from multiway.data.sources.scans import lesions
@@ -85,8 +86,9 @@ OUT = {"predict": "predicted.csv", "explain": "explained", "report": "page.html"
 
 
 @pytest.mark.parametrize("command", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in LONG)])
-def test_every_other_command_leaves_all_as_it_was(command, made):
+def test_every_other_command_leaves_all_as_it_was(command, made, monkeypatch):
     """Also where only the largest of several files does not fit, after others have been written."""
+    show_fewer(monkeypatch)
     out = made.folder / ("masks" if (command, made.tiny.task) == ("predict", "segment") else OUT[command])
     more = {"predict": ["--data", made.tiny.data], "compress": ["--rule", ".*=lowrank:rank=1"]}
     words, before = [command, made.run, "--out", out, *more.get(command, [])], tree(made.folder)
