@@ -2,11 +2,16 @@
 
 import json
 import re
+import unicodedata
 
 import pandas as pd
 import pytest
 
 from command import outcome
+from multiway.data.findings import Findings
+from multiway.data.sources.options import FileOptions
+from multiway.data.sources.tables import load_texts_table
+from multiway.data.targets import read_target
 from multiway.tasks.forecasting.source import _follows
 from multiway.tasks.run import load
 from tasks.finished import finished
@@ -113,3 +118,19 @@ def test_what_lies_far_outside_the_training_is_refused_unless_told_otherwise(
     assert code == 0 and re.search(words, said), err
     code, said, _ = outcome("predict", made.run, "--data", made.tiny.data, "--out", tmp_path / "usual.csv")
     assert code == 0 and "deviations" not in said and "unknown" not in said
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "xlsx", "jsonl"])
+def test_composed_and_decomposed_letters_are_one_name_and_one_class_in_every_table(form, tmp_path):
+    names = [
+        unicodedata.normalize("NFC" if row % 3 else "NFD", ["caf\u00e9", "th\u00e9"][row % 2]) for row in range(24)
+    ]
+    column = unicodedata.normalize("NFD", "pr\u00e9nom")
+    frame = pd.DataFrame({"age": range(24), column: names, "drink": names})
+    path = tmp_path / f"drinks.{form}"
+    {"csv": lambda: frame.to_csv(path, index=False), "parquet": lambda: frame.to_parquet(path),
+     "xlsx": lambda: frame.to_excel(path, index=False),
+     "jsonl": lambda: frame.to_json(path, orient="records", lines=True)}[form]()  # fmt: skip
+    table = load_texts_table(path, FileOptions(), Findings(""))
+    assert table.names == ["age", "pr\u00e9nom", "drink"]
+    assert read_target(table, "drink", None, "classes", Findings(""))[1] == ("caf\u00e9", "th\u00e9")

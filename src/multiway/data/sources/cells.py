@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -63,6 +64,13 @@ class RawTable:
         """The rows that are not broken."""
         return self.take(~self.broken)
 
+    def composed(self) -> "RawTable":
+        """The same table, names of its columns in composed letters (NFC), as its cells are."""
+        names = [unicodedata.normalize("NFC", name) for name in self.names]
+        if names == self.names or len(set(names)) < len(names):
+            return self
+        return dataclasses.replace(self, frame=self.frame.set_axis(names, axis=1))
+
     def drop(self, columns: list[str]) -> "RawTable":
         """Leave columns out."""
         return dataclasses.replace(self, frame=self.frame.drop(columns=columns))
@@ -82,12 +90,16 @@ def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_],
 
 
 def as_text(raw: pd.Series) -> pd.Series:
-    """Cells as they are written, without blanks around them: whole numbers without a point, nothing as nothing."""
+    """Cells as they are written, without blanks around them: whole numbers without a point, nothing as nothing.
+
+    Letters are composed (NFC): an accent of its own makes no other word.
+    """
     if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
         raw = raw.astype("Int64")
     if raw.dtype == object:
         raw = raw.map(sound_text, na_action="ignore")
-    return raw.astype("string").str.strip().fillna("")
+    text = raw.astype("string").str.strip().fillna("")
+    return text if all(map(str.isascii, text)) else text.str.normalize("NFC")
 
 
 def words(raw: pd.Series) -> pd.Series:

@@ -99,8 +99,8 @@ def source_name(source: Any) -> str:
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
     """Read CSV (packed or not), Excel, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
     if not isinstance(source, str | Path):
-        return with_plain_numbers(_from_frame(as_pandas(source), findings), options, findings)
-    return with_plain_numbers(_from_file(_file(source), options, findings), options, findings)
+        return with_plain_numbers(_from_frame(as_pandas(source), findings).composed(), options, findings)
+    return with_plain_numbers(_from_file(_file(source), options, findings).composed(), options, findings)
 
 
 def _file(source: str | Path, forms: str = "CSV, Excel") -> Path:
@@ -114,7 +114,7 @@ def _file(source: str | Path, forms: str = "CSV, Excel") -> Path:
 def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
     """The same for texts, of JSON lines too: a CSV may have one column, and a .txt has one text on each line."""
     if is_line_file(Path(source)):
-        return load_lines(_file(source, "JSON lines, CSV, Excel"), options.max_bytes, findings)
+        return load_lines(_file(source, "JSON lines, CSV, Excel"), options.max_bytes, findings).composed()
     if has_plain_lines(source):
         return _of_lines(Path(source), options, findings)
     try:
