@@ -123,10 +123,10 @@ def test_the_verdict_names_the_best_baseline():
     found = scores([row("network", "auc", 0.8, 0.7, 0.9), row("cnn", "auc", 0.7), row("majority", "auc", 0.5)])
     assert best_rival(found) == ("cnn", Found(0.7))
     assert verdict(found) == (
-        "Network has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best other candidate, "
+        "The network has a test AUC of 0.800 (0.700–0.900); its interval meets that of the best other candidate, "
         "small CNN, with 0.700."
     )
-    assert verdict(scores([row("network", "auc", 0.8)])) == "Network has a test AUC of 0.800."
+    assert verdict(scores([row("network", "auc", 0.8)])) == "The network has a test AUC of 0.800."
     assert verdict(scores([])) == ""
 
 

@@ -52,7 +52,7 @@ def test_each_model_is_asked_by_its_name(made, tmp_path):
     for name in run.candidates:
         said, tables[name] = predicted(made, tmp_path / name, "--model", name)
         own = name == run.answer.name
-        assert said.splitlines()[0].startswith(f"Answer: {name}, asked in place of" if not own else run.line)
+        assert said.splitlines()[0].startswith(f"Answer: {name}, chosen by name in place of" if not own else run.line)
         (row,) = workflows.evaluate(made.run, model=name)
         assert row["model"] == (run.task.scored_as(run) if own else name)
         metrics = [metric.name for metric in run.task.metrics(run.config) if metric.name in row]
@@ -95,7 +95,7 @@ def test_an_explanation_is_of_the_answer_whoever_gives_it(task, tmp_path_factory
     run, tables = load(made.run), {}
     for name in run.candidates:
         said = printed("explain", made.run, "--out", tmp_path / name, "--model", name).splitlines()
-        start = run.line if name == run.answer.name else f"Answer: {name}, asked in place of"
+        start = run.line if name == run.answer.name else f"Answer: {name}, chosen by name in place of"
         assert said[0].startswith(start)
         tables[name] = read_explanation(tmp_path / name)
     assert not any(np.array_equal(one, other) for one, other in itertools.combinations(tables.values(), 2))

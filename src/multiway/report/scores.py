@@ -189,11 +189,16 @@ def verdict(scores: Scores) -> str:
         return ""
     metric, decimals = scores.heading(decides[0]), scores.decimals(decides)
     own, rival = scores.of(scores.chosen, decides), best_rival(scores)
-    start = f"{text.sentence_case(scores.name(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
+    start = f"{_subject(scores.name(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
     if rival is None:
         return f"{start}."
     rank = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
     return f"{start}; {rank} the best other candidate, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
+
+
+def _subject(name: str) -> str:
+    """A model at the start of a sentence."""
+    return "The network" if name == "network" else text.sentence_case(name)
 
 
 def standing(own: Score, rival: Score, *, higher: bool = True) -> str:

@@ -127,12 +127,12 @@ class Run:
         if not self.task.has_choice:
             word = self.task.name
             raise ConfigError(
-                f"a run of {word} is answered by one model, and no other can be asked. Leave out the name."
+                f"a run of {word} is answered by one model, and no other can be chosen. Leave out the name."
             )
         chosen = known_as(name, self.candidates)
         if chosen == self.answer.name:
             return self
-        return dataclasses.replace(self, answer=fixed(chosen, f", asked in place of {self.answer.name}"))
+        return dataclasses.replace(self, answer=fixed(chosen, f", chosen by name in place of {self.answer.name}"))
 
     @property
     def digest(self) -> str:

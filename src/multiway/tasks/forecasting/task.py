@@ -236,12 +236,12 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return True
 
     def answer_line(self, run: Run) -> str:
-        """What forecasts, and why; or what was asked in its place."""
+        """What forecasts, and why; or what was chosen by name."""
         line = f"Answer: {_selected(run)}" if _is_own(run) else run.answer.line()
         return f"{line}{refit_words(run.facts)}"
 
     def scored_as(self, run: Run) -> str:
-        """Ours, with bands; or the candidate that was asked in place of it."""
+        """Ours, with bands; or the candidate that was chosen by name."""
         return OURS if _is_own(run) else run.answer.name
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
@@ -258,8 +258,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if out is not None:
             write_table(frame, out)
         rows = pd.DataFrame(forecasts.score_backtest(frame))
-        asked = rows if _is_own(run) else rows[rows["model"] == run.answer.name]
-        return Answer(frame=asked.reset_index(drop=True), files=() if out is None else (out,))
+        chosen = rows if _is_own(run) else rows[rows["model"] == run.answer.name]
+        return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
 
     def _panel(self, run: Run, data: str | None) -> Panel:
         source = data or run.config.data
