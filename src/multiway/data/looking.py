@@ -11,7 +11,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
@@ -213,7 +212,7 @@ def _is_smooth(table: RawTable, kinds: Mapping[str, Kind]) -> bool:
 
 def _successive(values: NDArray[np.float64]) -> float:
     """Correlation of the ranks of a column with those one row before."""
-    ranks = rankdata(values)
+    ranks = pd.Series(values).rank().to_numpy()
     return abs(float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]))
 
 
