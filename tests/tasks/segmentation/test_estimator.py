@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import multiway
-from multiway.errors import ConfigError, DataError, NotFittedError
+from multiway.errors import ConfigError, DataError, MultiwayWarning, NotFittedError
 from multiway.tasks.run import load
 from tasks.segmentation.lesion_files import FAST, box_case, write_boxes, write_scene
 
@@ -46,7 +46,9 @@ def test_fit_predict_score(fitted):
 
 def test_masks_lie_on_the_grid_of_images_that_are_cropped():
     images, masks = boxes(12)
-    model = make(settings={**SETTINGS, "read": {"size": [6, 8, 8], "cut_masks": True}}).fit(images, masks)
+    cropped = make(settings={**SETTINGS, "read": {"size": [6, 8, 8], "cut_masks": True}})
+    with pytest.warns(MultiwayWarning, match="size 6 x 8 x 8 cuts the body in 12 of 12 scans"):
+        model = cropped.fit(images, masks)
     assert model.run_.facts["sizes"] == [6, 8, 8]
     assert model.predict(images[:2]).shape == (2, 8, 9, 10)
 
