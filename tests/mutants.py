@@ -409,13 +409,18 @@ def _pytest(root: Path, words: list[str], out: Path) -> None:
     os.chdir(root)
     for number in (1, 2):
         os.dup2(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    sys.path[:] = [path for path in sys.path if not Path(path or ".").resolve().is_relative_to(ROOT)]
+    sys.path[:] = [path for path in sys.path if not _is_ours(Path(path or ".").resolve())]
     for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None)).startswith(f"{ROOT}/") and "main__" not in name:
+        if _is_ours(Path(getattr(module, "__file__", None) or "/")) and "main__" not in name:
             del sys.modules[name]
     import pytest
 
     sys.exit(int(pytest.main(words)))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a path is one of the tree itself; an environment that lies in it is not."""
+    return path.is_relative_to(ROOT) and not path.is_relative_to(sys.prefix)
 
 
 def judged(fault: Fault, tree: Copy, tests: list[str], failing: Sequence[str], seconds: float) -> dict[str, Any]:
@@ -423,9 +428,12 @@ def judged(fault: Fault, tree: Copy, tests: list[str], failing: Sequence[str], s
     tree.plant(fault)
     status, out = tree.run([*tests, *(word for name in failing for word in ("--deselect", name))], seconds)
     tree.restore(fault)
-    caught, outcome = (FAILED.findall(out) or [f"pytest ended with {status}"])[0], "caught"
+    failed, outcome = FAILED.findall(out), "caught"
+    caught = failed[0] if failed else None
     if status in (0, 5, ENDED_BY_SIGNAL_OR_TIME):
         caught, outcome = None, "out of time" if status == ENDED_BY_SIGNAL_OR_TIME else "not caught"
+    elif not failed:
+        raise SystemExit(f"{fault.key}: the tests could not be run (status {status}): {out[-300:]}")
     row = {name: value for name, value in fault._asdict().items() if name != "text"}
     return {"fault": fault.key, **row, "outcome": outcome, "by": caught}
 
