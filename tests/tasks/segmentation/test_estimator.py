@@ -53,6 +53,12 @@ def test_masks_lie_on_the_grid_of_images_that_are_cropped():
     assert model.predict(images[:2]).shape == (2, 8, 9, 10)
 
 
+def test_a_pair_in_memory_is_volumes_and_their_masks():
+    assert multiway.check(boxes(12), task="segment").is_usable
+    with pytest.raises(DataError, match="need their masks"):
+        multiway.check(boxes(12)[0], task="segment")
+
+
 def test_channels_booleans_and_patients():
     images, masks = boxes(12)
     patients = np.arange(12) // 2
