@@ -10,7 +10,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import optuna
 import psutil
@@ -62,12 +62,19 @@ class Journal(JournalFileBackend):
         """
         lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs).encode()
         with Lock(self.path), files.storing(self.path, lambda: len(lines)), self.path.open("r+b") as file:
-            content = file.read()
-            file.truncate(content.rfind(b"\n") + 1)
+            _cut_half_a_line(file)
             file.seek(0, os.SEEK_END)
             file.write(lines)
             file.flush()
             os.fsync(file.fileno())
+
+
+def _cut_half_a_line(file: BinaryIO) -> None:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 1, 0))
+    if file.read(1) not in (b"", b"\n"):
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -200,7 +207,9 @@ class Study:
                 self.give_up(trial.number) if outcome is None else self._close(trial.number, _parsed(outcome))
 
     def _trials(self, *states: TrialState) -> list[FrozenTrial]:
-        return self.study.get_trials(deepcopy=False, states=states or None)
+        """Those of a state that name their combination; others may have come into a shared storage."""
+        every = self.study.get_trials(deepcopy=False, states=states or None)
+        return [trial for trial in every if "fixed_params" in trial.system_attrs]
 
     def _distributions(self) -> dict[str, Any]:
         return {
@@ -233,7 +242,7 @@ def _storage(folder: Path | None, storage: str | None) -> BaseStorage:
 def _check_same(storage: BaseStorage, opening: Mapping[str, Any], folder: Path) -> None:
     for study in storage.get_all_studies():
         for name, value in study.user_attrs.get(OPENING, {}).items():
-            if opening[name] != value:
+            if opening.get(name) != value:
                 raise RunError(
                     f"{folder} holds a search with other {name}. Choose another folder, or search as before."
                 )
