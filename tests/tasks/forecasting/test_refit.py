@@ -113,7 +113,7 @@ def test_a_series_without_a_training_value_is_still_hidden(frame):
 
 
 def test_classical_models_keep_the_form_that_was_chosen():
-    pytest.importorskip("statsforecast")
+    pytest.importorskip("statsforecast", reason="statsforecast is an extra")
     frame = make_frame(rows=90, variates=1)
     run = fitted(frame, network=False, answer="arima", refit="all")
     first = run.model.candidates["arima"]
@@ -125,7 +125,7 @@ def test_classical_models_keep_the_form_that_was_chosen():
 
 
 def test_series_without_a_model_are_named():
-    pytest.importorskip("statsforecast")
+    pytest.importorskip("statsforecast", reason="statsforecast is an extra")
     frame = make_frame(rows=90, variates=2).assign(flat=7.0)
     notes = fitted(frame, network=False, answer="ets").facts["notes"]
     assert "ets: no model was found for flat; it forecasts them by smoothing of weight one half" in notes
