@@ -160,7 +160,8 @@ def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
             basis, triangle = torch.linalg.qr(factor)
             target = torch.tensordot(target, basis, dims=([other], [0])).movedim(-1, other)
             columns = (columns[:, None] * triangle[None]).reshape(-1, columns.shape[1])  # Khatri-Rao, row-major
-    solution: Tensor = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT).solution
+    driver = "gelsd" if columns.device.type == "cpu" else None  # the usual one varies where columns are dependent
+    solution: Tensor = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT, driver=driver).solution
     return solution.mT
 
 
