@@ -16,6 +16,20 @@ def test_sets_are_enough_and_have_names_of_their_own():
     assert all(any(each.kind is None for each in sets) for sets in leaks.TASKS.values())
 
 
+def test_sets_of_each_origin_are_counted_apart():
+    sets = {"own": ["caught", "passed"], "strange": ["missed", "flagged"], "held": ["caught"]}
+    rows = [
+        {"set": f"{origin} {outcome}", "origin": origin, "outcome": outcome, "leaks": []}
+        for origin, outcomes in sets.items() for outcome in outcomes
+    ]  # fmt: skip
+    assert leaks.table([{"task": "tabular", "rows": rows}])[-4:] == [
+        "own: caught 1 of 1, missed 0, falsely flagged 0 of 1",
+        "strange: caught 0 of 1, missed 1, falsely flagged 1 of 1",
+        "held: caught 1 of 1, missed 0, falsely flagged 0 of 0",
+        "all: caught 2 of 3, missed 1, falsely flagged 1 of 2",
+    ]
+
+
 def test_a_leak_that_another_check_says_is_not_caught():
     sets = {each.name: each for each in leaks.TASKS["tabular"]}
     leaky = sets["target in other words"]
@@ -27,9 +41,8 @@ def test_a_leak_that_another_check_says_is_not_caught():
 
 @pytest.mark.slow
 def test_nine_in_ten_leaks_are_caught_no_sound_set_is_flagged_and_the_guide_names_the_rest():
-    rows = list(leaks.run(1, None))
-    total = leaks.summary([each for row in rows for each in row["rows"]])
+    own = [(task, each) for task, sets in leaks.TASKS.items() for each in sets if each.origin == "own"]
+    total = leaks.summary([leaks.audited(task, each) for task, each in own])
     assert total["flagged"] == [] and total["caught"] >= 0.9 * total["leaky"]
     guide = GUIDE.read_text()
     assert all(name in guide for name in total["missed"])
-    assert leaks.table(rows)[-1].startswith(f"caught {total['caught']} of {total['leaky']}, ")

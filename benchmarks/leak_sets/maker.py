@@ -1,14 +1,22 @@
 """What a maker of a data set is, and how one is listed."""
 
 import dataclasses
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 Draw = np.random.Generator
 Maker = Callable[[Path, Draw], dict[str, Any]]
+Origin = Literal["own", "strange", "held"]
+FAMILIES = {
+    "copies": {"duplicates", "near", "overlap", "groups", "lines"},
+    "giveaway": {"copy", "formula", "lookup", "texts", "border", "painted"},
+    "future": {"shifted", "interpolated", "smoothed", "overlap", "quotes", "texts", "copy", "formula"},
+}
+"""Kinds of findings by which who knows no check would say that the leak is caught."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -17,9 +25,28 @@ class LeakSet:
 
     name: What is in it.
     make: Writes it and gives the settings of its audit.
-    kind: Kind of the finding that must say the leak; None for a sound set.
+    kind: Kind of the finding that must say the leak, or a family of kinds; None for a sound set.
+    origin: `own` sets were written with the checks, `strange` ones before them, and `held` ones are never tuned on.
     """
 
     name: str
     make: Maker
     kind: str | None = None
+    origin: Origin = "own"
+
+    @property
+    def kinds(self) -> set[str]:
+        """Kinds of findings that say the leak."""
+        return set() if self.kind is None else FAMILIES.get(self.kind, {self.kind})
+
+
+def package_folder(name: str) -> Path:
+    """Folder of an installed package, which is not imported.
+
+    Raises:
+        ModuleNotFoundError: It is not installed.
+    """
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(name)
+    return Path(spec.origin).parent
