@@ -1,5 +1,6 @@
 """`multiway recipes`, `published` and `reproduce`: cells of published tables, and the tables as printed."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +18,26 @@ def recipes_command(
         str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=completion.complete_recipes)
     ] = "*",
 ) -> Output:
-    """List the recipes, each one cell of a published table, with the published figure."""
-    return show.table(papers.list_recipes(pattern))
+    """List the recipes, each one cell of a published table, with the published figure; of one, its settings.
+
+    Each setting of a single recipe has its source: the paper's text, its public code, or ours and why.
+    """
+    listed = papers.list_recipes(pattern)
+    if pattern not in papers.recipe_names():
+        return show.table(listed)
+    settings = [each._asdict() for each in papers.recipe_settings(pattern)]
+    document = {"recipe": listed[0], "settings": settings}
+    return Output(lines=_recipe_lines(listed, settings), document=lambda: document)
+
+
+def _recipe_lines(listed: Sequence[dict[str, Any]], settings: Sequence[dict[str, Any]]) -> Iterator[str]:
+    yield from [*show.aligned(listed), ""]
+    yield from show.aligned([{name: _plain(value) for name, value in each.items()} for each in settings])
+    yield from ["", "What is not listed is the library's default."]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def published_command(

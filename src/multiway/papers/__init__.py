@@ -12,6 +12,7 @@ from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway.papers.cells import recipe_names as recipe_names
+    from multiway.papers.cells import recipe_settings as recipe_settings
     from multiway.papers.cells import reproducible_names as reproducible_names
     from multiway.papers.printed import load_published as load_published
     from multiway.papers.printed import published_tables as published_tables

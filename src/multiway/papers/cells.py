@@ -7,8 +7,9 @@ from typing import Any
 
 from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
-from multiway.papers.grid import GridCell, RecipeGrid, Reference, resolve
+from multiway.papers.grid import GridCell, RecipeGrid, Reference, resolve, trace
 from multiway.papers.printed import load_published, published_tables
+from multiway.papers.sources import Setting
 from multiway.workflows.recipe import Recipe, RecipeSource, register_recipes
 from multiway.workflows.space import register_space
 
@@ -84,6 +85,19 @@ def _recipe(name: str) -> Recipe:
     figures = _figures(Reference.parse(fields.pop("printed")), cell, fields)
     published = {**fields["published"], **figures}
     return Recipe.parse({**fields, "table": table, "published": published}, f"{table}.yaml: {name}")
+
+
+def recipe_settings(name: str) -> list[Setting]:
+    """The settings that a recipe states, each with its source; what it does not state is the library's default.
+
+    Raises:
+        ConfigError: No recipe is called so.
+
+    """
+    if name not in _tables_of_recipes():
+        raise ConfigError(f"no recipe is called {name}{closest(name, recipe_names())} `multiway recipes` lists them.")
+    table = _tables_of_recipes()[name]
+    return trace(_grid(table), cells_of(table)[name])
 
 
 def _figures(printed: Reference, cell: GridCell, fields: dict[str, Any]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from multiway.config import Config, merge
+from multiway.papers.sources import Setting, SourceText, Stated, traced
 
 IN_PRINT = "paper"
 """The form of a recipe that is as the paper prints it."""
@@ -41,6 +42,8 @@ class GridPart(Config):
     """Whose settings it starts from, if not the table's."""
     first: dict[str, str] = Field(default_factory=dict)
     settings: dict[str, Any] = Field(default_factory=dict)
+    sources: dict[str, SourceText] = Field(default_factory=dict)
+    """Where settings are from, by field, here and in narrower parts."""
 
 
 class Paper(Config):
@@ -51,6 +54,8 @@ class Paper(Config):
     """Settings that the paper states; what it does not mention, such as a warm-up, is off."""
     open: dict[str, Any] = Field(default_factory=dict)
     """Settings that it leaves open, with our choice; the ledger in docs/papers gives the reason."""
+    sources: dict[str, SourceText] = Field(default_factory=dict)
+    """Where these settings are from, by field."""
     forms: dict[str, GridPart] = Field(default_factory=dict)
     """Other forms than the one in print, by name, and what each changes."""
 
@@ -138,21 +143,36 @@ def resolve(grid: RecipeGrid, cell: GridCell) -> dict[str, Any]:
 
     paper <- form <- shared <- row <- variant <- cell, the later winning.
     """
-    column, own = grid.column_of(cell), grid.cells.get(cell.row, {})
     paper = grid.paper_of(cell.variant)
     parts: list[dict[str, Any]] = [
         {"task": grid.task, "row": cell.row, "variant": cell.variant, "data": cell.row, "published": {}, "printed": {}},
         {"settings": paper.settings} if paper else {},
         {"form": cell.form or IN_PRINT} if paper and paper.forms else {},
         _given(paper.forms[cell.form]) if paper and cell.form else {},
-        _given(grid.shared),
-        _given(grid.rows[cell.row]),
-        _given(grid.variants[cell.variant]) if cell.variant else {},
-        *(_given(own[key]) for key in (cell.variant, column) if key in own),
+        *map(_given, _own_parts(grid, cell)),
         {"horizons": cell.horizons},
     ]
     return functools.reduce(merge, parts)
 
 
+def trace(grid: RecipeGrid, cell: GridCell) -> list[Setting]:
+    """The settings of a cell's recipe, each with its source."""
+    paper = grid.paper_of(cell.variant)
+    of_paper = [Stated(paper.settings, paper.sources)] if paper else []
+    forms = [paper.forms[cell.form]] if paper and cell.form else []
+    own = list[Stated]()
+    for part in _own_parts(grid, cell):
+        own.append(Stated(part.settings, part.sources, tuple(reversed(own))))
+    return traced([*of_paper, *(Stated(form.settings, form.sources) for form in forms), *own])
+
+
+def _own_parts(grid: RecipeGrid, cell: GridCell) -> list[GridPart]:
+    """What the table itself states of a cell, the narrower later."""
+    own = grid.cells.get(cell.row, {})
+    variant = [grid.variants[cell.variant]] if cell.variant else []
+    narrow = [own[key] for key in (cell.variant, grid.column_of(cell)) if key in own]
+    return [grid.shared, grid.rows[cell.row], *variant, *narrow]
+
+
 def _given(part: GridPart) -> dict[str, Any]:
-    return part.model_dump(exclude_unset=True, exclude={"paper"})
+    return part.model_dump(exclude_unset=True, exclude={"paper", "sources"})
