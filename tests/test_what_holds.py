@@ -60,6 +60,9 @@ SHORT = re.compile(
 )
 """Cells of the paper's tables: one epoch of 100, in bfloat16."""
 
+MEANS = re.compile(r"hot-components-(?:ettm1|weather)-|hot-order-ettm1-")
+"""Of these, rows with the mean over patches, where the recipe now takes them all."""
+
 
 def may_differ(name: str) -> set[str]:
     """Settings of a row that are not its recipe's, which the tables say; texts may have had a smaller encoder.
@@ -67,7 +70,7 @@ def may_differ(name: str) -> set[str]:
     A recipe of a table names no baselines, which are the usual ones of its target.
     """
     if SHORT.fullmatch(name):
-        return {"training.epochs", "training.precision"}
+        return {"training.epochs", "training.precision", *(["model.pooling"] if MEANS.match(name) else [])}
     if name.startswith("tabular-"):
         return {"baselines"}
     return OVERRIDDEN.get(name, {"text.encoder"})

@@ -43,7 +43,7 @@ CELLS = {
     "ndlinear-table-7-teacher": 1,
     "peers": 120,
     "segmentation": 2,
-    "short-hot-tables-3-5": 42,
+    "short-hot-tables-3-5": 84,
     "tga-figure-2": 147,
 }
 
@@ -151,7 +151,7 @@ ABLATIONS = {
     "hot-figure-3-right": (3, 6, 0),
     "hot-components-forecast": (2, 3, 0),
     "hot-components-volumes": (1, 3, 0),
-    "short-hot-tables-3-5": (2, 7, 0),
+    "short-hot-tables-3-5": (4, 7, 0),
 }
 """Data sets, variants, and variants with figures in print."""
 
