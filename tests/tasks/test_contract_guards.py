@@ -1,21 +1,30 @@
 """What every task refuses or says before it trains or answers, rather than being silently wrong."""
 
+import functools
 import json
 import re
 import unicodedata
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from command import outcome
+from multiway import workflows
 from multiway.data.findings import Findings
+from multiway.data.matching import far_columns, held
+from multiway.data.scaling import Scaler
 from multiway.data.sources.options import FileOptions
+from multiway.data.sources.scans.encoding import IntensityScale, far_scan
 from multiway.data.sources.tables import load_texts_table
 from multiway.data.targets import read_target
+from multiway.errors import DataError, MultiwayWarning
 from multiway.tasks.forecasting.source import _follows
 from multiway.tasks.run import load
 from tasks.finished import finished
-from tasks.tiny import TINY
+from tasks.tiny import TINY, written
+from tasks.tiny_estimators import ESTIMATORS
 
 HUGE = {"forecast": None, "tabular": "age", "series": "x"}
 """The column of numbers that is spoilt, the last one where it is not named: series, a target, labelled series."""
@@ -85,39 +94,133 @@ def test_a_training_says_once_what_a_check_warns_of_and_the_report_keeps_it(task
     assert all(any(note in line for note in page) for line in said)
 
 
-def grams(path, out):
+def grams(made, folder, column="weight"):
     """Kilograms sent as grams: every value a thousand times as large."""
-    frame = pd.read_csv(path)
-    column = "weight" if "weight" in frame else "x"
-    frame.assign(**{column: 1000 * frame[column]}).to_csv(out, index=False)
+    frame = pd.read_csv(made.tiny.data)
+    frame.assign(**{column: 1000 * frame[column]}).to_csv(folder / "later.csv", index=False)
+    return folder / "later.csv"
 
 
-def strangers(path, out):
+def strangers(made, folder):
     """Texts in words that training never saw."""
-    frame = pd.read_csv(path)
-    frame.assign(text=[f"zwei{row} drei{row} vier{row}" for row in range(len(frame))]).to_csv(out, index=False)
+    frame = pd.read_csv(made.tiny.data)
+    texts = [f"zwei{row} drei{row} vier{row}" for row in range(len(frame))]
+    frame.assign(text=texts).to_csv(folder / "later.csv", index=False)
+    return folder / "later.csv"
 
 
-@pytest.mark.parametrize(
-    ("task", "send", "words"),
-    [
-        ("tabular", grams, r"'weight' lies [\d,]+ deviations from training in 100 % of rows"),
-        ("series", grams, r"'x' lies [\d,]+ deviations from training in \d+ % of the values"),
-        ("text", strangers, "100 % of the words are unknown to the training"),
-    ],
-)
-def test_what_lies_far_outside_the_training_is_refused_unless_told_otherwise(
-    task, send, words, tmp_path_factory, tmp_path
-):  # fmt: skip
-    made = finished(task, tmp_path_factory)
-    send(made.tiny.data, tmp_path / "later.csv")
-    code, _, err = outcome("predict", made.run, "--data", tmp_path / "later.csv", "--out", tmp_path / "out.csv")
-    assert code == 1 and re.search(words, err) and "--far" in err and not (tmp_path / "out.csv").exists()
-    words_of = ["predict", made.run, "--data", tmp_path / "later.csv", "--out", tmp_path / "out.csv", "--far"]
-    code, said, err = outcome(*words_of)
+def cyrillic(made, folder):
+    return written(folder / "later.jsonl", [json.dumps({"text": "\u043a\u043e\u0448\u043a\u0430" * 9})])
+
+
+def rescaled(made, folder):
+    """A scan whose intensities are in another unit."""
+    path = made.tiny.alone(folder / "later") / {"volumes": "scan12.npy", "segment": "image5.npy"}[made.tiny.task]
+    np.save(path, np.float32(1000) * np.load(path))
+    return path.parent
+
+
+def shares(made, folder):
+    """Images of numbers from 0 to 1, saved as bytes."""
+    path = made.tiny.alone(folder / "later")
+    for picture in path.rglob("*.png"):
+        Image.fromarray(np.asarray(Image.open(picture)) // 128).save(picture)
+    return path
+
+
+def cents(made, folder):
+    """Highest prices of the days in another unit than the others."""
+    path = made.tiny.alone(folder / "later")
+    frame = pd.read_csv(path / "prices.csv", keep_default_na=False)
+    frame.assign(high=100 * frame["high"]).to_csv(path / "prices.csv", index=False)
+    return path
+
+
+OFF = r"[\d,]+ deviations from training"
+STRANGE = {
+    "forecast": (functools.partial(grams, column="series 1"), rf"'series 1' lies {OFF} in 100 % of the last 12 rows"),
+    "tabular": (grams, rf"'weight' lies {OFF} in 100 % of rows"),
+    "series": (functools.partial(grams, column="x"), rf"'x' lies {OFF} in \d+ % of the values"),
+    "text": (strangers, "100 % of the words are unknown to the training"),
+    "language": (cyrillic, "100 % of the characters are unknown to the training"),
+    "volumes": (rescaled, rf"scan12.npy: values lie {OFF}"),
+    "segment": (rescaled, rf"image5.npy: values lie {OFF}"),
+    "images": (shares, "values spread [\\d,]+ times less than in training"),
+    "stocks": (cents, rf"'high' lies {OFF} in \d+ % of the days"),
+}
+"""By task, later data that lie far outside the training, and what is said of them."""
+OUT = {"segment": "masks"}
+
+
+@pytest.mark.parametrize("task", TINY)
+def test_what_lies_far_outside_the_training_is_refused_unless_told_otherwise(task, tmp_path_factory, tmp_path):
+    made, (send, words) = finished(task, tmp_path_factory), STRANGE[task]
+    data, out = send(made, tmp_path), tmp_path / OUT.get(task, "out.csv")
+    code, _, err = outcome("predict", made.run, "--data", data, "--out", out)
+    assert code == 1 and re.search(words, err) and "--far" in err and len(err.splitlines()) == 1
+    assert not out.exists()
+    code, said, err = outcome("predict", made.run, "--data", data, "--out", out, "--far")
     assert code == 0 and re.search(words, said), err
-    code, said, _ = outcome("predict", made.run, "--data", made.tiny.data, "--out", tmp_path / "usual.csv")
-    assert code == 0 and "deviations" not in said and "unknown" not in said
+    with pytest.raises(DataError, match=words):
+        workflows.predict(made.run, data=str(data), out=out)
+    assert any(re.search(words, note) for note in workflows.predict(made.run, data=str(data), out=out, far=True).notes)
+
+
+@pytest.mark.parametrize("task", TINY)
+def test_usual_data_are_answered_without_a_word_of_the_training(task, tmp_path_factory, tmp_path):
+    made = finished(task, tmp_path_factory)
+    out = tmp_path / OUT.get(task, "out.csv")
+    code, said, err = outcome("predict", made.run, "--data", made.tiny.alone(tmp_path / "one"), "--out", out)
+    assert code == 0 and not re.search("deviations|unknown to|spread", said), err
+
+
+def times(factor, *parts):
+    """Numbers in another unit."""
+    return [part * np.float32(factor) for part in parts]
+
+
+FAR_IN_MEMORY = {
+    "Forecaster": lambda frame: [frame.set_index("date") * 1000],
+    "VolumeClassifier": functools.partial(times, 1000),
+    "Segmenter": functools.partial(times, 1000),
+    "StockMovementClassifier": lambda prices: [prices.assign(high=100 * prices["high"])],
+    "SeriesClassifier": lambda series: [times(1e5, *series)],
+    "TabularClassifier": lambda rows: [rows.assign(weight=1000 * rows["weight"])],
+    "TabularRegressor": functools.partial(times, 1000),
+    "TextClassifier": lambda texts: [[f"zwei{row} drei{row} vier{row}" for row in range(9)]],
+    "ImageClassifier": lambda pixels: [pixels // 128],
+    "LanguageModel": lambda texts: [["\u043a\u043e\u0448\u043a\u0430" * 9]],
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_refuses_what_lies_far_outside_its_training(name):
+    tiny = ESTIMATORS[name]()
+    model = tiny.make().fit(*tiny.fit)
+    later = FAR_IN_MEMORY[name](*tiny.new)
+    with pytest.raises(DataError, match=r"far=True"):
+        model.predict(*later)
+    with pytest.warns(MultiwayWarning, match="training"):
+        assert len(model.predict(*later, far=True))
+    model.predict(*tiny.new)
+
+
+def test_a_tenth_of_far_rows_is_told_and_not_refused():
+    scaler = Scaler(np.array([70.0]), np.array([9.0]))
+    rows = np.full((30, 1), 70.0)
+    rows[:3] = 7e4
+    (far,) = far_columns(rows, ["weight"], scaler, "rows")
+    assert not far.is_refused and far.words == "'weight' lies 7,770 deviations from training in 10 % of rows"
+    assert held([far], "people.csv", is_allowed=False) == (far.words,)
+    assert not far_columns(rows[3:], ["weight"], scaler, "rows")
+
+
+def test_voxels_of_another_unit_are_told_from_thick_slices():
+    scale, trained = IntensityScale((0.0,), (1.0,)), ((0.8, 1.0), (0.8, 1.0), (1.0, 5.0))
+    values = np.zeros((1, 2, 2, 2))
+    assert not far_scan(values, (1.0, 1.0, 5.0), scale, trained) and not far_scan(values, None, scale, trained)
+    (far,) = far_scan(values, (0.1, 0.1, 0.5), scale, trained)
+    assert far.is_refused and far.words == "voxels of 0.1 x 0.1 x 0.5 mm are 8 times those of the training"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "xlsx", "jsonl"])

@@ -1,20 +1,22 @@
 """Later data under what training learnt: the same names, classes and sizes; what is new or missing is said once."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed, quoted
-from multiway.data.scaling import Scaler
+from multiway.data.scaling import Level, Scaler
 from multiway.errors import DataError, Fix, Message
 
 FAR, REFUSED = 10.0, 100.0
 """Deviations beyond which a value is far outside the training, and those at which a column is refused."""
 TOLD, MOST = 0.01, 0.5
 """Shares of a column that are far: from the first on it is told, from the second on it may be refused."""
+UNUSUAL, STRANGE, ENOUGH = 0.5, 0.9, 20
+"""Shares of what training did not know that are told, and that are refused where there is enough of it."""
 
 
 def match_names(names: Sequence[str], known: Sequence[str], findings: Findings) -> None:
@@ -69,22 +71,52 @@ def far_columns(values: NDArray[np.float64], names: Sequence[str], scaler: Scale
     values: `(rows, columns)`, NaN where missing.
     word: What the rows are called.
     """
-    result = []
     distances = np.abs(values - scaler.mean) / scaler.std
-    for place, name in enumerate(names):
-        known = distances[~np.isnan(distances[:, place]), place]
-        far = known[known > FAR]
-        if place in scaler.constant or len(far) < max(1, TOLD * len(known)):
-            continue
-        share, middle = len(far) / len(known), float(np.median(far))
-        words = f"'{quoted(name)}' lies {middle:,.0f} deviations from training in {share:.0%} of {word}"
-        result.append(Far(words.replace("%", " %"), middle > REFUSED and share >= MOST))
-    return result
+    columns = ((name, distances[:, place]) for place, name in enumerate(names) if place not in scaler.constant)
+    return [
+        far for name, column in columns
+        for far in _far(column[~np.isnan(column)], f"'{quoted(name)}' lies", "deviations from training", word)
+    ]  # fmt: skip
 
 
-def refuse_far(far: Sequence[Far], source: str) -> None:
-    """Give no answer to what lies so far outside the training: most often another unit, or another column."""
+def far_levels(samples: Iterable[NDArray[Any]], level: Level | None, word: str) -> list[Far]:
+    """Samples of many values each, some of which are brighter, darker, weaker or stronger than those of the training.
+
+    word: What the samples are called.
+    """
+    if level is None or not level.spread:
+        return []
+    levels = np.array([Level.of(sample) for sample in samples])
+    offsets, ratios = np.abs(levels[:, 0] - level.mean) / level.spread, levels[:, 1] / level.spread
+    ratios = np.where(ratios > 0, ratios, 1.0)  # a constant is a matter of checks
+    return [
+        *_far(offsets, "values lie", "deviations from training", word),
+        *_far(ratios, "values spread", "times as much as in training", word),
+        *_far(1 / ratios, "values spread", "times less than in training", word),
+    ]
+
+
+def _far(distances: NDArray[np.float64], lie: str, off: str, word: str) -> list[Far]:
+    """What to say of distances, some of which are far: their middle, and how many they are."""
+    far = distances[distances > FAR]
+    if len(far) < max(1, TOLD * len(distances)):
+        return []
+    share, middle = len(far) / len(distances), float(np.median(far))
+    where = f" in {100 * share:.0f} % of {word}" if len(distances) > 1 else ""
+    return [Far(f"{lie} {middle:,.0f} {off}{where}", middle > REFUSED and share >= MOST)]
+
+
+def far_share(unknown: int, count: int, word: str) -> list[Far]:
+    """Parts of texts that training did not know, where most are."""
+    share = unknown / max(1, count)
+    words = f"{100 * share:.0f} % of the {word} are unknown to the training"
+    return [Far(words, share > STRANGE and count >= ENOUGH)] if share > UNUSUAL else []
+
+
+def held(far: Sequence[Far], source: str, *, is_allowed: bool) -> tuple[str, ...]:
+    """What to say of later data; what lies so far outside that its unit must be another is refused, unless allowed."""
     refused = [each.words for each in far if each.is_refused]
-    if refused:
+    if refused and not is_allowed:
         fix = Fix("far", value=True)
         raise DataError(f"{source}: {'; '.join(refused)}. Mind the unit, or have it answered all the same (", fix, ").")
+    return tuple(each.words for each in far)

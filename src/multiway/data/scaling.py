@@ -1,7 +1,7 @@
 """Standardisation by the training rows, in float64, blind to missing cells."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -18,6 +18,8 @@ def _finite(values: Any) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
+LOOKED_AT = 1_000_000
+"""Values of a sample that say its level."""
 Floats = Annotated[NDArray[np.float64], PlainValidator(_finite), PlainSerializer(lambda array: array.tolist())]
 """A field of a config that is an array of finite numbers."""
 
@@ -78,6 +80,31 @@ class Scaler:
             f"{names[position]} never changes in the training rows, so it is shifted and not scaled."
             for position in self.constant
         )
+
+
+def evenly(count: int, most: int) -> NDArray[np.int64]:
+    """Indices of so many at most, evenly spread."""
+    return np.linspace(0, count - 1, min(most, count)).round().astype(np.int64)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Level:
+    """Mean and standard deviation of the values of a usual sample of many, such as an image or a scan."""
+
+    mean: float
+    spread: float
+
+    @classmethod
+    def fit(cls, samples: Iterable[NDArray[Any]]) -> Self:
+        """The usual one of some samples."""
+        means, spreads = np.transpose([cls.of(sample) for sample in samples])
+        return cls(float(np.mean(means)), float(np.mean(spreads)))
+
+    @staticmethod
+    def of(sample: NDArray[Any]) -> tuple[float, float]:
+        """Of one sample, by some of its values where they are many."""
+        some = sample.reshape(-1)[:: 1 + sample.size // LOOKED_AT]
+        return float(some.mean(dtype=np.float64)), float(some.std(dtype=np.float64))
 
 
 def _moments(

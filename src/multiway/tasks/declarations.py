@@ -39,6 +39,12 @@ class Option:
     is_flag: bool = False
 
 
+SHARED = (
+    Option(name="far", commands=("predict",), is_flag=True, help="Answer what lies far outside the training too."),
+)
+"""Options of every task."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Context:
     """What the work on a model of a run carries along: where the run is kept, and whether progress is shown.

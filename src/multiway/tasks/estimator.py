@@ -4,7 +4,8 @@ import abc
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from multiway.config import Config, Plain, merge, nest
 from multiway.data import datasets
 from multiway.data.samples import Array
-from multiway.errors import ConfigError, DataError, MultiwayError, NotFittedError, check_names
+from multiway.errors import ConfigError, DataError, MultiwayError, MultiwayWarning, NotFittedError, check_names
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
@@ -110,6 +111,10 @@ class Estimator:
         run, later = self._run(), self._prepared(data)
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
 
+    def _guarded(self, later: Any, source: str, far: bool) -> None:
+        """Warn of data that lie far outside the training; refuse those that lie much too far, unless told otherwise."""
+        tell_far(f"{source}: {words}" for words in self._run().guarded(later, source, far=far))
+
     def _run(self) -> Run:
         if not hasattr(self, "run_"):
             raise NotFittedError(f"{type(self).__name__}: call fit before this, or load a saved run.")
@@ -180,12 +185,15 @@ class Classifier(Estimator, abc.ABC):
     classes_: Array = dataclasses.field(init=False)
 
     @abc.abstractmethod
-    def predict_proba(self, X: object) -> NDArray[np.float64]:
+    def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, in the order of `classes_`."""
 
-    def predict(self, X: object) -> Array:
-        """Class of each sample: above one half for two classes, else the most probable."""
-        return self._named(self.predict_proba(X))
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> Array:
+        """Class of each sample: above one half for two classes, else the most probable.
+
+        With `far`, data that lie far outside the training are answered too, with a warning.
+        """
+        return self._named(self.predict_proba(X, model, far=far))
 
     def _named(self, probabilities: NDArray[np.float64]) -> Array:
         places = predicted_classes(probabilities)
@@ -204,12 +212,18 @@ class Regressor(Estimator, abc.ABC):
     kind = "regressor"
 
     @abc.abstractmethod
-    def predict(self, X: object) -> NDArray[np.float64]:
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Number of each sample, in the units of the target."""
 
     def score(self, X: object, y: object) -> float:
         """R² of the predictions; 0 where the targets do not vary."""
         return r2(np.asarray(y, np.float64), self.predict(X)) or 0.0
+
+
+def tell_far(told: Iterable[str]) -> None:
+    """Warn of what lies far outside the training."""
+    for words in told:
+        warnings.warn(f"{words}.", MultiwayWarning, stacklevel=6)
 
 
 def classes_as_given(names: Sequence[str]) -> Array:

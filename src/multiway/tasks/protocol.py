@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
+from multiway.data.matching import Far, held
 from multiway.errors import ConfigError, Fix
 from multiway.report.scores import Metric as Metric
 from multiway.tasks import known
@@ -21,6 +22,7 @@ from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choose, fixed, 
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
+from multiway.tasks.declarations import SHARED as SHARED
 from multiway.tasks.declarations import SPLITS as SPLITS
 from multiway.tasks.declarations import VALIDATION as VALIDATION
 from multiway.tasks.declarations import Cell as Cell
@@ -133,6 +135,13 @@ class Run:
         if chosen == self.answer.name:
             return self
         return dataclasses.replace(self, answer=fixed(chosen, f", chosen by name in place of {self.answer.name}"))
+
+    def guarded(self, later: Any, source: str, *, far: bool) -> tuple[str, ...]:
+        """What is to be said of later data that lie far outside the training; much too far, none has an answer.
+
+        far: Whether they are answered all the same.
+        """
+        return held(self.task.far(self, later), source, is_allowed=far)
 
     @property
     def digest(self) -> str:
@@ -347,6 +356,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     # Answers.
 
+    def far(self, run: Run, later: Any) -> Sequence[Far]:
+        """What lies far outside the training in later data, as the task reads them."""
+        return ()
+
     @abc.abstractmethod
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Predict for data that nobody has labelled; written to `out` where it is given."""
@@ -393,4 +406,4 @@ def task_in(module: str) -> AnyTask:
 
 def options_of(task: AnyTask, command: str) -> Iterator[Option]:
     """Options of one command."""
-    return (option for option in task.options if command in option.commands)
+    return (option for option in (*SHARED, *task.options) if command in option.commands)

@@ -54,14 +54,16 @@ class SampleEstimator(Estimator):
         """Other samples, as the task reads them."""
         return X
 
-    def _unlabelled(self, X: object) -> Samples[Tensor]:
-        """Other samples as the network sees them."""
+    def _unlabelled(self, X: object, *, far: bool = True) -> Samples[Tensor]:
+        """Other samples as the network sees them; where `far` is False, none far outside the training."""
         source, run = self._given(X), self._run()
-        return cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, source, run.state).encoded
+        later = cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, source, run.state)
+        self._guarded(later.raw, later.raw.source, far)
+        return later.encoded
 
-    def _outputs(self, X: object, model: str | None = None) -> NDArray[np.float64]:
+    def _outputs(self, X: object, model: str | None, far: bool) -> NDArray[np.float64]:
         """Probabilities of the classes of the run, or numbers in the units of the target, by its answer or a model."""
-        samples, run = self._unlabelled(X), self._run().asking(model)
+        samples, run = self._unlabelled(X, far=far), self._run().asking(model)
         return answered(run, samples)
 
 
@@ -79,13 +81,19 @@ class SampleClassifier(SampleEstimator, Classifier):
         self.classes_ = np.unique(np.asarray(y))
         return self
 
-    def predict_proba(self, X: object, model: str | None = None) -> NDArray[np.float64]:
-        """Probabilities `(samples, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
-        return self._outputs(X, model)[:, self._places()]
+    def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
+        """Probabilities `(samples, classes)`, in the order of `classes_`; by the answer, or a model of the run.
 
-    def predict(self, X: object, model: str | None = None) -> Array:
-        """Class of each sample: the most probable, or a rare one of two from the threshold of the run on."""
-        outputs, run = self._outputs(X, model), self._run().asking(model)
+        With `far`, samples that lie far outside the training are answered too, with a warning.
+        """
+        return self._outputs(X, model, far)[:, self._places()]
+
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> Array:
+        """Class of each sample: the most probable, or a rare one of two from the threshold of the run on.
+
+        `model` and `far` as for `predict_proba`.
+        """
+        outputs, run = self._outputs(X, model, far), self._run().asking(model)
         threshold = cast(SampleTask[Any, Any, Any], run.task).threshold(run)
         if threshold is None:
             return self._named(outputs[:, self._places()])

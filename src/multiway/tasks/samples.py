@@ -16,7 +16,6 @@ from multiway.config import Config, Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook, check_samples, warnings_of
 from multiway.data.findings import Findings
-from multiway.data.matching import Far, refuse_far
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
 from multiway.data.scaling import Scaler
 from multiway.data.sources.tables import source_name
@@ -27,7 +26,7 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer, beside_own, written
 from multiway.tasks.choice import Evidence
 from multiway.tasks.evidence import evidence_of
-from multiway.tasks.protocol import Fitted, Option, Row, State
+from multiway.tasks.protocol import Fitted, Row, State
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.split_task import SplitConfig, SplitTask
@@ -36,7 +35,6 @@ from multiway.training import Objective
 from multiway.training.devices import best_device, device_of
 from multiway.training.losses import TargetLoss
 
-FAR = Option(name="far", commands=("predict",), is_flag=True, help="Answer what lies far outside the training too.")
 PREDICTED = 256
 """Samples that are predicted at once."""
 
@@ -263,20 +261,14 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """How many test samples there are."""
         return {"test_samples": runs[0].facts["splits"]["test"]["samples"]}
 
-    def far(self, run: Run, samples: Samples[InputsT]) -> Sequence[Far]:
-        """What lies far outside the training in later samples."""
-        return ()
-
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Every sample of some data with its class and probabilities, or its number."""
         source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)
-        far = self.far(run, later.raw)
-        if not options.get("far"):
-            refuse_far(far, later.raw.source)
+        far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
         answers = targets.answer_frame(answered(run, later.encoded), run.state.classes, self.threshold(run))
         frame, notes = beside_own(self.beside(run.config, source, later.raw), answers)
-        return written(frame, out, (*later.notes, *(each.words for each in far), *notes))
+        return written(frame, out, (*later.notes, *far, *notes))
 
 
 def answered(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:

@@ -6,11 +6,13 @@ from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import pandas as pd
 
+from multiway.data.matching import Far
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.encoding import Spacings, warn_of_spacings
+from multiway.data.sources.scans.encoding import IntensityScale, Spacings, far_scan, warn_of_spacings
 from multiway.data.sources.scans.loading import Source
 from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.scans.volume import Volume
 from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located
@@ -61,6 +63,14 @@ class ScanState(State, Protocol):
     def channels(self) -> int:
         """Values per voxel."""
 
+    @property
+    def scale(self) -> IntensityScale:
+        """Intensities of the training."""
+
+    @property
+    def spacings(self) -> Spacings | None:
+        """Least and greatest millimetres per voxel."""
+
 
 ConfigT = TypeVar("ConfigT", bound=SampleConfig)
 StateT = TypeVar("StateT", bound=ScanState)
@@ -80,6 +90,10 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
     def cautions(self, run: Run) -> list[str]:
         """How much of the scans was cut off, where some was."""
         return [*super().cautions(run), *(note for note in run.facts.get("notes", ()) if note.startswith("size "))]
+
+    def far(self, run: Run, later: Volume) -> Sequence[Far]:
+        """Intensities and voxels of another unit than those of the training, in one prepared scan."""
+        return far_scan(later.values, later.spacing, run.state.scale, run.state.spacings)
 
     def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
         """Batches that fit into memory, where none were asked for."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from multiway.config import merge, nest
 from multiway.data.datasets import catalogue
 from multiway.tasks.known import task_of_dataset
-from multiway.tasks.protocol import Option, Task
+from multiway.tasks.protocol import SHARED, Option, Task
 from multiway.tasks.protocol import options_of as declared_by
 from multiway.tasks.registry import TASKS, task_of
 
@@ -36,7 +36,7 @@ def _options(task: Task[Any, Any, Any]) -> list[dict[str, Any]]:
             "default": "off" if option.is_flag else _usual(task.config, option.field),
             "commands": list(option.commands),
         }
-        for option in task.options
+        for option in (*SHARED, *task.options)
     ]
 
 

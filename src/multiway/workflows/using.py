@@ -62,6 +62,7 @@ def predict(
     overwrite: bool = True,
     model: str | None = None,
     raw: bool = False,
+    far: bool = False,
     progress: bool = False,
 ) -> Answer:
     """Predict with a run: a table, or files; with a path, the table is also written.
@@ -70,11 +71,12 @@ def predict(
 
     Options are those of the task for `predict`, such as `layout` and `levels` of a forecast. Without `overwrite`,
     a file at `out` is refused, and so is a folder with something in it. In CSV and Excel, text that a
-    spreadsheet would run as a formula is escaped, unless it is to be left `raw`. With
-    `progress`, a bar on a terminal says how many scans are done.
+    spreadsheet would run as a formula is escaped, unless it is to be left `raw`. Data that lie far outside the
+    training are refused, unless they are to be answered `far` as they are. With `progress`, a bar on a terminal says
+    how many scans are done.
     """
     out, loaded = _check_out("predict", out, overwrite), load_run(run).asking(model)
-    options = (options or {}) | ({"progress": True} if progress else {})
+    options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
     return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)

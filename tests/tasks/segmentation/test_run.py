@@ -184,7 +184,7 @@ def test_a_mask_comes_back_to_the_grid_of_its_file(run):
     config = run.config.replace(read={"orientation": "RAS", "spacing": (1.0, 1.0, 1.0), "size": (14, 9, 10)})
     turned = dataclasses.replace(run, config=config)
     volume = Volume(values=image[None], affine=affine, source="here", axes=("x", "y", "z"))
-    mask = predict_volume(turned, volume)
+    mask, _ = predict_volume(turned, volume)
     assert mask.shape == (8, 9, 10) and set(np.unique(mask)) <= {0, 1}
     classes = np.zeros((14, 9, 10), np.int64)
     classes[3, 4, 5] = 1

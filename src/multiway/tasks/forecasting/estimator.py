@@ -93,7 +93,10 @@ class Forecaster(Estimator):
         self.n_features_in_ = len(run.state.names)
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
-    def predict(self, X: object = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None) -> Any:
+    def predict(
+        self, X: object = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None,
+        far: bool = False,
+    ) -> Any:  # fmt: skip
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
         A loaded forecaster reads the file that it was fitted on again; one fitted in memory needs the frame.
@@ -102,8 +105,10 @@ class Forecaster(Estimator):
             X: Other history, at least `lookback` steps.
             levels: Interval levels among those fitted.
             layout: "long" or "wide"; that of the data if not given.
+            far: Forecast series that lie far outside the training too.
         """
         run, panel = self._run(), self._panel(X)
+        self._guarded(panel, panel.source, far)
         library = self._library if X is None else library_of(X)
         return as_library(future_frame(run, panel, levels, layout or panel.layout), library)
 

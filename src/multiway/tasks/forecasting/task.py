@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.data import CheckReport
 from multiway.data.looking import look_at
+from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix, MultiwayWarning
 from multiway.explain import save_explanation
@@ -244,12 +245,18 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """Ours, with bands; or the candidate that was chosen by name."""
         return OURS if _is_own(run) else run.answer.name
 
+    def far(self, run: Run, later: Panel) -> Sequence[Far]:
+        """Series whose last rows, which the models see, are far from the training."""
+        seen = later.values[-run.config.lookback :]
+        return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
+
     def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """The steps after the end of a file."""
         check_target(out)
         panel = self._panel(run, data)
+        told = run.guarded(panel, panel.source, far=bool(options.get("far")))
         frame = forecasts.future_frame(run, panel, options.get("levels"), options.get("layout", "long"))
-        return written(frame, out, () if _is_own(run) or not run.config.levels else (NO_BANDS,))
+        return written(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""

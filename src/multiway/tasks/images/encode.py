@@ -11,12 +11,15 @@ from multiway.config import Config, Plain
 from multiway.data.augmentation import AugmentOptions, augment
 from multiway.data.matching import match_sizes
 from multiway.data.samples import Rows, Samples
+from multiway.data.scaling import Level, evenly
 from multiway.data.sources.pictures import Bytes
 from multiway.data.splitting import SplitShares
 from multiway.errors import Fix
 from multiway.tasks.images.source import ImageOptions
 
 HALF = 127.5
+USUAL = 1000
+"""Training images at most that say what is usual."""
 
 
 class ImageSplit(SplitShares):
@@ -68,6 +71,8 @@ class ImageState(Config):
     """What is taken from the values of each channel, 0 to 255."""
     spread: tuple[float, ...]
     """What they are divided by then."""
+    level: Level | None = None
+    """Values of a usual image; None in a run that does not say it."""
 
     @classmethod
     def learn(cls, images: Samples[Bytes], rows: Rows, options: ImageOptions) -> Self:
@@ -78,7 +83,7 @@ class ImageState(Config):
             centre, spread = moments(images.inputs[rows])
         return cls(
             classes=images.classes or (), channels=channels, sizes=(height, width), centre=tuple(centre),
-            spread=tuple(spread),
+            spread=tuple(spread), level=Level.fit(images.inputs[rows[evenly(len(rows), USUAL)]]),
         )  # fmt: skip
 
     @property

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.findings import Findings
-from multiway.data.matching import match_classes
+from multiway.data.matching import Far, far_levels, match_classes
 from multiway.data.samples import Rows, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.errors import MultiwayError
@@ -108,6 +108,10 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
             "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
             "values": f"{values.min()} to {values.max()}" if len(samples) else None,
         }
+
+    def far(self, run: Run, later: Samples[Bytes]) -> Sequence[Far]:
+        """Images brighter, darker or weaker than those of the training."""
+        return far_levels(later.inputs, run.state.level, later.word)
 
     def audit(self, config: ImageConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.images.audit`."""

@@ -102,6 +102,8 @@ class LanguageState(Config):
     """Its tokens."""
     counts: dict[str, list[int]]
     """Of each baseline, different sequences and their beginnings by length, one after the other."""
+    characters: str = ""
+    """Those of the training text; none in a run that does not say it."""
 
 
 def learn_vocabulary(options: TokenOptions, texts: Sequence[str]) -> Vocabulary:
@@ -236,4 +238,5 @@ def learn_language(options: TokenOptions, training: Samples[Documents], baseline
         raise DataError(f"{training.source}: {rule}. ", *fix)
     documents = windows.stretches()
     counts = {name: table_sizes(documents, ORDERS[name], vocabulary.size) for name in baselines}
-    return LanguageState(vocabulary=vocabulary, counts=counts)
+    characters = "".join(sorted(set().union(*training.inputs)))
+    return LanguageState(vocabulary=vocabulary, counts=counts, characters=characters)

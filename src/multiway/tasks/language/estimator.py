@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway.tasks.language.encode import TokenDocuments
 from multiway.tasks.language.writing import answers, token_table
 
 
@@ -54,7 +55,8 @@ class LanguageModel(Estimator):
         return self._fit(located(X), self.config(X))
 
     def generate(
-        self, X: Any, tokens: int = 32, *, temperature: float = 0.0, seed: int = 0, model: str | None = None
+        self, X: Any, tokens: int = 32, *, temperature: float = 0.0, seed: int = 0, model: str | None = None,
+        far: bool = False,
     ) -> list[str]:  # fmt: skip
         """Continue each text by so many tokens, or to its end.
 
@@ -64,23 +66,34 @@ class LanguageModel(Estimator):
             temperature: 0 takes the most probable token, 1 draws as the model says.
             seed: Of the draws; a text alone is continued as among others.
             model: Name of a model of the run; the one that answers if not given.
+            far: Continue texts that lie far outside the training too.
         """
         asked = self._run().asking(model).answering
-        found = answers(asked, self._prepared(X).encoded.inputs, tokens=tokens, temperature=temperature, draw=seed)
+        found = answers(asked, self._later(X, far), tokens=tokens, temperature=temperature, draw=seed)
         return [str(text) for text in found["continuation"]]
 
-    def surprise(self, X: Any, model: str | None = None) -> pd.DataFrame:
-        """A row per text: its tokens, nats per token, and bits per byte, by the answer or a model of the run."""
-        return answers(self._run().asking(model).answering, self._prepared(X).encoded.inputs, tokens=0)
+    def surprise(self, X: Any, model: str | None = None, *, far: bool = False) -> pd.DataFrame:
+        """A row per text: its tokens, nats per token, and bits per byte, by the answer or a model of the run.
+
+        With `far`, texts that lie far outside the training are answered too, with a warning.
+        """
+        return answers(self._run().asking(model).answering, self._later(X, far), tokens=0)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""
         documents = self._prepared(X).encoded.inputs
         return token_table(self._run().models, documents, len(documents))
 
-    def predict(self, X: Any, model: str | None = None) -> NDArray[np.float64]:
-        """Nats per token of each text, by the answer or a model of the run."""
-        return self.surprise(X, model)["nats_per_token"].to_numpy()
+    def predict(self, X: Any, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
+        """Nats per token of each text; `model` and `far` as for `surprise`."""
+        return self.surprise(X, model, far=far)["nats_per_token"].to_numpy()
+
+    def _later(self, X: Any, far: bool) -> TokenDocuments:
+        """Texts as tokens; where `far` is False, none far outside the training."""
+        later = self._prepared(X)
+        self._guarded(later.raw, later.raw.source, far)
+        documents: TokenDocuments = later.encoded.inputs
+        return documents
 
     def evaluate(self, X: Any) -> pd.DataFrame:
         """Every score on other texts, with intervals, beside the baselines."""

@@ -1,5 +1,6 @@
 """The task `language`."""
 
+import collections
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
@@ -11,6 +12,7 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
+from multiway.data.matching import Far, far_share
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.tables import source_name
 from multiway.models.next_token import KneserNey
@@ -194,11 +196,18 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
         """How many tokens train and test in a pass over the text."""
         return {f"{split}_tokens": runs[0].facts["splits"][split]["tokens"] for split in ("train", "test")}
 
+    def far(self, run: Run, later: Samples[Documents]) -> Sequence[Far]:
+        """Characters that training did not know, where most are."""
+        known, counts = set(run.state.characters), collections.Counter("".join(later.inputs))
+        unknown = sum(count for character, count in counts.items() if character not in known)
+        return far_share(unknown, counts.total(), "characters") if known else ()
+
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """Each text with its continuation and how surprising it is."""
         later = self.unlabelled(run.config, self.later(data, out), run.state)
+        far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
         how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
-        return written(answers(run.answering, later.encoded.inputs, **how), out, later.notes)
+        return written(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How surprising each token of the first test documents is."""

@@ -1,7 +1,8 @@
 """`Segmenter`: the task in scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.explain import ModeMap
-from multiway.tasks.estimator import estimator, located, own_score
+from multiway.tasks.estimator import estimator, located, own_score, tell_far
 from multiway.tasks.run import Run
 from multiway.tasks.scan_task import ScanEstimator, warn_of_other_voxels
 from multiway.tasks.segmentation.explain import MOST_CASES, attention_maps
@@ -49,24 +51,32 @@ class Segmenter(ScanEstimator):
         super()._take(run)
         self.classes_ = np.array(run.state.values)
 
-    def predict(self, X: object, model: str | None = None) -> Any:
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> Any:
         """Masks in the values of the training masks, each on its image's own grid.
 
         Args:
             X: Arrays as for `fit`, or a path of images or of a scene.
             model: Name of a model of the run; the one that answers if not given.
+            far: Answer what lies far outside the training too.
 
         Returns:
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
         run, source, is_path = self._run().asking(model), located(X), isinstance(X, str | Path)
         if is_path and is_scene(source):
-            return predict_scene(run, read_scene(source, run.config.read.max_bytes))
+            scene = read_scene(source, run.config.read.max_bytes)
+            return self._masks([predict_scene(run, scene, far=far)])[0]
         read = run.config.read
         cases = read_cases(source if is_path else Arrays(x=X), read, opened=False)
         warn_of_other_voxels(cases, run.state.spacings)
-        masks = [predict_volume(run, cases.inputs.read(row)) for row in range(len(cases))]
+        masks = self._masks(predict_volume(run, cases.inputs.read(row), far=far) for row in range(len(cases)))
         return masks if is_path else np.stack(masks)
+
+    def _masks(self, answers: Iterable[tuple[Array, list[str]]]) -> list[Array]:
+        """Masks, once it is said which images lie far outside the training."""
+        masks, told = zip(*answers, strict=True)
+        tell_far(itertools.chain.from_iterable(told))
+        return list(masks)
 
     def score(self, X: object, y: object = None) -> float:
         """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from multiway.data.augmentation import AugmentOptions, augment
-from multiway.data.sources.scans.encoding import IntensityScale, evenly
+from multiway.data.scaling import evenly
+from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.volume import Array
 from multiway.tasks.segmentation.encode import Example, Examples
 from multiway.training.overlap_losses import IGNORED
@@ -102,7 +103,7 @@ class GridPatches:
 
     def some(self, most: int) -> Tensor:
         """Indices of so many patches at most, evenly spread."""
-        return evenly(len(self), most)
+        return torch.from_numpy(evenly(len(self), most))
 
 
 def _grid(sizes: Sequence[int], patch: Sequence[int]) -> Iterable[tuple[int, ...]]:

@@ -12,7 +12,7 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_grid
 from multiway.data.sources.scans.preparing import prepare, to_scan
 from multiway.data.sources.scans.volume import Array, Volume
-from multiway.data.sources.scenes import Scene, is_scene, read_scene
+from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix, RunError
 from multiway.tasks.answers import Answer
@@ -26,14 +26,16 @@ OUT = Fix("out", like="FOLDER")
 
 
 def predict_masks(
-    run: Run, data: str | None, out: Path | None, *, keep_going: bool = False, progress: bool = False
-) -> Answer:
+    run: Run, data: str | None, out: Path | None, *, keep_going: bool = False, progress: bool = False,
+    far: bool = False,
+) -> Answer:  # fmt: skip
     """Write a mask per image into the folder `out`, and `volumes.csv` with the size of every class in each.
 
     A mask lies on the grid of its image as the file has it, whatever the run resampled to: NIfTI with the image's
     affine, or .npy where the image has none. Its values are those of the training masks.
 
-    With `keep_going`, images that cannot be read are listed and left out.
+    With `keep_going`, images that cannot be read are listed and left out; with `far`, those are answered too that lie
+    far outside the training.
     """
     if data is None or out is None:
         raise ConfigError(
@@ -43,19 +45,22 @@ def predict_masks(
         raise RunError(f"{out} is a file. Give a folder for the masks (", OUT, ").")
     source = run.task.locate(data)
     if is_scene(source):
-        mask = predict_scene(run, read_scene(source, run.config.read.max_bytes))
-        return _answer(out, [_written(run, out, Path(source).stem, mask)], "1 mask")
+        mask, words = predict_scene(run, read_scene(source, run.config.read.max_bytes), far=far)
+        return _answer(out, [_written(run, out, Path(source).stem, mask)], "1 mask", words)
     cases = read_cases(source, run.config.read, opened=False)
     spacings: dict[str, tuple[float, ...] | None] = {}
+    told: list[str] = []
 
     def predict(index: int) -> Row:
         volume, name = cases.inputs.read(index), cases.names["case"][index]
         spacings[name] = cases.inputs.spacing(index)
-        return _written(run, out, name, predict_volume(run, volume), volume)
+        mask, words = predict_volume(run, volume, far=far)
+        told.extend(words)
+        return _written(run, out, name, mask, volume)
 
     rows, failed = answers_by_case(len(cases), predict, keep_going=keep_going, progress=progress)
     warn_of_spacings(spacings, run.state.spacings)
-    return _answer(out, list(rows.values()), f"{len(rows)} masks", failed)
+    return _answer(out, list(rows.values()), f"{len(rows)} masks", told + failed)
 
 
 def _written(run: Run, out: Path, name: str, mask: Array, volume: Volume | None = None) -> Row:
@@ -64,35 +69,37 @@ def _written(run: Run, out: Path, name: str, mask: Array, volume: Volume | None 
     return {"case": name, "file": path.name, **_sizes(run, mask, None if volume is None else volume.spacing)}
 
 
-def _answer(out: Path, rows: list[Row], written: str, failed: Sequence[str] = ()) -> Answer:
+def _answer(out: Path, rows: list[Row], written: str, told: Sequence[str] = ()) -> Answer:
     frame = pd.DataFrame(rows)
     if not rows:
-        return Answer(frame=frame, files=[out], notes=["no mask was written", *failed])
+        return Answer(frame=frame, files=[out], notes=["no mask was written", *told])
     write_table(frame, out / TABLE)
     paths = [*(out / row["file"] for row in rows), out / TABLE]
-    return Answer(frame=frame, files=paths, notes=[f"{written} and {TABLE} written to {out}", *failed])
+    return Answer(frame=frame, files=paths, notes=[f"{written} and {TABLE} written to {out}", *told])
 
 
-def predict_scene(run: Run, scene: Scene) -> Array:
-    """Mask of a whole scene, in the values of the training labels."""
-    return _values(run, _classes(run, scene.values, scene.source))
+def predict_scene(run: Run, scene: Scene, *, far: bool = False) -> tuple[Array, list[str]]:
+    """Mask of a whole scene, in the values of the training labels, and how far the scene lies outside the training."""
+    classes, told = _classes(run, Volume(values=scene.values, affine=None, axes=AXES, source=scene.source), far=far)
+    return _values(run, classes), told
 
 
-def predict_volume(run: Run, volume: Volume) -> Array:
-    """Mask of one volume on its own grid, in the values of the training masks."""
-    prepared = prepare(volume, run.config.read)
-    classes = _classes(run, prepared.values, volume.source)
-    return _values(run, to_scan(classes, volume, run.config.read, nearest=True))
+def predict_volume(run: Run, volume: Volume, *, far: bool = False) -> tuple[Array, list[str]]:
+    """Mask of one volume on its own grid, in the values of the training masks, and how far it lies outside of it."""
+    classes, told = _classes(run, prepare(volume, run.config.read), far=far)
+    return _values(run, to_scan(classes, volume, run.config.read, nearest=True)), told
 
 
-def _classes(run: Run, values: Array, source: str) -> NDArray[np.int64]:
+def _classes(run: Run, volume: Volume, *, far: bool) -> tuple[NDArray[np.int64], list[str]]:
+    values, source = volume.values, volume.source
     num_modes = values.ndim - 1
     if run.state.num_modes != num_modes or values.shape[0] != run.state.channels:
         raise DataError(
             f"{source}: the run segments images of {run.state.num_modes} axes and {run.state.channels} channels. Got "
             f"{num_modes} axes and {values.shape[0]} channels. Give images like those of the training."
         )
-    return predictor_of(run, run.answer.name)(values)
+    told = [f"{source}: {words}" for words in run.guarded(volume, source, far=far)]
+    return predictor_of(run, run.answer.name)(values), told
 
 
 def _values(run: Run, classes: NDArray[np.int64]) -> Array:

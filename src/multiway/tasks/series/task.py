@@ -25,7 +25,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
-from multiway.tasks.samples import FAR, SampleTask
+from multiway.tasks.samples import SampleTask
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SeriesConfig
 from multiway.tasks.series.encode import SeriesState
@@ -45,7 +45,6 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     facts = SeriesFacts
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"])
     options = (
-        FAR,
         Option(name="target", field="read.target", help="Column of classes in a long table."),
         Option(name="id", field="read.id", help="Column that names the series of each row of a long table."),
         Option(name="time", field="read.time", help="Column of times of a long table."),

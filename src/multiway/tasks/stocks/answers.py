@@ -9,6 +9,7 @@ import pandas as pd
 
 from multiway.config import Plain
 from multiway.data.findings import listed
+from multiway.data.samples import Samples
 from multiway.data.sessions import has_calendar
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
@@ -58,11 +59,13 @@ def market_for(run: Run, data: str | None, texts: str | None = None) -> Market:
 def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """One row per stock for the session after the last day of the data; those of the run if none are given.
 
-    options: `texts`, a file of texts in place of what the data or the run's settings name.
+    options: `texts`, a file of texts in place of what the data or the run's settings name; `far`, whether prices that
+    lie far outside the training are answered too.
     """
     check_target(out)
     market = market_for(run, data, options.get("texts"))
-    return written(prediction_table(run, market), out, remarks_on(market[0]))
+    frame, far = next_sessions(run, market, far=bool(options.get("far")))
+    return written(frame, out, (*far, *remarks_on(market[0])))
 
 
 def remarks_on(panel: StockPanel) -> list[str]:
@@ -75,14 +78,26 @@ def remarks_on(panel: StockPanel) -> list[str]:
     return lines
 
 
+def next_sessions(run: Run, source: object, *, far: bool) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """See `prediction_table`; and which prices lie far outside the training."""
+    samples = _next(run, source)
+    told = run.guarded(samples, samples.source, far=far)
+    return prediction_table(run, samples), told
+
+
+def _next(run: Run, source: object) -> Samples[StockInputs]:
+    """The session after the last day of some prices."""
+    task = cast(EncodedTask[Any, StockWindows, Any], run.task)
+    return task.unlabelled(run.config, source, run.state).encoded
+
+
 def prediction_table(run: Run, source: object) -> pd.DataFrame:
     """One row per stock that still trades, in the order of the run's: what is expected of the next session.
 
     date, ticker, p_up, predicted (1 rise, 0 fall), last_close, last_day of the prices, days and texts of the window
     that were there to be read; with quantiles a column for each.
     """
-    task = cast(EncodedTask[Any, StockWindows, Any], run.task)
-    inputs: StockInputs = task.unlabelled(run.config, source, run.state).encoded.inputs
+    inputs = (source if isinstance(source, Samples) else _next(run, source)).inputs
     windows, panel = inputs.windows, inputs.windows.panel
     rises, levels = rises_and_levels(answer_chances(run, inputs)[0], run.config)
     last = [int(np.flatnonzero(traded)[-1]) for traded in panel.traded]

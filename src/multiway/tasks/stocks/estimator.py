@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, located, own_score, tell_far
 from multiway.tasks.run import Run
-from multiway.tasks.stocks.answers import prediction_table
+from multiway.tasks.stocks.answers import next_sessions
 from multiway.tasks.stocks.config import USUAL, StockConfig
 from multiway.tasks.stocks.explain import DayExplanation, chosen_pairs, explain_pairs
 
@@ -64,26 +64,36 @@ class StockMovementClassifier(Estimator):
         self.tickers_ = np.array(run.state.tickers, dtype=object)
         self.classes_ = np.array([0, 1])
 
-    def forecast(self, prices: object = None, texts: object = None, model: str | None = None) -> pd.DataFrame:
+    def forecast(
+        self, prices: object = None, texts: object = None, model: str | None = None, *, far: bool = False
+    ) -> pd.DataFrame:
         """One row per ticker for the session after the last day of the prices; those of `fit` if none are given.
 
-        By the answer, or the model of the run that is named.
+        By the answer, or the model of the run that is named. With `far`, prices that lie far outside the training are
+        answered too, with a warning.
         """
-        return prediction_table(self._run().asking(model), self._read(prices, texts))
+        frame, told = next_sessions(self._run().asking(model), self._read(prices, texts), far=far)
+        tell_far(told)
+        return frame
 
     def predict_proba(
-        self, prices: object = None, texts: object = None, model: str | None = None
+        self, prices: object = None, texts: object = None, model: str | None = None, *, far: bool = False
     ) -> NDArray[np.float64]:
         """Probabilities of fall and rise of the next session, `(tickers, 2)` in the order of `tickers_`.
 
-        NaN for a ticker that no longer trades.
+        NaN for a ticker that no longer trades; `model` and `far` as for `forecast`.
         """
-        rises = self._by_ticker(prices, texts, model)["p_up"].to_numpy(np.float64)
+        rises = self._by_ticker(prices, texts, model, far)["p_up"].to_numpy(np.float64)
         return np.stack([1 - rises, rises], axis=1)
 
-    def predict(self, prices: object = None, texts: object = None, model: str | None = None) -> NDArray[np.int64]:
-        """1 for a rise in the next session, 0 for a fall, in the order of `tickers_`; -1 for one that has ended."""
-        rows = self._by_ticker(prices, texts, model)
+    def predict(
+        self, prices: object = None, texts: object = None, model: str | None = None, *, far: bool = False
+    ) -> NDArray[np.int64]:
+        """1 for a rise in the next session, 0 for a fall, in the order of `tickers_`; -1 for one that has ended.
+
+        `model` and `far` as for `forecast`.
+        """
+        rows = self._by_ticker(prices, texts, model, far)
         return np.asarray(rows["predicted"].fillna(-1).to_numpy(np.int64))
 
     def score(self, prices: object = None, texts: object = None) -> float:
@@ -126,8 +136,8 @@ class StockMovementClassifier(Estimator):
         prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
         return explain_pairs(run, prepared.encoded.inputs, chosen_pairs(run, prepared, date, tickers))
 
-    def _by_ticker(self, prices: object, texts: object, model: str | None) -> pd.DataFrame:
-        return self.forecast(prices, texts, model).set_index("ticker").reindex(self.tickers_)
+    def _by_ticker(self, prices: object, texts: object, model: str | None, far: bool) -> pd.DataFrame:
+        return self.forecast(prices, texts, model, far=far).set_index("ticker").reindex(self.tickers_)
 
     def _read(self, prices: object, texts: object) -> object:
         run = self._run()

@@ -15,6 +15,7 @@ from multiway.config import Config
 from multiway.data.encoders import Encoded
 from multiway.data.findings import listed
 from multiway.data.samples import SPLITS, Splits
+from multiway.data.scaling import Scaler
 from multiway.data.words import frequent_words
 from multiway.errors import DataError, Fix, RunError
 from multiway.tasks.stocks.panel import StockPanel, months, weekdays, years_of
@@ -83,6 +84,12 @@ class StockScale(Config):
             movement_spread=spread_moved if spread_moved > SMALLEST else 1.0,
             movement_levels=tuple(np.quantile(moved, quantiles).tolist()) if quantiles else (),
         )  # fmt: skip
+
+    @property
+    def of_prices(self) -> Scaler:
+        """Of the price features."""
+        constant = tuple(np.flatnonzero(self.spread == 1).tolist())
+        return Scaler(self.centre.astype(np.float64), self.spread.astype(np.float64), constant)
 
     def prices(self, features: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Features in spreads from their centre, 0 where they are not known."""

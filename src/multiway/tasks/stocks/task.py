@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
+from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import Splits, split
@@ -273,6 +275,12 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
             "counts": {split: part["count"] for split, part in facts.items()},
             "test_rises": facts["test"]["rises"],
         }
+
+    def far(self, run: Run, later: Samples[StockInputs]) -> Sequence[Far]:
+        """Movements of prices far from those of the training days."""
+        windows = later.inputs.windows
+        seen = windows.features[windows.days_seen].astype(np.float64)
+        return far_columns(seen, windows.feature_names, run.state.scale.of_prices, "the days")
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The next session of every stock."""

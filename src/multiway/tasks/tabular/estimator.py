@@ -108,9 +108,12 @@ class TabularRegressor(TabularEstimator, Regressor):
 
     baselines: Sequence[str] = ("mean", "ridge", "trees")
 
-    def predict(self, X: object, model: str | None = None) -> NDArray[np.float64]:
-        """Number of each row, in the units of the target; by the answer of the run, or a model of it."""
-        return self._outputs(X, model)
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
+        """Number of each row, in the units of the target; by the answer of the run, or a model of it.
+
+        With `far`, rows that lie far outside the training are answered too, with a warning.
+        """
+        return self._outputs(X, model, far)
 
 
 def _has_words(X: object) -> bool:

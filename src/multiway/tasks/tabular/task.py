@@ -28,7 +28,7 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.samples import FAR, SampleTask
+from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.encode import TableState
@@ -51,7 +51,6 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
     sampled = 256
     is_precise = True
     options = (
-        FAR,
         Option(name="target", field="read.target", help="Column to predict."),
         Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
         Option(name="drop", field="read.drop", read=read_names, help="Columns to leave out: id,name."),

@@ -13,7 +13,7 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.encoders import EncoderOptions
 from multiway.data.findings import Findings
-from multiway.data.matching import Far
+from multiway.data.matching import Far, far_share
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, drawn_notes
 from multiway.data.words import longest, words_in
@@ -28,7 +28,7 @@ from multiway.tasks.options import read_whole
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import FAR, SampleFacts, SampleTask
+from multiway.tasks.samples import SampleFacts, SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
@@ -70,10 +70,6 @@ class TextFacts(SampleFacts):
     """Trained numbers of its attention layers, where it counts them."""
 
 
-UNUSUAL, STRANGE = 0.5, 0.9
-"""Shares of unknown words that are told, and that are refused."""
-
-
 class Text(SampleTask[TextConfig, Strings, TextState]):
     """Classes of texts."""
 
@@ -93,7 +89,6 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         )
     )  # fmt: skip
     options = (
-        FAR,
         Option(name="text", field="read.text", help="Column of texts; found if not given."),
         Option(name="target", field="read.target", help="Column of classes; found if not given."),
         Option(name="second", field="read.second", help="Column of a second text, such as an answer."),
@@ -208,9 +203,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
     def far(self, run: Run, samples: Samples[Strings]) -> Sequence[Far]:
         """Words that training did not know, where most are."""
         known, words = set(run.state.vocabulary), [word for text in samples.inputs for word in words_in(text)]
-        share = sum(word not in known for word in words) / max(1, len(words))
-        told = f"{100 * share:.0f} % of the words are unknown to the training"
-        return [Far(told, share > STRANGE)] if share > UNUSUAL else []
+        return far_share(sum(word not in known for word in words), len(words), "words")
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How far each word of some test texts moves the probability of the answer, by leaving it out."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.memory import Arrays
-from multiway.tasks.estimator import Classifier, estimator, located, own_score, place_of
+from multiway.tasks.estimator import Classifier, estimator, located, own_score, place_of, tell_far
 from multiway.tasks.run import Run
 from multiway.tasks.scan_task import ScanEstimator
 from multiway.tasks.volumes.config import OURS
@@ -56,14 +56,11 @@ class VolumeClassifier(ScanEstimator, Classifier):
         self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
         self.n_features_in_ = state.channels * int(np.prod(state.sizes))
 
-    def predict(self, X: object, model: str | None = None) -> Any:
-        """Class of each case: above one half for two classes, else the most probable."""
-        return self._named(self.predict_proba(X, model))
-
-    def predict_proba(self, X: object, model: str | None = None) -> NDArray[np.float64]:
+    def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
         run = self._run().asking(model)
-        frame, _ = predict_cases(run, self._cases(X))
+        frame, told = predict_cases(run, self._cases(X), far=far)
+        tell_far(told)
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
 
     def score(self, X: object, y: object = None) -> float:

@@ -30,23 +30,24 @@ def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answ
     """The class of every scan of a folder, a table, one scan or a MedMNIST .npz.
 
     `options`: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI; `keep_going`,
-    list scans that cannot be used, and go on; `progress`, show a bar.
+    list scans that cannot be used, and go on; `progress`, show a bar; `far`, answer what lies far outside too.
     """
     maps = None if options.get("maps") is None else Path(options["maps"])
     leftovers.remove(maps)
     cases = read_cases(path, run.config.read, opened=False)
-    flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress")}
-    frame, failed = predict_cases(run, cases, maps=maps, **flags)
-    more = len(failed) - MAX_LISTED
+    flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
+    frame, told = predict_cases(run, cases, maps=maps, **flags)
+    more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
-    notes += [*failed[:MAX_LISTED], *([f"and {more} more were left out"] if more > 0 else [])]
+    notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
     return written(frame, out, notes)
 
 
 def predict_cases(
-    run: Run, cases: Cases, *, maps: Path | None = None, keep_going: bool = False, progress: bool = False
-) -> tuple[pd.DataFrame, list[str]]:
-    """Class and probabilities of each case, and why the cases that are not in the table were left out.
+    run: Run, cases: Cases, *, maps: Path | None = None, keep_going: bool = False, progress: bool = False,
+    far: bool = False,
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
+    """Class and probabilities of each case; which lie far outside the training, and why others were left out.
 
     Columns `case, patient, predicted, predicted_at_threshold, p_CLASS, ...`: `patient` is there if known, and
     `predicted_at_threshold` for two classes, by the threshold chosen on validation.
@@ -54,11 +55,13 @@ def predict_cases(
 
     def predict(index: int) -> Probabilities:
         volume = cases.inputs.prepared(index)
+        told.extend(f"{volume.source}: {words}" for words in run.guarded(volume, volume.source, far=far))
         outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
         return run.answer.mixed(outputs)
 
+    told: list[str] = []
     members = {name: run.models[name] for name in run.answer.shares}
     with contextlib.ExitStack() as moved:
         for model in members.values():
@@ -68,7 +71,7 @@ def predict_cases(
         raise DataError(
             f"{cases.source}: none of {len(cases)} scans can be used. {failed[0] if failed else ''}".strip()
         )
-    return _table(run, cases, outputs), failed
+    return _table(run, cases, outputs), told + failed
 
 
 def answers_by_case(

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from multiway.data.findings import listed
+from multiway.data.matching import Far, far_levels
+from multiway.data.scaling import Level, evenly
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.volume import Array, millimetres
 from multiway.errors import ConfigError, Fix, MultiwayWarning
@@ -19,7 +21,9 @@ Spacings = tuple[tuple[float, float], ...]
 """Least and greatest millimetres per voxel, axis by axis."""
 APART = 1.1
 """Factor beyond the spacings of the training from which on a scan is called another."""
-MOST_LOOKED_AT, MOST_NAMED = 64, 3
+FAR_APART = 5.5
+"""The factor from which on its unit is: centimetres lie 10 from millimetres."""
+MOST_LOOKED_AT, MOST_NAMED, USUAL = 64, 3, 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,11 +31,13 @@ class IntensityScale:
     """Subtract `centre` and divide by `spread`, for each channel.
 
     per_volume: Use mean and deviation of each volume itself instead; `centre` and `spread` are unused.
+    level: Values of a usual volume; None in a run that does not say it, and where volumes are scaled by themselves.
     """
 
     centre: tuple[float, ...]
     spread: tuple[float, ...]
     per_volume: bool = False
+    level: Level | None = None
 
     @classmethod
     def fit(cls, volume: Callable[[int], Array], rows: Sequence[int], options: VolumeOptions) -> Self:
@@ -39,6 +45,14 @@ class IntensityScale:
 
         `volume` gives the values of a row, `(channels, *sizes)`.
         """
+        scale = cls._of(volume, rows, options)
+        if scale.per_volume:
+            return scale
+        usual = (volume(rows[position]) for position in evenly(len(rows), USUAL).tolist())
+        return dataclasses.replace(scale, level=Level.fit(usual))
+
+    @classmethod
+    def _of(cls, volume: Callable[[int], Array], rows: Sequence[int], options: VolumeOptions) -> Self:
         first, kind = volume(rows[0]), options.normalise
         channels = len(first)
         if kind == "auto":
@@ -99,11 +113,6 @@ def _by_itself(volumes: Tensor) -> Tensor:
     return ((values - centre) / torch.where(spread > 0, spread, 1.0)).to(torch.float32)
 
 
-def evenly(count: int, most: int) -> Tensor:
-    """Indices of so many at most, evenly spread."""
-    return torch.from_numpy(np.linspace(0, count - 1, min(most, count)).round().astype(np.int64))
-
-
 def spacings_of(spacing: Callable[[int], tuple[float, ...] | None], rows: Sequence[int]) -> Spacings | None:
     """Least and greatest spacing of scans, by some of many; None where none of them says it.
 
@@ -130,6 +139,21 @@ def warn_of_spacings(scans: Mapping[str, tuple[float, ...] | None], trained: Spa
 def _is_other(spacing: Iterable[float], trained: Spacings | None) -> bool:
     within = zip(spacing, trained or (), strict=trained is not None)
     return not all(low / APART <= step <= high * APART for step, (low, high) in within)
+
+
+def far_scan(
+    values: Array, spacing: tuple[float, ...] | None, scale: IntensityScale, trained: Spacings | None
+) -> list[Far]:  # fmt: skip
+    """How far the values and the voxels of a prepared scan lie from those that training saw."""
+    return [*far_levels([values], scale.level, "scans"), *_far_spacing(spacing, trained)]
+
+
+def _far_spacing(spacing: tuple[float, ...] | None, trained: Spacings | None) -> list[Far]:
+    within = zip(spacing or (), trained or (), strict=spacing is not None and trained is not None)
+    factors = [max(step / high, low / step) for step, (low, high) in within]
+    if max(factors, default=0) < FAR_APART:
+        return []
+    return [Far(f"voxels of {millimetres(spacing)} are {max(factors):.3g} times those of the training", True)]
 
 
 def _warn(given: str, trained: Spacings | None) -> None:
