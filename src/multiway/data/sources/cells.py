@@ -239,10 +239,15 @@ def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings
 def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
     """Columns of text that may be numbers."""
     return {
-        str(name): column
+        str(name): column.map(sound_text, na_action="ignore") if column.dtype == object else column
         for name, column in table.frame.items()
-        if is_text(column.dtype) and not is_label(str(name), options)
+        if is_text(column.dtype) and not is_label(str(name), options) and not _holds_lists(column)
     }
+
+
+def _holds_lists(column: pd.Series) -> bool:
+    """Whether cells are lists or objects of JSON, or bytes."""
+    return column.dtype == object and any(isinstance(cell, list | dict | bytes) for cell in column)
 
 
 def is_label(name: str, options: FileOptions) -> bool:

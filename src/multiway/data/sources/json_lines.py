@@ -1,15 +1,17 @@
 """JSON, one object on each line: read line by line, every broken one named."""
 
+import contextlib
 import gzip
+import itertools
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
 
-from multiway.data.findings import Findings, Place
+from multiway.data.findings import Findings, Place, Unreadable
 from multiway.data.sources.bytes import free_memory, too_large
 from multiway.data.sources.cells import RawTable, sound_text
 
@@ -18,6 +20,8 @@ BROKEN = "lines hold no sound JSON object"
 ENDINGS = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
 IN_MEMORY = 4
 """Bytes that one byte of JSON may take once read."""
+FIRST = 100
+"""Objects whose keys are looked at before a file is read."""
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float")
 
 
@@ -42,7 +46,14 @@ def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
     return RawTable.whole(frame, list(rows))
 
 
-def read_lines(path: Path, limit: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+def names_of_line(path: Path) -> list[str]:
+    """Keys of the first objects; what is no sound file is judged where it is read."""
+    with contextlib.suppress(Unreadable), contextlib.closing(read_lines(path, MAX_LINE, Findings(""))) as rows:
+        return list(dict.fromkeys(sound_text(key) for _, item in itertools.islice(rows, FIRST) for key in item))
+    return []
+
+
+def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[int, dict[str, Any]]]:
     """Number and object of each line; lines that hold none are a finding, and reading goes on.
 
     A packed file may unfold to no more bytes than the limit.

@@ -16,7 +16,7 @@ from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, first_bytes, too_large
 from multiway.data.sources.cells import RawTable, restored, restored_frame, with_plain_numbers
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
-from multiway.data.sources.json_lines import is_line_file, load_lines
+from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.text import characters, read_text
 from multiway.errors import DataError
@@ -97,24 +97,22 @@ def source_name(source: Any) -> str:
 
 
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
-    """Read CSV (packed or not), Excel, Parquet, pandas or polars; note flaws of the form, not yet of the values."""
+    """Read CSV (packed or not), Excel, Parquet, JSON lines, pandas or polars; note flaws of form, not yet of values."""
     if not isinstance(source, str | Path):
         return with_plain_numbers(_from_frame(as_pandas(source), findings).composed(), options, findings)
     return with_plain_numbers(_from_file(_file(source), options, findings).composed(), options, findings)
 
 
-def _file(source: str | Path, forms: str = "CSV, Excel") -> Path:
+def _file(source: str | Path) -> Path:
     path = Path(source)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a {forms} or Parquet file.")
+        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
     return path
 
 
 def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
-    """The same for texts, of JSON lines too: a CSV may have one column, and a .txt has one text on each line."""
-    if is_line_file(Path(source)):
-        return load_lines(_file(source, "JSON lines, CSV, Excel"), options.max_bytes, findings).composed()
+    """The same for texts: a CSV may have one column, and a .txt has one text on each line."""
     if has_plain_lines(source):
         return _of_lines(Path(source), options, findings)
     try:
@@ -155,6 +153,8 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
 
 
 def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    if is_line_file(path):
+        return load_lines(path, options.max_bytes, findings)
     if is_parquet(path) or _first_bytes(path, findings).startswith(b"PAR1"):
         return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
     raw = bytes_of(path, findings)
@@ -200,6 +200,8 @@ def column_names(source: Any) -> list[str]:
     try:
         if path.suffix.lower() == ".xlsx":
             return names_of_sheet(path.read_bytes())
+        if is_line_file(path):
+            return names_of_line(path)
         raw = first_bytes(path, HEADER_BYTES)
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)

@@ -25,7 +25,11 @@ from multiway.errors import DataError, Fix
 SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(SPLIT_OF)})(?![a-z])")
 """A word for a split in the name of a file or folder."""
 PACKED = re.compile(r"(?i)\.(zst|gz|bz2|xz|zip)$")
-LINES, TABLES, PLAIN = (".jsonl", ".ndjson"), (".parquet", ".pq", ".csv", ".tsv"), (".txt", ".text", ".md", ".tokens")
+LINES, TABLES, PLAIN = (
+    (".jsonl", ".ndjson"),
+    (".parquet", ".pq", ".csv", ".tsv", ".xlsx"),
+    (".txt", ".text", ".md", ".tokens"),
+)
 HEADING = re.compile(r"(?m)^(?= ?= [^=\n](?:.*[^=\n])? = ?$)")
 """Before a line such as ` = Title = `, which begins an article of WikiText."""
 FEWEST = 3

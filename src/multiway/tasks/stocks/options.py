@@ -18,7 +18,7 @@ from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sessions import OF_ZONES
 from multiway.data.sources.bytes import MAX_BYTES
 from multiway.data.sources.cells import RawTable, as_text
-from multiway.data.sources.json_lines import is_line_file, load_lines
+from multiway.data.sources.json_lines import is_line_file
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import Fix
@@ -184,8 +184,6 @@ def needed_column(names: list[str], kind: str, options: StockOptions, findings: 
 
 def load_rows(source: object, options: StockOptions, findings: Findings) -> RawTable:
     """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
-    if isinstance(source, str | Path) and is_line_file(Path(source)):
-        return load_lines(Path(source), options.max_bytes, findings)
     names = column_names(source) if isinstance(source, str | Path) else []
     chosen = ReadOptions(
         max_bytes=options.max_bytes, id_column=find_column(names, "ticker", options.ticker),

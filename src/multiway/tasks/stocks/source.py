@@ -27,9 +27,9 @@ from multiway.tasks.stocks.panel import PriceRows, StockPanel, StockTexts, build
 from multiway.tasks.stocks.prices import read_prices, together
 from multiway.tasks.stocks.texts import Marks, RawTexts, gather
 
-PRICE_TABLES = ("prices.parquet", "prices.pq", "prices.csv", "prices.csv.gz")
+PRICE_TABLES = tuple(f"prices{ending}" for ending in (".parquet", ".pq", ".csv", ".csv.gz", ".xlsx", *ENDINGS))
 TEXT_NAMES = ("tweets", "texts", "news")
-TEXT_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", *ENDINGS)
+TEXT_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".xlsx", *ENDINGS)
 MAX_FILES = 100_000
 OTHER_PRICES = ("open", "high", "low", "adj_close", "volume")
 MAX_TEXT = 20_000
