@@ -3,12 +3,12 @@
 import fnmatch
 import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
 from multiway.papers.grid import GridCell, RecipeGrid, Reference, resolve, trace
-from multiway.papers.printed import load_published, published_tables
+from multiway.papers.printed import Printing, PublishedTable, load_published, published_tables
 from multiway.papers.sources import Setting
 from multiway.workflows.recipe import Recipe, RecipeSource, register_recipes
 from multiway.workflows.space import register_space
@@ -102,13 +102,37 @@ def recipe_settings(name: str) -> list[Setting]:
 
 def _figures(printed: Reference, cell: GridCell, fields: dict[str, Any]) -> dict[str, float]:
     """What the table in print has of a cell: where nothing else is stated, by the names of variant, row and data."""
+    place = _place(printed, cell, fields)
+    return place.table.scores(place.method, place.column, place.horizon) if place else {}
+
+
+class _Place(NamedTuple):
+    """Where the figures of a cell are printed."""
+
+    table: PublishedTable
+    method: str
+    column: str
+    horizon: int | None
+
+
+def _place(printed: Reference, cell: GridCell, fields: dict[str, Any]) -> _Place | None:
     if printed.table is None:
-        return {}
+        return None
     table = load_published(printed.table)
     own = (cell.variant, fields["variant"].lower()) if fields["variant"] else (table.own,)
     method = printed.method or next((name for name in own if name in table.methods), None)
     column = printed.column or table.column_of(fields["row"], fields["data"])
-    return table.scores(method, column, cell.horizons[0] if table.horizons else None) if method and column else {}
+    return _Place(table, method, column, cell.horizons[0] if table.horizons else None) if method and column else None
+
+
+@functools.cache
+def printed_figure(name: str, metric: str) -> Printing | None:
+    """The printed figure of a recipe, with its deviation, seeds and digits where they are known."""
+    table = _tables_of_recipes()[name]
+    cell = cells_of(table)[name]
+    fields = resolve(_grid(table), cell)
+    place = _place(Reference.parse(fields["printed"]), cell, fields)
+    return place.table.printing(place.method, (place.column, metric), place.horizon) if place else None
 
 
 register_recipes(RecipeSource(recipe_names, _recipe))

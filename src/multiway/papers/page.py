@@ -138,7 +138,8 @@ def _shown(value: object) -> str:
 def _notes(name: str, table: PublishedTable | None, cells: Sequence[Row]) -> PagePart:
     """What has to be known of the published figures, and of our cells."""
     recipes = recipes_of(name)
-    notes = [*(table.notes if table else ()), *(recipes[cell["recipe"]].note for cell in cells)]
+    unlike = [f"{metric}: {reason}" for metric, reason in table.incomparable.items()] if table else []
+    notes = [*(table.notes if table else ()), *unlike, *(recipes[cell["recipe"]].note for cell in cells)]
     words = [note for note in dict.fromkeys(notes) if note]
     content = [Text(words=word, style="support") for word in (*words, *(_slips(table) if table else ()))]
     return PagePart(id="notes", title="Notes", content=content)

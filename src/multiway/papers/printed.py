@@ -30,6 +30,19 @@ class Figure(NamedTuple):
     deviation: float | None = None
 
 
+class Printing(NamedTuple):
+    """A printed figure with what says how sure it is.
+
+    deviation: Over print's seeds, where it is printed.
+    decimals: Digits after the point.
+    """
+
+    value: float
+    deviation: float | None
+    seeds: int | None
+    decimals: int
+
+
 class Line(NamedTuple):
     """A method's figures, at one horizon or as their mean where a table has horizons.
 
@@ -114,6 +127,10 @@ class PublishedTable(Config):
     """Tables of recipes whose cells belong into these columns; the one of the same name if not given."""
     measured_by: tuple[str, ...] = ()
     """Tables of recipes that measure these figures, where none has this name."""
+    seeds: int | None = None
+    """Of how many runs its figures are means, where that is printed."""
+    incomparable: dict[str, str] = Field(default_factory=dict)
+    """Metrics whose printed figures have no counterpart here, each with the reason."""
     deviations_in: str | None = None
     """The table that has deviations of the same figures."""
     columns: dict[str, tuple[str, ...]] = Field(default_factory=dict)
@@ -160,6 +177,15 @@ class PublishedTable(Config):
         figures = self._line(self.methods[method], horizon).figures
         scores = [metric for metric in self.columns[column] if metric != "parameters"]
         return {metric: figures[column, metric].value for metric in scores if (column, metric) in figures}
+
+    def printing(self, method: str, head: Head, horizon: int | None = None) -> Printing | None:
+        """One figure with its deviation and seeds, its own or those of the table that has them."""
+        figure = self.figure(method, *head, horizon) if head in self.heads else None
+        if figure is None:
+            return None
+        other = load_published(self.deviations_in) if self.deviations_in else self
+        spread = other.figure(method, *head, horizon) if method in other.methods else None
+        return Printing(figure.value, spread.deviation if spread else None, other.seeds, self.decimals(head))
 
     def _line(self, method: Method, horizon: int | None) -> Line:
         deviations = method.deviations.get(horizon) or (None,) * len(self.heads)

@@ -11,6 +11,7 @@ from multiway import files
 from multiway.errors import ConfigError, typed
 from multiway.papers.cells import recipes_of
 from multiway.papers.page import page_of
+from multiway.papers.verdicts import verdicts
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, Task
 from multiway.tasks.registry import task_of
@@ -59,7 +60,8 @@ def reproduce(
     if measured is not None:
         if out or runs or overrides:
             raise ConfigError("reproduce: measured cells are read, and nothing is run. Leave out what runs would need.")
-        cells: Iterable[Row] = stored_cells(measured, table, chosen)
+        stored = stored_cells(measured, table, chosen)
+        cells: Iterable[Row] = [{**row, **verdicts(row, chosen[row["recipe"]])} for row in stored]
     else:
         cells = _measured_cells(chosen, seeds, out, runs, overrides or {}, progress)
     shown = list[Row]()
@@ -150,7 +152,8 @@ def _measure_cell(
         config = task.configure(settings, overrides)
         seeded = (with_seed(config, config.training.seed + seed) for seed in range(seeds))
         runs += [_run_of(task, recipe, own, folder, progress) for own in seeded]
-    return cell_row(name, recipe, runs, seeds)
+    row = cell_row(name, recipe, runs, seeds)
+    return {**row, **verdicts(row, recipe)}
 
 
 def _run_of(task: Task[Any, Any, Any], recipe: Recipe, config: Any, folder: Path, progress: bool) -> Run:

@@ -190,7 +190,8 @@ def _line(table: PublishedTable, recipe: Recipe, cell: Row, horizon: Horizon, ta
 
     column = table.column_of(recipe.row, recipe.data) or ""
     apart = [recipe.variant, None if recipe.row == column else recipe.row, recipe.form]
-    figures = {(column, metric): _figure(cell, metric + tail) for metric in table.columns.get(column, ())}
+    metrics = [metric for metric in table.columns.get(column, ()) if metric not in table.incomparable]
+    figures = {(column, metric): _figure(cell, metric + tail) for metric in metrics}
     return Line(
         method=", ".join([OURS, *filter(None, apart)]),
         horizon=horizon,
