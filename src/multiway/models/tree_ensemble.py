@@ -42,12 +42,16 @@ class TreeEnsemble(nn.Module):
         self.register_buffer("value", torch.zeros(shape, dtype=torch.float64))
         self.register_buffer("start", torch.zeros(num_outputs, dtype=torch.float64))
 
-    def fit(self, x: Tensor, y: Tensor, seed: int = 0) -> dict[str, Any]:
-        """Boost as many trees as there is room for with scikit-learn, and keep their nodes."""
-        sklearn = load_extra("sklearn.ensemble", "the baseline trees", "trees")
+    def fit(self, x: Tensor, y: Tensor, seed: int = 0, smallest: int = 20) -> dict[str, Any]:
+        """Boost as many trees as there is room for with scikit-learn, and keep their nodes.
+
+        `smallest` rows at least are in a leaf.
+        """
+        sklearn = load_extra("sklearn.ensemble", "a model of boosted trees", "trees")
         make = getattr(sklearn, f"HistGradientBoosting{'Regressor' if y.is_floating_point() else 'Classifier'}")
         rounds, _, room = self.value.shape
-        fitted = make(max_iter=rounds, max_leaf_nodes=(room + 1) // 2, early_stopping=False, random_state=seed)
+        leaves = {"max_leaf_nodes": (room + 1) // 2, "min_samples_leaf": smallest}
+        fitted = make(max_iter=rounds, **leaves, early_stopping=False, random_state=seed)
         fitted.fit(x.double().numpy(), y.double().numpy())
         trees = [[nodes_of(tree.nodes) for tree in group] for group in fitted._predictors]
         self.set_trees(trees, fitted._baseline_prediction)

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from multiway import ops
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
-from multiway.extras import is_installed
+from multiway.extras import is_installed, load_extra
 from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.flair import Flair, Moments
+from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.series_units import Units
 from multiway.models.smoothing import Smoothing, Theta
 from multiway.models.transformed_ridge import TransformedRidge
@@ -25,14 +26,20 @@ from multiway.tasks.forecasting.floor import fit_again as floor_again
 from multiway.tasks.forecasting.windows import Windows
 
 CLOSED = ("ridge_log", "ridge_root", "flair")
+TREES = "trees"
+"""Of scikit-learn, where it is installed."""
 CLASSICAL = ("theta", "ets", "arima")
 """Of statsforecast, where it is installed."""
 SERIES = {"theta": 50, "ets": 30, "arima": 2}
 """Series at most that each is fitted on, one by one: its part of the seconds that a small file takes."""
 LONGEST = 1000
 """Training rows at most of a panel that has classical candidates."""
+SHORTEST = 1000
+"""Training rows that a panel with trees has more of: on fewer they have not paid."""
 MOST_CELLS = 20_000_000
 """Of a panel's windows, past which closed forms other than ridge are left out: they see each window by itself."""
+MOST_STEPS = 200_000
+"""Steps of all training windows and series up to which trees are fitted: each is a walk through all of them."""
 FITTED = 50_000
 """Windows of single series that FLAIR is fitted on."""
 EARLIER = 2 / 3
@@ -55,7 +62,9 @@ def candidates_of(
 ) -> tuple[str, ...]:
     """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
     allowed = allowed_names(training, season, low, network=network)
-    if answer in (*CLOSED, *CLASSICAL) and answer not in allowed:
+    if answer in (*CLOSED, TREES, *CLASSICAL) and answer not in allowed:
+        if answer == TREES:
+            load_extra("sklearn", "the forecast of boosted trees", "trees")
         listed = ", ".join((*NAIVE, *allowed))
         raise ConfigError(
             f"answer: rows, season and look-back allow {listed}. Got {answer}. Choose one, or auto (",
@@ -83,8 +92,10 @@ def allowed_names(
         "flair": season > 1 and training.lookback >= 2 * season,
     }
     closed = [name for name in CLOSED if allowed[name] and cells <= MOST_CELLS]
+    steps = len(training) * series * training.horizon
+    trees = [TREES] if rows > SHORTEST and steps <= MOST_STEPS and is_installed("sklearn") else []
     few = rows <= LONGEST and not network and is_installed("statsforecast")
-    return ("ridge", *closed, *(name for name in CLASSICAL if few and series <= SERIES[name]))
+    return ("ridge", *closed, *trees, *(name for name in CLASSICAL if few and series <= SERIES[name]))
 
 
 def build(name: str, sizes: Sizes) -> nn.Module:
@@ -96,6 +107,8 @@ def build(name: str, sizes: Sizes) -> nn.Module:
         return TransformedRidge("log" if name == "ridge_log" else "root", lookback, horizon, 1, units)
     if name == "flair":
         return Flair(lookback, horizon, sizes.season, units)
+    if name == TREES:
+        return LaggedTrees(lookback, horizon, sizes.season, sizes.matrices)
     if name == "arima":
         return ArimaForecaster(lookback, horizon, sizes.season, units)
     return (Theta if name == "theta" else Smoothing)(horizon, sizes.season, units)
@@ -111,6 +124,8 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         model.floor.set_weight(own.weight)
     elif isinstance(model, Flair):
         _fit_flair(model, training)
+    elif isinstance(model, LaggedTrees):
+        _fit_trees(model, training, floor.weight)
     else:
         assert isinstance(model, Smoothing | Theta | ArimaForecaster)
         model.fit_series(series_of(training, model.units))
@@ -126,6 +141,8 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
         _fit_transformed(made, _transformed(windows, made), len(windows) / floor.windows)
     elif isinstance(made, Flair):
         _fit_flair(made, windows)
+    elif isinstance(made, LaggedTrees):
+        _fit_trees(made, windows, floor_again(floor, windows))
     else:
         assert isinstance(made, Smoothing | Theta | ArimaForecaster)
         forms = None if model is None else cast(Smoothing | Theta | ArimaForecaster, model).forms
@@ -156,13 +173,19 @@ def _fit_flair(model: Flair, training: Windows) -> None:
 
 def _moments(model: Flair, windows: Windows, index: Tensor) -> Iterator[Moments]:
     for batch in windows.batches(index) if len(index) else ():
-        past, seen = batch["past"], batch.get("past_observed")
-        future = batch["future"]
-        known = batch.get("future_observed")
-        yield model.moments(
-            past if seen is None else fill_gaps(past, seen),
-            future if known is None else torch.where(known, future, torch.nan),
-        )
+        yield model.moments(*_examples(batch))
+
+
+def _fit_trees(model: LaggedTrees, windows: Windows, weight: Tensor) -> None:
+    model.fit(*_examples(windows.gather(torch.arange(len(windows)))), weight)
+
+
+def _examples(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Pasts without gaps, and futures with NaN where nothing was observed."""
+    past, seen = batch["past"], batch.get("past_observed")
+    future, known = batch["future"], batch.get("future_observed")
+    filled = past if seen is None else fill_gaps(past, seen)
+    return filled, future if known is None else torch.where(known, future, torch.nan)
 
 
 def about_unfitted(models: Mapping[str, nn.Module], names: Sequence[str]) -> Iterator[str]:

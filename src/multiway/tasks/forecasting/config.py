@@ -26,7 +26,9 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
-Candidate = Literal["naive", "seasonal_naive", "ridge", "ridge_log", "ridge_root", "flair", "theta", "ets", "arima"]
+Candidate = Literal[
+    "naive", "seasonal_naive", "ridge", "ridge_log", "ridge_root", "flair", "trees", "theta", "ets", "arima"
+]
 """Forecasts that can answer besides the network."""
 FEWEST_WINDOWS = 2_000
 """Training windows from which a network is trained where nothing else is said."""

@@ -1,0 +1,79 @@
+"""Trees as a candidate of forecasts: where they take part, where they answer, and what is stored."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from multiway.errors import ConfigError
+from multiway.extras import is_installed
+from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.candidates import allowed_names
+from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.run import load, save_run
+from tasks.forecasting.panels import fitted, forecast, make_windows
+
+
+def chaos(rows=420, seed=0):
+    """The logistic map and a little noise: the next value is a parabola of the last."""
+    rng, values = np.random.default_rng(seed), [0.3]
+    for _ in range(rows - 1):
+        values.append(3.7 * values[-1] * (1 - values[-1]))
+    times = pd.date_range("2024-01-01", periods=rows, freq="h")
+    return pd.DataFrame({"date": times, "y": np.array(values) + 0.01 * rng.standard_normal(rows)})
+
+
+@pytest.fixture(scope="module")
+def run():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "SHORTEST", 100)
+        patch.setattr(candidates, "LONGEST", 0)
+        return fitted(chaos(), network=False, answer="auto", horizon=2)
+
+
+def mse(run, split="test"):
+    return {
+        row["model"]: row["value"]
+        for row in run.scores
+        if (row["split"], row["metric"], row["scale"]) == (split, "mse", "scaled")
+    }
+
+
+def test_trees_answer_for_a_series_that_is_not_linear(run):
+    errors = mse(run)
+    assert run.answer.weights.get("trees", 1.0) > 0.5 and "trees" in run.line
+    assert errors["trees"] < 0.7 * errors["ridge"] and errors["multiway"] < 0.7 * errors["ridge"]
+
+
+def test_they_are_fitted_again_for_the_test_rows_and_for_the_future(run):
+    model = model_of(run)
+    values = [made["trees"].trees.value for made in (model.candidates, *model.refits.values())]
+    assert not any(torch.equal(*pair) for pair in itertools.pairwise(values))
+
+
+def test_a_stored_run_forecasts_by_them_without_scikit_learn(run, tmp_path, monkeypatch):
+    save_run(run, tmp_path / "run")
+    monkeypatch.setattr("multiway.models.tree_ensemble.load_extra", None)
+    stored = load(tmp_path / "run").asking("trees")
+    later = chaos(200, seed=3)
+    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.asking("trees"), later))
+    ridge = forecast(run.asking("ridge"), later)
+    assert not np.allclose(forecast(stored, later)["multiway"], ridge["multiway"])
+
+
+def test_they_take_part_in_long_series_of_few_steps_where_the_library_is_there(monkeypatch):
+    names = {rows: allowed_names(make_windows(rows, 3, 7, 5), 1, np.zeros(3)) for rows in (1000, 1001)}
+    assert "trees" not in names[1000] and "trees" in names[1001]
+    monkeypatch.setattr(candidates, "MOST_STEPS", 3 * 5 * (1001 - 11) - 1)
+    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3))
+    monkeypatch.setattr(candidates, "MOST_STEPS", 3 * 5 * (1001 - 11))
+    assert "trees" in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3))
+    monkeypatch.setattr(candidates, "is_installed", lambda name: name != "sklearn" and is_installed(name))
+    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3))
+
+
+def test_trees_that_cannot_take_part_are_refused_by_name():
+    with pytest.raises(ConfigError, match=r"answer: rows, .* allow .*ridge.*\. Got trees"):
+        fitted(chaos(120), network=False, answer="trees")
