@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "auditing": {"data"} | GROUND,
     "report": {"explain"} | GROUND,
     "compress": {"nn", "ops", "report"} | GROUND,
+    "peft": {"compress", "ops"} | GROUND,
     "tasks": {
         "models",
         "nn",

@@ -100,7 +100,12 @@ def adapt(
     if not 0 <= dropout < 1:
         raise ConfigError(f"adapt: dropout is a share from 0 to below 1. Got dropout={dropout}.")
     targets, _ = find_targets(model, rules)
-    branches = [_branch(target.names[0], target.rule, target.module, generator) for target in targets]
+    branches = [
+        zero_branch(target.names[0], target.rule, *features_of_dense(target.module), generator).to(
+            target.module.get_parameter("weight")
+        )
+        for target in targets
+    ]
     return _adapted_by(
         model,
         {
@@ -238,11 +243,23 @@ def _adapted_by(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> 
     return model
 
 
-def _branch(name: str, rule: Rule, dense: nn.Module, generator: torch.Generator | None) -> Compressed:
-    """A branch without bias whose last factor is zero."""
+def zero_branch(
+    name: str, rule: Rule, in_features: int, out_features: int, generator: torch.Generator | None = None
+) -> Compressed:
+    """A layer without bias whose last factor is zero, so that it answers zero until it is trained.
+
+    Args:
+        name: Of the layer, for errors.
+        rule: Its kind and rank.
+        in_features: Inputs of the dense layer.
+        out_features: Outputs of the dense layer.
+        generator: Source of the other factors; torch's own if not given.
+
+    Raises:
+        ConfigError: The rule has no rank, and is not NdLinear without a budget.
+    """
     if rule.rank is None and not (isinstance(rule, NdLinear) and rule.max_error is None and rule.max_share is None):
         raise ConfigError(f"{name}: an adapter has no weight to measure errors of. Give {type(rule).__name__} a rank.")
-    in_features, out_features = features_of_dense(dense)
     rank = rule.rank or 1
     entry: dict[str, Any] = {"kind": rule.kind, "rank": rank, "tt_ranks": rank, "bias": False, "error": None}
     if isinstance(rule, LowRank):
@@ -255,7 +272,7 @@ def _branch(name: str, rule: Rule, dense: nn.Module, generator: torch.Generator 
         for factor in factors[:-1]:
             factor.normal_(0.0, float(factor.std(correction=0)), generator=generator)
         factors[-1].zero_()
-    return branch.to(dense.get_parameter("weight"))
+    return branch
 
 
 def _record(model: nn.Module) -> Adaptation:

@@ -46,10 +46,15 @@ class _Factored(_Ranked):
             if sizes is not None:
                 object.__setattr__(self, option, tuple(sizes))
 
+    @property
+    def count(self) -> int:
+        """Factors of each side where no sizes are given."""
+        raise NotImplementedError
+
     def sizes(self, in_features: int, out_features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Factors of inputs and outputs, as many as either side gives."""
         given = self.in_sizes or self.out_sizes
-        count = len(given) if given else getattr(self, "num_cores", MIN_CORES)
+        count = len(given) if given else self.count
         in_sizes = self.in_sizes or balanced_sizes(in_features, count)
         out_sizes = self.out_sizes or balanced_sizes(out_features, count)
         if (
@@ -85,10 +90,22 @@ class NdLinear(_Factored):
         rank: Number of terms; None to find it from a budget, and without any budget one term.
         in_sizes: Factors of the number of inputs; the two most balanced if not given.
         out_sizes: Factors of the number of outputs, as many.
+        num_modes: Number of factors where no sizes are given.
         max_error, max_share: As in `LowRank`.
     """
 
     kind = "nd"
+    num_modes: int = MIN_CORES
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.num_modes < MIN_CORES:
+            raise ConfigError(f"NdLinear: there are at least two modes. Got num_modes={self.num_modes}.")
+
+    @property
+    def count(self) -> int:
+        """As given."""
+        return self.num_modes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,6 +127,11 @@ class TensorTrain(_Factored):
         super().__post_init__()
         if self.num_cores < MIN_CORES:
             raise ConfigError(f"TensorTrain: a chain has at least two cores. Got num_cores={self.num_cores}.")
+
+    @property
+    def count(self) -> int:
+        """As given."""
+        return self.num_cores
 
 
 Rule = LowRank | NdLinear | TensorTrain

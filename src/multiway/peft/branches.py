@@ -1,0 +1,141 @@
+"""The layer that PEFT puts in the place of a dense one: the frozen layer and a factorised branch for each adapter."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from peft.tuners.lora.layer import LoraLayer
+from peft.tuners.tuners_utils import check_adapters_to_merge
+from torch import Tensor, nn
+
+from multiway.compress.adapters import zero_branch
+from multiway.compress.rules import NdLinear, Rule, TensorTrain
+from multiway.compress.swap import dense_kind
+from multiway.errors import ConfigError, DataError
+
+LAYERS = ("nd_linear", "tensor_train")
+
+
+class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes are not typed
+    r"""A frozen dense layer and branches beside it: $y = W x + b + \sum s \, branch(dropout(x))$ over active adapters.
+
+    Args:
+        base_layer: `nn.Linear`, or Conv1D of transformers.
+        adapter_name: Of the first branch.
+        config: An `AdapterConfig`.
+        r: Rank of the branch; of `nd_linear` its number of terms.
+        lora_alpha: The scale is `lora_alpha / r`, as in LoRA.
+        given: What else PEFT gives its layers.
+    """
+
+    adapter_layer_names = (*LoraLayer.adapter_layer_names, "lora_branch")
+
+    in_features: int
+    out_features: int
+    r: dict[str, int]
+    lora_alpha: dict[str, int]
+    scaling: dict[str, float]
+    use_rslora: dict[str, bool]
+    lora_dropout: nn.ModuleDict
+    merged_adapters: list[str]
+    base_layer: nn.Module
+    active_adapters: list[str]
+    get_base_layer: Callable[[], Any]
+    resolve_lora_variant: Callable[..., None]
+    set_adapter: Callable[..., None]
+    _move_adapter_to_device_of_base_layer: Callable[[str], None]
+    _cast_input_dtype: Callable[[Tensor, torch.dtype], Tensor]
+
+    def __init__(
+        self, base_layer: nn.Module, adapter_name: str, config: Any, r: int = 0, lora_alpha: int = 1, **given: Any
+    ) -> None:
+        super().__init__()
+        LoraLayer.__init__(self, base_layer, **given)
+        self.lora_branch = nn.ModuleDict()
+        self._active_adapter = adapter_name
+        self.update_layer(adapter_name, r, lora_alpha=lora_alpha, config=config)
+
+    def update_layer(self, adapter_name: str, r: int, lora_alpha: int, config: Any, **_: Any) -> None:
+        """Add a branch whose last factor is zero; PEFT calls this for every further adapter."""
+        self.resolve_lora_variant(config=config)  # refuses DoRA and other variants
+        rule = rule_of(config, r)
+        if config.lora_bias:
+            raise ConfigError("AdapterConfig: these branches have no bias. Leave lora_bias=False.")
+        self.r[adapter_name], self.lora_alpha[adapter_name] = r, lora_alpha
+        self.use_rslora[adapter_name] = config.use_rslora
+        self.scaling[adapter_name] = lora_alpha / (r**0.5 if config.use_rslora else r)
+        dropout = nn.Dropout(config.lora_dropout) if config.lora_dropout > 0 else nn.Identity()
+        self.lora_dropout[adapter_name] = dropout
+        branch = zero_branch("AdapterConfig", rule, self.in_features, self.out_features)
+        if config.init_lora_weights is False:  # as LoRA does: no factor is zero
+            branch.reset_parameters()
+        self.lora_branch[adapter_name] = branch
+        self._move_adapter_to_device_of_base_layer(adapter_name)
+        self.set_adapter(self.active_adapters, inference_mode=config.inference_mode)
+
+    def forward(self, x: Tensor, *args: Any, **named: Any) -> Tensor:
+        """The dense layer's answer, and what the active branches add."""
+        if named.pop("adapter_names", None) is not None:
+            raise ConfigError("multiway.peft: batches of several adapters are LoRA's alone. Use convert_to_lora first.")
+        if self.disable_adapters and self.merged:
+            self.unmerge()
+        result: Tensor = self.base_layer(x, *args, **named)
+        if self.disable_adapters or self.merged:
+            return result
+        dtype = result.dtype
+        for name in self._branches(self.active_adapters):
+            branch = self.lora_branch[name]
+            given = self._cast_input_dtype(x, next(branch.parameters()).dtype)
+            result = result + branch(self.lora_dropout[name](given)) * self.scaling[name]
+        return result.to(dtype)
+
+    def merge(self, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
+        """Add branches to the dense weight.
+
+        Args:
+            safe_merge: Refuse a weight that would hold a NaN or an infinity.
+            adapter_names: The active ones if not given.
+
+        Raises:
+            DataError: `safe_merge` found one.
+        """
+        weight = self.get_base_layer().weight
+        for name in self._branches(check_adapters_to_merge(self, adapter_names)):
+            merged = weight.data + self.get_delta_weight(name).to(weight.dtype)
+            if safe_merge and not torch.isfinite(merged).all():
+                raise DataError(f"multiway.peft: the adapter {name} holds a NaN or an infinity. It was not merged.")
+            weight.data = merged
+            self.merged_adapters.append(name)
+
+    def unmerge(self) -> None:
+        """Take merged branches out of the dense weight."""
+        if not self.merged:
+            warnings.warn("Already unmerged. Nothing to do.", stacklevel=2)
+        weight = self.get_base_layer().weight
+        while self.merged_adapters:
+            weight.data = weight.data - self.get_delta_weight(self.merged_adapters.pop()).to(weight.dtype)
+
+    def get_delta_weight(self, adapter: str) -> Tensor:
+        """The weight that a branch stands for, laid out as the dense one; PEFT's name."""
+        weight: Tensor = self.lora_branch[adapter].dense_weight()  # type: ignore[operator]
+        delta = weight * self.scaling[adapter]
+        return delta.mT if dense_kind(self.get_base_layer()) == "Conv1D" else delta
+
+    def supports_lora_conversion(self, adapter_name: str = "default") -> bool:
+        """Whether `peft.convert_to_lora` takes this layer."""
+        return adapter_name in self.lora_branch
+
+    def _branches(self, names: list[str] | None) -> list[str]:
+        return [name for name in names or [] if name in self.lora_branch]
+
+
+def rule_of(config: Any, rank: int) -> Rule:
+    """The rule of `compress` that describes a config's branches."""
+    modes = getattr(config, "multiway_modes", 2)
+    layer = getattr(config, "multiway_layer", None)
+    if layer == "tensor_train":
+        return TensorTrain(rank=rank, num_cores=modes)
+    if layer == "nd_linear":
+        return NdLinear(rank=rank, num_modes=modes)
+    raise ConfigError("multiway.peft: this layer has a branch of multiway and takes no LoRA. Give an AdapterConfig.")
