@@ -242,3 +242,36 @@ def test_an_order_that_is_given_is_fitted_again(library):
     found = again(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
     np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=LONG32)
     assert first.forms[0]["season_length"] == 1
+
+
+def test_a_form_that_is_searched_beside_the_given_one_is_averaged_with_it(library):
+    values = np.cumsum(np.random.default_rng(3).standard_normal(90)) + 20
+    one = Units(*(torch.full((1,), value) for value in (0.0, 1.0, 1.0, 90.0)))
+    given, searched, both, same = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(4))
+    order = {"order": (2, 1, 0), "seasonal_order": (0, 0, 0), "season_length": 1, "include_mean": False}
+    given.fit_series([values], {0: order})
+    searched.fit_series([values])
+    assert not torch.equal(given.weight, searched.weight)
+    both.fit_series([values], {0: order}, search=True)
+    torch.testing.assert_close(both.weight, (given.weight + searched.weight) / 2)
+    torch.testing.assert_close(both.constant, (given.constant + searched.constant) / 2)
+    same.fit_series([values], searched.forms, search=True)
+    torch.testing.assert_close(same.weight, searched.weight)
+
+
+def test_a_line_through_the_last_values_is_a_forecast(library):
+    """Of twice differenced series the weights of a step grow with it, and are no sign of a filter that explodes."""
+    horizon = 12
+    values = 0.5 * np.arange(60.0) ** 2 + np.random.default_rng(0).standard_normal(60)
+    model = ArimaForecaster(LOOKBACK, horizon, 1, single(values + 100))
+    model.fit_series([values], {0: {"order": (0, 2, 0), "season_length": 1}})
+    expected = values[-1] + np.arange(1, horizon + 1) * (values[-1] - values[-2])
+    found = model(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
+    np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=1e-4)
+
+
+def test_a_positive_series_keeps_low_values_and_counts_none_as_half_of_its_smallest():
+    own = units(low=(4.0, -4.0))
+    values = torch.tensor([0.5, 1e-6, 0.0, -3.0, 6.0])[:, None].expand(-1, 2)
+    expected = torch.tensor([[0.5, 2.0, 2.0, 2.0, 6.0], values[:, 1].tolist()], dtype=torch.float64)
+    torch.testing.assert_close(own.into(values[None])[0].T, expected)

@@ -1,6 +1,5 @@
 """Seasonal ARIMA of the series of a panel, chosen and fitted by statsforecast, as one affine map of a window each."""
 
-import itertools
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,8 +17,9 @@ Values = NDArray[np.float64]
 MOST = 120
 """Values of a series, the last ones, that a model is fitted on: the search takes many times longer on more."""
 FEWEST = 20
-WILDEST = 10.0
-"""Sum of the sizes of a step's weights past which a map is no forecast: its moving average cannot be inverted."""
+WILDEST = 4.0
+"""Times the weights of the line through the last two values past which a map is no forecast: its moving average cannot
+be inverted."""
 
 
 class ArimaForecaster(nn.Module):
@@ -51,12 +51,17 @@ class ArimaForecaster(nn.Module):
         values = self.units.into(past)
         return self.units.back(self.constant.T + torch.einsum("nhl,bln->bhn", self.weight, values))
 
-    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
-        """Fit the model of every series on its training values, and choose its form where none is given."""
+    def fit_series(self, training: Iterable[Values], forms: Forms | None = None, *, search: bool = False) -> None:
+        """Fit the model of every series on its training values, and choose its form where none is given.
+
+        A `search` chooses one beside the form that is given, and the forecast is the mean of both: which is best is
+        the less certain, the fewer the values.
+        """
         for series, values in enumerate(training):
             if len(values) >= FEWEST and np.ptp(values) > 0:
                 known = [] if forms is None or series not in forms else [forms[series]]
-                self._fit(series, values[-MOST:], itertools.chain(known, self._searches(len(values))))
+                searches = list(self._searches(len(values)))
+                self._fit(series, values[-MOST:], [[*known, *searches], *([searches] if search else [])])
 
     def _searches(self, count: int) -> Iterator[dict[str, Any]]:
         """That of a seasonal model, and of one without a season for windows that are too short for the first."""
@@ -64,13 +69,15 @@ class ArimaForecaster(nn.Module):
             yield {"season_length": self.season, "approximation": True}
         yield {"season_length": 1, "approximation": False}
 
-    def _fit(self, series: int, values: Values, forms: Iterable[dict[str, Any]]) -> None:
-        """The first of some forms that can be fitted and is a forecast."""
-        for form in forms:
-            found = _affine(values, form, *self.weight.shape[1:])
-            if found is not None:
-                self.constant[series], self.weight[series], self.forms[series] = found
-                return
+    def _fit(self, series: int, values: Values, choices: Iterable[Iterable[dict[str, Any]]]) -> None:
+        """Of every choice the first form that can be fitted and is a forecast; their mean, each form once."""
+        sizes = self.weight.shape[1:]
+        fits = [next(filter(None, (_affine(values, form, *sizes) for form in forms)), None) for forms in choices]
+        found = {str(order): (constant, weight, order) for constant, weight, order in filter(None, fits)}
+        if found:
+            constants, weights, orders = zip(*found.values(), strict=True)
+            self.constant[series], self.weight[series] = torch.stack(constants).mean(0), torch.stack(weights).mean(0)
+            self.forms[series] = orders[0]
 
 
 def _affine(
@@ -93,7 +100,7 @@ def _affine(
         except Exception:  # whatever a search within the library meets: the series keeps its start
             return None
     weight = (np.stack(moved, 1) - first[:, None]) / values.std()
-    if not (np.isfinite(weight).all() and np.abs(weight).sum(1).max() <= WILDEST):
+    if not (np.isfinite(weight).all() and np.abs(weight).sum(1).max() <= WILDEST * (2 * horizon + 1)):
         return None
     return torch.from_numpy(first - weight @ usual), torch.from_numpy(weight), _order_of(model.model_)
 

@@ -5,6 +5,8 @@ from torch import Tensor, nn
 
 REACH = 10.0
 """Ranges of the training values that a forecast in other units may lie above or below them."""
+NOTHING = 1e-3
+"""Part of the smallest training value below which a value of a positive series counts as none."""
 
 
 class Units(nn.Module):
@@ -30,9 +32,12 @@ class Units(nn.Module):
         return self.low > 0
 
     def into(self, past: Tensor) -> Tensor:
-        """In the units of the file, float64; positive series stay above half of the smallest training value."""
+        """In the units of the file, float64; what is none in a positive series is half of its smallest training value.
+
+        A low value is itself: a series that falls below all of its training keeps its proportions.
+        """
         values = past.double() * self.std + self.mean
-        return torch.where(self.positive, values.maximum(self.low / 2), values)
+        return torch.where(self.positive & (values < NOTHING * self.low), self.low / 2, values)
 
     def back(self, forecast: Tensor) -> Tensor:
         """In the units of models, held within `REACH` ranges of the training values."""

@@ -11,7 +11,17 @@ from tolerances import LONG64, SUMS32, assert_same
 
 
 def test_penalties_are_powers_of_ten_up_to_those_that_leave_the_last_value():
-    assert torch.tensor(PENALTIES).tolist() == torch.logspace(0, 7, 8).tolist()
+    assert torch.tensor(PENALTIES).tolist() == torch.logspace(-3, 7, 11).tolist()
+
+
+def test_a_series_so_smooth_that_its_windows_hardly_move_has_a_penalty_below_one():
+    """As a population: in units of its deviation over all years each step is small, and its trend is all there is."""
+    rows = 1e-3 * torch.arange(120.0)[:, None] + 0.01 * torch.sin(0.3 * torch.arange(120.0))[:, None]
+    cut = {"lookback": 12, "horizon": 4}
+    training, validation = (Windows(rows, None, start=start, stop=stop, **cut) for start, stop in ((0, 90), (90, 120)))
+    floor = fit_floor(training, validation)
+    best = min(row["validation_mse"] for row in floor.candidates if row["penalty"] >= 1)
+    assert floor.penalty < 1 and floor.validation_mse < best / 4
 
 
 def steps_of(windows: Windows) -> tuple[Tensor, Tensor]:

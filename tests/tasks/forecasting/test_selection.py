@@ -17,14 +17,14 @@ from tasks.forecasting.panels import fitted, make_config, make_frame
 NAMES = ("naive", "ridge", "network")
 
 
-def products(factors, windows=60, stops=(4,), seed=0):
+def products(factors, windows=60, stops=(4,), seed=0, names=NAMES):
     """Of errors that share half of their variance, each in proportion to its factor."""
     rng = np.random.default_rng(seed)
     errors = rng.standard_normal((windows, len(stops), len(factors), 40)) + rng.standard_normal(
         (windows, len(stops), 1, 40)
     )
     errors *= np.array(factors)[:, None]
-    return Products(names=NAMES, stops=stops, values=errors @ errors.swapaxes(2, 3) / 40, validation=windows)
+    return Products(names=names, stops=stops, values=errors @ errors.swapaxes(2, 3) / 40, validation=windows)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,13 @@ def test_a_network_counts_for_little_where_ridge_hardly_beats_the_last_value():
         choose_weights(products((last, 1.0, 1.0), windows=8), "auto").means.get("network", 0) for last in (9, 1.01)
     ]
     assert shares[0] > 0.3 and shares[1] < 0.2
+
+
+def test_the_forms_of_ridge_share_the_weight_of_one_candidate_where_little_is_known():
+    """Of four that are equally good, three forms of ridge have together less than three quarters, and near one half."""
+    names = ("naive", "ridge", "ridge_log", "ridge_root", "ets")
+    means = choose_weights(products((9.0, 1.0, 1.0, 1.0, 1.0), windows=8, names=names), "auto").means
+    assert 0.35 < means["ets"] < 0.6
 
 
 def test_bands_have_weights_of_their_own():

@@ -30,7 +30,7 @@ TREES = "trees"
 """Of scikit-learn, where it is installed."""
 CLASSICAL = ("theta", "ets", "arima")
 """Of statsforecast, where it is installed."""
-SERIES = {"theta": 50, "ets": 30, "arima": 2}
+SERIES = {"theta": 50, "ets": 30, "arima": 4}
 """Series at most that each is fitted on, one by one: its part of the seconds that a small file takes."""
 LONGEST = 1000
 """Training rows at most of a panel that has classical candidates."""
@@ -131,8 +131,8 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         model.fit_series(series_of(training, model.units))
 
 
-def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor) -> None:
-    """Fit what was `made` on other windows, in the form and under the penalties that a candidate has."""
+def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor, *, search: bool) -> None:
+    """Fit what was `made` on other windows, in the form and under the penalties that a candidate has; see `fit_all`."""
     if isinstance(made, LinearFloor):
         made.set_weight(floor_again(floor, windows))
     elif isinstance(made, TransformedRidge):
@@ -146,7 +146,8 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     else:
         assert isinstance(made, Smoothing | Theta | ArimaForecaster)
         forms = None if model is None else cast(Smoothing | Theta | ArimaForecaster, model).forms
-        made.fit_series(series_of(windows, made.units), forms)
+        more = {"search": search} if isinstance(made, ArimaForecaster) else {}
+        made.fit_series(series_of(windows, made.units), forms, **more)
 
 
 def _fit_transformed(model: TransformedRidge, windows: Windows, share: float) -> None:
@@ -206,10 +207,19 @@ def series_of(windows: Windows, units: Units) -> Iterator[NDArray[np.float64]]:
 
 
 def fit_all(
-    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], floor: Floor
+    sizes: Sizes,
+    names: Sequence[str],
+    windows: Windows,
+    models: Mapping[str, nn.Module],
+    floor: Floor,
+    *,
+    search: bool = False,
 ) -> dict[str, nn.Module]:
-    """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
+    """Candidates fitted on other windows, in the form and under the penalties of those that are there.
+
+    Where the windows are those that a run forecasts after, a `search` lets ARIMA choose a form on them as well.
+    """
     made = {name: build(name, sizes) for name in names}
     for name, model in made.items():
-        _fit_again(model, models.get(name), windows, floor)
+        _fit_again(model, models.get(name), windows, floor, search=search)
     return made

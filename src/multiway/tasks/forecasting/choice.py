@@ -24,6 +24,7 @@ from multiway.tasks.protocol import OURS, Row
 Forecast = Callable[[Tensor, Tensor | None], Tensor]
 Errors = NDArray[np.float32]
 Floats = NDArray[np.float64]
+RIDGES = ("ridge", "ridge_log", "ridge_root")
 SKILL, NONE = 0.25, 1e-6
 """What ridge saves of the last value's error where a network is trusted as any candidate, and the least it counts."""
 MAX_CELLS = 100_000_000
@@ -178,10 +179,14 @@ def choose_weights(products: Products, answer: str) -> Weighing:
 
 
 def _doubts(names: Sequence[str], products: Floats) -> list[float]:
-    """One of every candidate but the network, whose is larger the less ridge saves of the last value's error.
+    """One of every kind of candidate; that of the network is larger the less ridge saves of the last value's error.
 
-    Where not even ridge beats the last value, the series wanders and what a network adds is noise.
+    Where not even ridge beats the last value, the series wanders and what a network adds is noise. The forms of ridge
+    are one kind and share its weight: three near copies are no three witnesses. Beside a network each counts for one.
     """
+    if "network" not in names:
+        ridges = [name for name in names if name in RIDGES]
+        return [float(len(ridges)) if name in ridges else 1.0 for name in names]
     ridge, last = (float(products[:, place, place].mean()) for place in map(names.index, ("ridge", "naive")))
     skill = (1 - ridge / last) / SKILL if last > 0 else 0.0
     return [1 / min(max(skill, NONE), 1.0) if name == "network" else 1.0 for name in names]

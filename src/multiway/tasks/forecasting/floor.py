@@ -14,8 +14,9 @@ from multiway.models.windows import fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.forecasting.windows import Windows, complete_stretches
 
-PENALTIES = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
-"""The largest leave little but the last value: for series that wander."""
+PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
+"""The largest leave little but the last value: for series that wander. The smallest are for series so smooth that their
+windows hardly move, as a population."""
 STANDARD_ERRORS = 1.0
 EARLIER = (0.4, 0.6, 0.8, 1.0)
 """Where stretches of the training windows begin and end that a fit on what lies before them is tried on."""

@@ -93,7 +93,8 @@ def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
     rows = {use: prepared.refit_rows[use] for use in model.refits}
     for use, made in model.refits.items():
         windows = prepared.before(rows[use])
-        fitted = candidates.fit_all(sizes, list(model.candidates), windows, dict(model.candidates), prepared.floor)
+        known = dict(model.candidates)
+        fitted = candidates.fit_all(sizes, list(known), windows, known, prepared.floor, search=True)
         made.load_state_dict(nn.ModuleDict(fitted).state_dict())
     return rows
 
