@@ -157,7 +157,7 @@ SETS = (
     LeakSet("windows, grouped by person", clean_grouped, None, "strange"),
     LeakSet("machines that hum", clean_hum, None, "strange"),
     LeakSet("levels of switches", clean_steps, None, "held"),
-    LeakSet("ECGFiveDays", clean_real("ecg_five_days"), None, "strange"),
+    LeakSet("chlorine in water", clean_real("chlorine_concentration_partial"), None, "strange"),
     LeakSet("Epilepsy", clean_real("epilepsy"), None, "held"),
     *(AEON if importlib.util.find_spec("aeon") else ()),
 )

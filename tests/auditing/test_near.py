@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.fingerprints import SPREAD, Details, _detail, _Stretches, _surprises, check_near_stretches
+from multiway.auditing.common import fine_detail
+from multiway.auditing.fingerprints import SPREAD, Details, _Stretches, _thinned, check_near_stretches, surprises
 from multiway.auditing.near import far_above, unit_rows
 
 SIZES = (14, 15, 10)
@@ -39,6 +40,10 @@ CHANGES = {
     "scaled": lambda image: 3 * image - 70,
     "negative": lambda image: image.max() - image,
     "mirrored": lambda image: image[:, ::-1, :, ::-1],
+    "moved": lambda image: np.roll(image, (2, -1), (1, 2)),
+    "moved and noisy": lambda image: (
+        np.roll(image, (2, -1), (1, 2)) + np.random.default_rng(9).normal(size=image.shape)
+    ),
 }
 
 
@@ -49,6 +54,13 @@ def test_a_changed_copy_is_named(change):
     finding = check(every)
     assert (finding.kind, finding.severity, finding.count) == ("near", "error", 1)
     assert "test i35 ~ i4 (r " in finding.line()
+
+
+def test_tiles_of_one_scene_that_overlap_are_named():
+    scene = np.random.default_rng(7).normal(size=(3, 40, 60))
+    tiles = [scene[:, row : row + 20, column : column + 20] for row in (0, 12, 20) for column in range(0, 40, 3)][:38]
+    others = [scene[:, row : row + 20, column : column + 20][:, ::-1] for row in (0,) for column in (5, 11)]
+    assert check(tiles + others).kind == "near"
 
 
 def test_exact_copies_are_left_to_the_check_by_hash():
@@ -63,17 +75,21 @@ def test_images_of_several_sizes_are_not_compared():
     assert check(every) is None
 
 
+def detail(image):
+    return _thinned(fine_detail(image))
+
+
 def test_detail_is_the_same_from_either_end():
     image = np.random.default_rng(1).normal(size=(2, 40, 21, 7))
     for axis in (1, 2, 3):
-        np.testing.assert_allclose(_detail(np.flip(image, axis)), np.flip(_detail(image), axis), atol=1e-5)
-    assert _detail(image).shape == (2, 16, 16, 5)
+        np.testing.assert_allclose(detail(np.flip(image, axis)), np.flip(detail(image), axis), atol=1e-5)
+    assert detail(image).shape == (2, 16, 16, 5)
 
 
 def test_a_series_that_never_changes_holds_no_surprise():
     walk = np.random.default_rng(3).normal(size=(200, 1)).cumsum(0)
-    surprises = _surprises(np.hstack([walk, np.ones_like(walk)]), 8)
-    assert np.isfinite(surprises[20:, 0]).all() and np.isnan(surprises[:, 1]).all()
+    unexplained = surprises(np.hstack([walk, np.ones_like(walk)]), 8)
+    assert np.isfinite(unexplained[20:, 0]).all() and np.isnan(unexplained[:, 1]).all()
 
 
 def test_far_above_is_above_the_least_and_the_usual():

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.auditing.common import Common, fine_detail
 from multiway.auditing.lookup import half_of
-from multiway.auditing.near import FEWEST, check_near, near_verdict, search, unit_rows
+from multiway.auditing.moved import Moved, middle_of
+from multiway.auditing.near import FEWEST, near_verdict, search, unit_rows
 from multiway.auditing.probes import class_numbers
 from multiway.auditing.report import Verdict
 
@@ -16,8 +18,6 @@ SIDE = 16
 """Places along each axis at which detail is compared."""
 LEAST_OF_DETAIL = 0.15
 """Correlation of detail from which on two images may be one; that of strangers is about 0."""
-COMMON, IMAGES_PER_COMMON, MOST_IMAGES = 8, 5, 400
-"""Patterns that images share, such as edges of the body, which are left out; and images they are learnt from."""
 SHORTEST, LONGEST = 32, 96
 """Rows of a stretch."""
 MOST = 128
@@ -41,20 +41,31 @@ class Details:
     """What each image has that its neighbouring voxels do not, at places that mirroring exchanges."""
 
     def __init__(self) -> None:
-        self.rows: list[Array32 | None] = []
+        self.rows: list[Array32] = []
+        self.middles: list[Array32] = []
 
     def add(self, image: NDArray[Any]) -> None:
-        """Take in one image `(channels, *sizes)`."""
-        self.rows.append(_detail(image) if min(image.shape[1:]) >= 3 else None)
+        """Take in one image `(channels, *sizes)`; smaller ones than three voxels are not compared."""
+        if min(image.shape[1:]) >= 3:
+            detail = fine_detail(image)
+            self.rows.append(_thinned(detail))
+            self.middles.append(middle_of(detail))
+        else:
+            self.rows.append(np.empty(0, np.float32))
 
     def check(
         self, splits: dict[str, Ints], names: Sequence[str], groups: Sequence[str], digests: Sequence[bytes | None]
     ) -> Verdict | None:
         """Whether images of other splits are nearly training images, be they noisy, scaled, negatives or mirrored."""
-        known = [row for row in self.rows if row is not None]
-        if len(known) < len(self.rows) or len({row.shape for row in known}) > 1 or len(splits["train"]) < FEWEST:
+        if len({row.shape for row in self.rows}) > 1 or not self.middles or len(splits["train"]) < FEWEST:
             return None
-        return check_near(_Images(np.stack(known), splits["train"], groups), splits, names, digests, "images")
+        placed = _Images(np.stack(self.rows), splits["train"], groups)
+        kinds = placed, Moved(np.stack(self.middles), splits["train"], placed.usual)
+        held = {split: rows for split, rows in splits.items() if split != "train"}
+        pairs = {(split, pair[0]): pair for kind in kinds for split, rows in held.items()
+                 for pair in search(kind, rows, digests)}  # fmt: skip
+        told = [(split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())]
+        return near_verdict(told, sum(map(len, held.values())), "images")
 
 
 class _Images:
@@ -64,7 +75,7 @@ class _Images:
 
     def __init__(self, stack: Array32, train: Ints, groups: Sequence[str]) -> None:
         half = half_of(np.zeros(len(train), np.int64), class_numbers(groups[row] for row in train))
-        self.stack, self.halves = stack, [(_Common(stack[rows]), rows) for rows in (train[half], train[~half])]
+        self.stack, self.halves = stack, [(_Placed(stack[rows]), rows) for rows in (train[half], train[~half])]
         self.known = np.concatenate([rows for _, rows in self.halves])
         strangers = zip(self.halves, reversed(self.halves), strict=True)
         nearest = [common.correlations(stack[rows], stack[own]).max(1) for (common, own), (_, rows) in strangers]
@@ -75,21 +86,8 @@ class _Images:
         return np.hstack([common.correlations(self.stack[rows], self.stack[known]) for common, known in self.halves])
 
 
-class _Common:
-    """Mean and first principal components of many images."""
-
-    def __init__(self, images: Array32) -> None:
-        chosen = images[np.unique(np.linspace(0, len(images) - 1, min(len(images), MOST_IMAGES)).astype(int))]
-        self.mean = chosen.mean(0)
-        rows = unit_rows((chosen - self.mean).reshape(len(chosen), -1))
-        self.patterns = np.linalg.svd(rows, full_matrices=False)[2][: min(COMMON, len(chosen) // IMAGES_PER_COMMON)]
-
-    def own(self, images: Array32) -> Array32:
-        """What each image has of its own, of length one; 0 for one without detail."""
-        rows = unit_rows((images - self.mean).reshape(len(images), -1))
-        own = unit_rows(rows - (rows @ self.patterns.T) @ self.patterns)
-        own[~images.reshape(len(images), -1).any(1)] = 0
-        return own
+class _Placed(Common):
+    """Details place by place."""
 
     def correlations(self, images: Array32, known: Array32) -> Array32:
         """`(images, known)`."""
@@ -102,24 +100,11 @@ class _Common:
         return best
 
 
-def _detail(image: NDArray[Any]) -> Array32:
-    """Each voxel without the mean of its neighbours along the axes, thinned, of length one."""
-    values = image.astype(np.float32)
-    axes = range(1, values.ndim)
-    inner = values[(slice(None), *(slice(1, -1) for _ in axes))]
-    around = sum(_moved(values, axis, step) for axis in axes for step in (0, 2))
-    detail = inner - around / (2 * len(axes))
+def _thinned(detail: Array32) -> Array32:
+    """Detail at places that mirroring exchanges, of length one."""
     thinned = detail[np.ix_(np.arange(len(detail)), *map(_places, detail.shape[1:]))]
     length = np.linalg.norm(thinned)
-    return np.asarray(thinned / length if length > 1e-6 * np.abs(values).max(initial=1) else 0 * thinned)
-
-
-def _moved(values: Array32, axis: int, start: int) -> Array32:
-    """Inner voxels' neighbours along one axis."""
-    sizes = enumerate(values.shape[1:], 1)
-    return values[
-        (slice(None), *(slice(start, start + size - 2) if at == axis else slice(1, -1) for at, size in sizes))
-    ]
+    return np.asarray(thinned / length if length > 0 else thinned)
 
 
 def _places(size: int) -> Ints:
@@ -144,10 +129,10 @@ def check_near_stretches(
         lags: Rows of the past by which a next value is explained.
     """
     size = int(np.clip(length, SHORTEST, LONGEST))
-    surprises = _surprises(values, max(min(lags, MOST_LAGS, len(values) // 8), 1))
+    unexplained = surprises(values, max(min(lags, MOST_LAGS, len(values) // 8), 1))
     pairs, looked = list[tuple[str, str, str, float]](), 0
     for series in np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int)).tolist():
-        column = surprises[:, series]
+        column = unexplained[:, series]
         known = _starts(training & np.isfinite(column), size)
         if len(known) < 2 * size:
             continue
@@ -201,10 +186,10 @@ class _Stretches:
         return bool(abs(first @ second) > LEAST_CALM)
 
 
-def _surprises(values: Floats, lags: int) -> Floats:
+def surprises(values: Floats, lags: int) -> Floats:
     """Each change without what the changes before it say, by least squares; NaN where one is missing or settled."""
     changes = np.diff(values, axis=0)
-    surprises = np.full(values.shape, np.nan)
+    unexplained = np.full(values.shape, np.nan)
     for series, column in enumerate(changes.T):
         past = np.lib.stride_tricks.sliding_window_view(column[:-1], lags)
         following, good = column[lags:], np.isfinite(column[lags:]) & np.isfinite(past).all(1)
@@ -213,8 +198,8 @@ def _surprises(values: Floats, lags: int) -> Floats:
         weights = np.linalg.lstsq(past[good], following[good], rcond=1e-9)[0]
         left = np.where(good, following - np.nan_to_num(past) @ weights, np.nan)
         if np.nanstd(left) > 1e-4 * np.nanstd(column):
-            surprises[lags + 1 :, series] = left
-    return surprises
+            unexplained[lags + 1 :, series] = left
+    return unexplained
 
 
 def _starts(rows: Flags, size: int) -> Ints:

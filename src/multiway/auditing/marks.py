@@ -22,10 +22,12 @@ OUTSIDE = 0.002
 PAINTED = 0.8
 """Share of the marked images that must be so."""
 FEWEST_MARKED = 3
+MOST_CLASSES = 12
+"""Classes up to which each is told from the rest."""
 
 
 class Faces:
-    """Mean intensity of fields on the border of each image, and on planes through its inside."""
+    """Mean intensity of fields on the border of each image and its corners, and on planes through its inside."""
 
     def __init__(self) -> None:
         self.outside: list[Floats] = []
@@ -34,22 +36,34 @@ class Faces:
     def add(self, image: NDArray[Any]) -> None:
         """Take in one image `(channels, *sizes)`."""
         sizes = image.shape[1:]
-        self.outside.append(_fields(image, [(0, size - 1) for size in sizes]))
+        fields = _fields(image, [(0, size - 1) for size in sizes])
+        corners = image[np.ix_(range(len(image)), *[(0, -1)] * len(sizes))]
+        self.outside.append(np.concatenate([fields, corners.ravel()]))
         core = _core(image)
         self.inside.append(_fields(core, [tuple(size * part // 4 for part in (1, 2, 3)) for size in core.shape[1:]]))
 
-    def check(self, labels: Ints, parts: Parts, target: str = "the class") -> Verdict | None:
+    def check(self, labels: Ints, parts: Parts, target: str = "the class", what: str = "images") -> Verdict | None:
         """Whether one field of the border tells what none of the inside does."""
         if len({len(row) for row in self.outside}) > 1:
             return None
-        border, inside = (_best(np.stack(rows), labels, parts) for rows in (self.outside, self.inside))
-        if border.surely_removed <= max(SURE, inside.removed + AHEAD):
-            return f"the border of the images does not tell {target} better than the inside does"
-        return finding(
-            "border", "error", f"the border of the images tells {target}: the mean of one field makes {border.count} "
-            f"errors on cases held out, the best of the inside {inside.count}, the commonest class {border.usual}",
-            "Cut or fill the border alike for all cases.",
-        )  # fmt: skip
+        border, inside = np.stack(self.outside), np.stack(self.inside)
+        for told, kinds in _questions(labels, target):
+            best = _best(border, kinds, parts)
+            if best.surely_removed > SURE and best.removed > (within := _best(inside, kinds, parts)).removed + AHEAD:
+                return finding(
+                    "border", "error", f"the border of the {what} tells {told}: the mean of one field makes "
+                    f"{best.count} errors on cases held out, the best of the inside {within.count}, the commonest "
+                    f"class {best.usual}", "Cut or fill the border alike for all cases.",
+                )  # fmt: skip
+        return f"the border of the {what} does not tell {target} better than the inside does"
+
+
+def _questions(labels: Ints, target: str) -> Iterator[tuple[str, Ints]]:
+    """The classes, and of several each one from the rest, which a mark on one class alone tells."""
+    yield target, labels
+    classes = np.unique(labels)
+    if 2 < len(classes) <= MOST_CLASSES:
+        yield from ((f"{target}, one from the rest", (labels == each).astype(np.int64)) for each in classes)
 
 
 def _fields(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Floats:
@@ -98,7 +112,8 @@ class Paint:
         """Take in an image `(channels, *sizes)` and what is marked; images without a mark say nothing."""
         if mask.any() and not mask.all():
             edge = mask & ~_inner(mask)
-            self.painted.append(any(_tells(channel, part, mask) for channel in image for part in (mask, edge)))
+            shown = [*image, *(image & 1 if image.dtype.kind in "iu" else ())]  # an annotation may hide in the last bit
+            self.painted.append(any(_tells(channel, part, mask) for channel in shown for part in (mask, edge)))
 
     def check(self) -> Verdict | None:
         """Whether most marked images are painted."""

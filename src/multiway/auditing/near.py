@@ -1,7 +1,7 @@
 """Near copies, one search with a fingerprint per kind: what is in two splits but for noise, a scale, a sign, a word."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ SHARE = 0.03
 FEWEST_COLUMNS, FEWEST_VALUES = 3, 20
 MOST_ROWS, MOST_KNOWN = 1000, 20_000
 
+NumberT = TypeVar("NumberT", bound=np.generic)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64] | NDArray[np.float32]
 Pair = tuple[int, int, float]
@@ -97,7 +98,7 @@ def unit_rows(rows: Floats) -> NDArray[np.float32]:
     return np.where(length > 1e-6 * size, centred / np.where(length > 0, length, 1), 0).astype(np.float32)
 
 
-def thinned(rows: Ints, most: int) -> Ints:
+def thinned(rows: NDArray[NumberT], most: int) -> NDArray[NumberT]:
     """At most so many rows, evenly chosen."""
     return rows[:: max(-(-len(rows) // most), 1)]
 

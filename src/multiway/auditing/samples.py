@@ -12,6 +12,7 @@ from multiway.auditing.duplicates import by_split, check_duplicates, check_group
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.data import Finding
+from multiway.data.findings import quoted
 from multiway.data.samples import Prepared
 from multiway.data.scaling import Scaler
 
@@ -35,13 +36,23 @@ def check_copies(
 
 
 def check_codes(
-    prepared: Prepared[Any, Any], codes: Mapping[str, NDArray[np.int64]], what: str, target: str = "the class"
-) -> Verdict | None:
-    """What whole numbers of each sample tell of its class on the test rows, by a table of the training rows."""
+    prepared: Prepared[Any, Any], codes: Mapping[str, NDArray[np.int64]], what: str, target: str = "the class",
+    *, each: bool = False,
+) -> Verdict | None:  # fmt: skip
+    """What whole numbers of each sample tell of its class on the test rows, by a table of the training rows.
+
+    each: Also whether they tell one class of several from the rest, where a word may do so honestly and a form may not.
+    """
     train, test = (prepared.rows(split) for split in ("train", "test"))
     seen, later = ({name: column[rows] for name, column in codes.items()} for rows in (train, test))
-    truth = prepared.raw.truth
-    return check_lookup(seen, truth[train], later, truth[test], what=what, target=target, draws=200)
+    truth, classes = prepared.raw.truth, prepared.raw.classes or ()
+
+    def told(labels: NDArray[np.int64], target: str) -> Verdict | None:
+        return check_lookup(seen, labels[train], later, labels[test], what=what, target=target, draws=200)
+
+    alone = [(truth == place, quoted(name)) for place, name in enumerate(classes)] if each and len(classes) > 2 else []
+    every = [told(truth, target), *(told(is_one.astype(np.int64), f"class {name}") for is_one, name in alone)]
+    return next((one for one in every if isinstance(one, Finding) and one.severity == "error"), every[0])
 
 
 def as_note(verdict: Verdict | None) -> Verdict | None:

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
-from multiway.auditing.fingerprints import Details
 from multiway.auditing.lookup import check_lookup
-from multiway.auditing.marks import Faces, Paint
-from multiway.auditing.probes import class_numbers, held_out
+from multiway.auditing.marks import Paint
+from multiway.auditing.probes import class_numbers
 from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.traces import Traces
 from multiway.data import Finding
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits
@@ -78,13 +78,19 @@ def check_images(
     yield check_one_label(digests, labels, names, what)
 
 
-def check_grid(cases: Cases, splits: Splits, labels: Sequence[str], target: str = "the class") -> Verdict | None:
-    """Whether sizes, spacing, type or form of the file tell the class, as where each class is from its own scanner."""
+def check_grid(
+    cases: Cases, splits: Splits, labels: Sequence[str], target: str = "the class", steps: Sequence[float] = ()
+) -> Verdict | None:
+    """Whether sizes, spacing, type or form of the file tell the class, as where each class is from its own scanner.
+
+    steps: Of the intensities of each scan, as far as they are known.
+    """
     if "train" not in splits or "test" not in splits:
         return None
     files = files_of(cases) or (None,) * len(cases)
     facts = [scan_facts(cases.inputs.file_header(row), file) for row, file in enumerate(files)]
     codes = {name: class_numbers(own[name] for own in facts) for name in facts[0]}
+    codes |= {"step between intensities": class_numbers(steps)} if steps else {}
     classes = class_numbers(labels)
     groups = class_numbers(cases.groups or cases.names["case"])
     train, test = splits["train"], splits["test"]
@@ -134,37 +140,6 @@ def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str,
                 "Bring all files into one form, from one source.",
             )  # fmt: skip
     return None
-
-
-class Traces:
-    """What gives an image away: its finest detail, and its border."""
-
-    def __init__(self) -> None:
-        self.details, self.faces = Details(), Faces()
-
-    def add(self, image: NDArray[Any]) -> None:
-        """Take in one image `(channels, *sizes)`."""
-        self.details.add(image)
-        self.faces.add(image)
-
-    def check(
-        self,
-        cases: Cases,
-        splits: Splits,
-        digests: Sequence[bytes | None],
-        labels: Sequence[str],
-        target: str = "the class",
-    ) -> Iterator[Verdict | None]:
-        """Whether images are near copies of each other, and whether the border tells the label."""
-        if "train" not in splits:
-            return
-        names = cases.names["case"]
-        own = cases.groups or names
-        yield self.details.check(splits, names, own, digests)
-        classes, groups = class_numbers(labels), class_numbers(own)
-        train, rest = splits["train"], [rows for name, rows in splits.items() if name != "train"]
-        if rest:
-            yield self.faces.check(classes, held_out(train, np.concatenate(rest), classes, groups), target)
 
 
 class ScanImages:
@@ -229,8 +204,9 @@ class ScanImages:
         yield from check_images(self.digests, self.labels, cases.names["case"], splits, self.what)
         yield self.paint.check()
         if told and not is_scene:
-            yield from self.traces.check(cases, splits, self.digests, told, target)
-            yield check_grid(cases, splits, told, target)
+            names = cases.names["case"]
+            yield from self.traces.check(splits, names, cases.groups or names, self.digests, told, target)
+            yield check_grid(cases, splits, told, target, self.traces.steps)
         yield NOT_SCALED if scale is None else self._scaling(scale, options)
 
     def _scaling(self, scale: IntensityScale, options: VolumeOptions) -> Verdict:

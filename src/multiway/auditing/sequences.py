@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 
 from multiway.auditing.duplicates import check_one_label, sample_digest
+from multiway.auditing.marks import Faces
 from multiway.auditing.near import check_near_series
+from multiway.auditing.pieces import check_pieces
+from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import AuditReport, Verdict
-from multiway.auditing.samples import as_note, audited, check_codes, check_copies, check_scaling
+from multiway.auditing.samples import audited, check_codes, check_copies, check_scaling
 from multiway.data.samples import Prepared
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Values, lengths_of, missing_of
@@ -25,15 +28,27 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     yield from check_copies(prepared, digests, "series")
     yield check_one_label(digests, series.truth.tolist(), names, "series")
     yield check_near_series(series.inputs, prepared.splits, names, digests)
+    yield check_pieces(series.inputs, prepared.splits, names, series.truth, digests)
     yield _lengths(prepared)
+    yield _ends(prepared)
     yield check_scaling(prepared, used, series.columns, rows="training series")
 
 
 def _lengths(prepared: Prepared[Values, Any]) -> Verdict | None:
-    """What the length and the missing values of a series tell of its class by themselves; a note, as they may."""
+    """What the length and the missing values of a series tell of its class by themselves."""
     values = prepared.raw.inputs
     facts = {"length": lengths_of(values), "missing": missing_of(values).sum(1)}
     facts = {name: codes for name, codes in facts.items() if len(np.unique(codes)) > 1}
     if not facts:
         return "all series have one length, and as many missing values"
-    return as_note(check_codes(prepared, facts, "the length of a series and its missing values"))
+    return check_codes(prepared, facts, "the length of a series and its missing values", each=True)
+
+
+def _ends(prepared: Prepared[Values, Any]) -> Verdict | None:
+    """Whether the first or last step of a variate tells the class as none inside does, as a trigger left in does."""
+    faces, series = Faces(), prepared.raw
+    for values in series.inputs:
+        faces.add(values.T)
+    groups = class_numbers(prepared.raw.names["series"] if series.groups is None else series.groups)
+    rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
+    return faces.check(series.truth, held_out(prepared.rows("train"), rest, series.truth, groups), what="series")

@@ -33,7 +33,10 @@ def test_a_sound_set_passes(tmp_path):
         "no volume has two labels",
         "none of 50 images is nearly a copy of one in another split",
         "the border of the images does not tell the class better than the inside does",
-        "the grid of the scans cannot tell the class: sizes, spacing, orientation, type never vary",
+        (
+            "the grid of the scans cannot tell the class: "
+            "sizes, spacing, orientation, type, step between intensities never vary"
+        ),
         "intensities are scaled by fixed numbers, 0 to 255, and none was learnt",
     )
     assert report.findings[0].line().startswith("patients are not known")

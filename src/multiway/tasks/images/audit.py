@@ -6,9 +6,9 @@ import numpy as np
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import check_one_label, sample_digest
-from multiway.auditing.fingerprints import Details
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import audited, check_copies
+from multiway.auditing.traces import Traces
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.tasks.images.encode import ImageState, moments
@@ -34,10 +34,11 @@ def _verdicts(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iterat
     if len(images) > MOST_COMPARED:
         yield TOO_MANY
     else:
-        details = Details()
+        traces = Traces()
         for image in images.inputs:
-            details.add(image.transpose(2, 0, 1))
-        yield details.check(splits, names, names, digests)
+            traces.add(image.transpose(2, 0, 1))
+        labels = [prepared.state.classes[label] for label in images.truth]
+        yield from traces.check(splits, names, names, digests, labels)
     yield _scaling(images.inputs, images.inputs[prepared.rows("train")], used)
 
 
