@@ -86,8 +86,8 @@ def verdicts(row: "Row", recipe: Recipe) -> "Row":
 
 def seed_values(row: "Row", metric: str) -> list[float]:
     """A score of each seed, the mean over horizons where the cell has several; none where one is undefined."""
-    runs, seeds = [run.get(metric) for run in row.get("each", ())], row["seeds"]
-    if not runs or len(runs) % seeds or any(value is None for value in runs):
+    runs, seeds = [run.get(metric) for run in row.get("each", ())], row.get("seeds", 0)
+    if not runs or not seeds or len(runs) % seeds or any(value is None for value in runs):
         return []
     return [statistics.fmean(runs[seed::seeds]) for seed in range(seeds)]
 
