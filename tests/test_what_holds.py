@@ -50,9 +50,12 @@ def published_metrics(recipe: Recipe) -> tuple[str, ...]:
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"},
     "hot-exchange-96": {"model.patch_length", "training.precision"},
-    **{f"image-cifar10-{each}": {"training.precision"} for each in ("linear", "ndlinear", "matched", "low-rank")},
+    **{
+        f"image-cifar10-{each}": {"training.precision"}
+        for each in ("linear-logits", "ndlinear", "matched-logits", "low-rank-logits")
+    },
     "image-cifar10-ndlinear-ours": {"training.precision"},
-    **{f"image-cifar100-12k-{each}": {"training.precision"} for each in ("linear", "ndlinear")},
+    **{f"image-cifar100-12k-{each}": {"training.precision"} for each in ("linear-logits", "ndlinear")},
 }  # fmt: skip
 SHORT = re.compile(
     r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*"

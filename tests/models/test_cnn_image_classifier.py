@@ -49,6 +49,29 @@ def test_the_network_is_that_of_the_paper_in_values_and_gradients():
         torch.testing.assert_close(left, right, rtol=ROUNDING32, atol=ROUNDING32 * float(right.abs().max()))
 
 
+@pytest.mark.parametrize(("name", "drops", "keeps"), [
+    ("cnn_image_classifier_dense", "hidden_dropout", "logit_dropout"),
+    ("cnn_image_classifier_paper", "logit_dropout", "hidden_dropout"),
+])  # fmt: skip
+def test_each_network_of_table_2_drops_what_the_public_code_drops(name, drops, keeps):
+    """src/cnn_img_classification.py: the dense network its 256 hidden features, the other one its logits."""
+    model, shares = create_model(name).train(), {}
+    for part in (drops, keeps):
+        getattr(model, part).register_forward_hook(share_dropped(shares, part))
+    model(torch.randn(64, 3, 32, 32, generator=torch.Generator().manual_seed(0)))
+    assert shares == {drops: pytest.approx(0.3, abs=0.08), keeps: 0.0}
+
+
+def share_dropped(shares, part):
+    """A hook that writes down which share of the values that are not zero becomes so."""
+
+    def hook(_module, args, out):
+        alive = args[0] != 0
+        shares[part] = float((out[alive] == 0).float().mean())
+
+    return hook
+
+
 def test_a_sample_depends_on_itself_alone_in_training():
     model = create_model("cnn_image_classifier", sizes=(8, 8), channels=(4,), dropout=0, logit_dropout=0).train()
     x = torch.randn(4, 3, 8, 8, generator=torch.Generator().manual_seed(0))

@@ -32,7 +32,7 @@ CELLS = {
     "ndlinear-figure-17": 15,
     "ndlinear-opt": 5,
     "ndlinear-opt-full": 12,
-    "ndlinear-table-2": 16,
+    "ndlinear-table-2": 20,
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,
     "ndlinear-table-4": 72,

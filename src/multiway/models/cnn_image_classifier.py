@@ -36,8 +36,10 @@ class CNNImageClassifierConfig(Config):
     """Over the values of a batch, as the paper's, or of a sample alone."""
     dropout: float = Field(0.2, ge=0.0, lt=1.0)
     """Share of the channels dropped after each convolution in training."""
+    hidden_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    """Share of the hidden features set to zero in training, as the paper's code does for its dense network."""
     logit_dropout: float = Field(0.3, ge=0.0, lt=1.0)
-    """Share of the logits set to zero in training, as the paper's code does."""
+    """Share of the logits set to zero in training, as the paper's code does for its NdLinear network."""
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class CNNImageClassifierConfig(Config):
     @classmethod
     def dense(cls) -> dict[str, Any]:
         """Fields of the published baseline: 1,070,986 parameters on CIFAR-10 and 1,094,116 on CIFAR-100."""
-        return {**cls.paper(), "layer": "linear", "hidden": (256,)}
+        return {**cls.paper(), "layer": "linear", "hidden": (256,), "hidden_dropout": 0.3, "logit_dropout": 0.0}
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
@@ -92,6 +94,7 @@ class CNNImageClassifier(torch_nn.Module):
         layer = build_layer(config.layer, config.features, hidden, rank=config.rank)
         self.hidden = None if is_head else layer
         self.activation = torch_nn.ReLU()
+        self.hidden_dropout = nn.Dropout(config.hidden_dropout)
         self.head = layer if is_head else torch_nn.Linear(math.prod(hidden), classes)
         self.logit_dropout = nn.Dropout(config.logit_dropout)
 
@@ -100,7 +103,7 @@ class CNNImageClassifier(torch_nn.Module):
         check_sizes("CNNImageClassifier", x, (self.config.in_channels, *self.config.sizes))
         for stage in self.stages:
             x = stage(x)
-        seen = x if self.hidden is None else self.activation(self.hidden(x)).flatten(1)
+        seen = x if self.hidden is None else self.hidden_dropout(self.activation(self.hidden(x))).flatten(1)
         logits: Tensor = self.logit_dropout(self.head(seen).flatten(1))
         return logits
 

@@ -1,0 +1,91 @@
+"""Cells that are compared differ in the named thing alone, by the settings that a run resolves to."""
+
+import itertools
+
+from loops import check_all
+from multiway.config import leaves
+from multiway.models import model_config
+from multiway.papers.cells import recipes_of
+from multiway.tasks.registry import task_of
+from multiway.workflows.recipe import load_recipe
+
+BESIDE = {"baselines", "draws"}
+"""What is scored beside a network, and does not touch it."""
+LAYER = {"layer", "hidden", "rank"}
+FEED_FORWARD = {f"block.feed_forward.{field}" for field in ("layer", "hidden", "rank", "sizes")}
+DENSE = ("linear", "matched", "low-rank")
+HEADS = ("linear", "ndlinear", "dense-matched", "low-rank", "tensor-train")
+SERIES = ("linear", "linear-star", "ndlinear", "dense-matched", "low-rank")
+TRANSFORMERS = ("ndtransformer", "transformer-matched", "transformer-low-rank")
+BY_DATA = {"text": {"in_features": 384, "num_classes": 2}, "forecast": {"num_variates": 6}}
+"""Fields of a network that its data give."""
+
+
+def twins():
+    """Name of the recipes, what is put in its place, and the fields of the network in which they may differ."""
+    for data in ("cifar10-{}", "cifar100-{}", "cifar100-12k-{}", "cifar10-{}-logits", "cifar10-{}-ours"):
+        yield f"image-{data}", DENSE, LAYER
+    yield "image-cifar10-{}", ("ndlinear", "linear-logits"), LAYER
+    yield "image-cifar10-{}", ("ndlinear", "linear"), LAYER | {"hidden_dropout", "logit_dropout"}
+    for row in ("cola", "sst2", "cola-tuned", "sst2-tuned"):
+        yield f"text-{row}-{{}}", HEADS, {"layer", "rank", "pooled", "hidden", "sizes"}
+    for split, row in itertools.product(("leaky", "honest"), ("ett_h1", "ett_h2", "ett_m1", "ett_m2")):
+        yield f"ndlinear-{row}-{split}-{{}}", TRANSFORMERS, {field.removeprefix("block.") for field in FEED_FORWARD}
+    for row in ("ecg-five-days", "ecg5000", "epilepsy", "chlorine-partial", "heartbeat", "lsst", "sleep"):
+        yield f"series-{row}-{{}}", SERIES, LAYER
+    for width, blocks in itertools.product((200, 300, 400), (3, 6, 9)):
+        yield f"vit-cifar10-{{}}-{width}-{blocks}", ("nd", "dense", "low-rank"), FEED_FORWARD
+    yield "vit-small-cifar10-{}-30-6", ("nd", "dense", "low-rank", "nd-axes"), FEED_FORWARD
+    for blocks in (3, 6, 9):
+        yield f"vit-equal-flops-cifar10-{{}}-30-{blocks}", ("nd", "dense"), FEED_FORWARD
+    yield "opt-wikitext2-{}", ("linear", "ndlinear", "dense-matched", "low-rank", "ndlinear-axes"), LAYER | {"sizes"}
+
+
+def resolved(name: str) -> tuple[dict, dict]:
+    """Fields of the network with its defaults, and all other settings of a run."""
+    recipe = load_recipe(name)
+    config = task_of(recipe.task).configure(recipe.settings_of_runs()[0])
+    chosen = dict(recipe.settings["model"])
+    kind = chosen.pop("name", None)
+    fields = model_config(kind, **BY_DATA.get(recipe.task, {}), **chosen).plain() if kind else chosen
+    others = {key: value for key, value in leaves(config.plain()).items() if not key.startswith("model.")}
+    return leaves(fields), {key: value for key, value in others.items() if key not in BESIDE}
+
+
+def test_twins_differ_in_the_named_fields_alone():
+    check_all(check_twins, twins())
+
+
+def check_twins(name, variants, fields):
+    (network, others), *rest = [resolved(name.format(variant)) for variant in variants]
+    for other_network, other_settings in rest:
+        assert other_settings == others
+        apart = {key for key in network.keys() | other_network if network.get(key) != other_network.get(key)}
+        assert apart and apart <= fields, apart
+
+
+def test_leaky_and_honest_cells_of_table_4_differ_in_the_split_alone():
+    recipes = recipes_of("ndlinear-table-4")
+    honest = [name for name in recipes if "-honest-" in name]
+    assert len(honest) == 36
+    for name in honest:
+        both = [leaves(recipes[each].settings) for each in (name, name.replace("-honest-", "-leaky-"))]
+        apart = {key for key in both[0].keys() | both[1] if both[0].get(key) != both[1].get(key)}
+        assert apart == {"split.protocol"}, name
+
+
+def test_twins_of_table_5_differ_in_their_layers_and_in_the_rate_that_validation_chose():
+    recipes = recipes_of("ndlinear-table-5")
+    for row in ("cardio", "delivery"):
+        cells = [leaves(each.settings) for each in recipes.values() if each.row == row]
+        for each in cells[1:]:
+            apart = {key for key in cells[0].keys() | each if cells[0].get(key) != each.get(key)}
+            assert apart <= {"model.name", "model.hidden", "model.rows", "training.learning_rate"}
+
+
+def test_our_volume_network_and_its_resnet_differ_in_the_network_alone():
+    cells = [
+        {key: value for key, value in each.settings.items() if key != "model"}
+        for each in recipes_of("adrenal").values()
+    ]
+    assert len(cells) == 2 and cells[0] == cells[1]
