@@ -1,7 +1,12 @@
 """Random changes to files: of bytes, and of values where the format is known, which leave the file readable."""
 
+import gzip
+import html
 import json
 import random
+import re
+import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +24,8 @@ ODD = (
     *("", "x", "0", "\x1b[2J", "../../x", "ä" * 300, "=1+1", [], {}, [None], [[1]], {"x": 1}, ["x"] * 3),
 )
 """Values that do not belong where they are put."""
+HEAD = 400
+"""Bytes at the start of a file, where formats say what follows."""
 ODD_CELLS = (
     "",
     "NaN",
@@ -41,7 +48,8 @@ def change_bytes(path: Path, chance: random.Random) -> str:
     """Flip bits, overwrite, cut, repeat or remove."""
     content = bytearray(path.read_bytes())
     kind = chance.choice(("flip", "flip", "flip", "overwrite", "cut", "repeat", "empty", "remove"))
-    place = chance.randrange(len(content)) if content else 0
+    size = min(len(content), HEAD) if chance.random() < 0.4 else len(content)
+    place = chance.randrange(size) if content else 0
     if kind == "remove":
         path.unlink()
         return kind
@@ -63,12 +71,51 @@ def change_file(path: Path, chance: random.Random) -> str:
     """Change a value, where the format of the file is known; else its bytes."""
     changes: dict[str, Callable[[Path, random.Random], str]] = {
         ".json": _json, ".jsonl": _jsonl, ".yaml": _yaml, ".csv": _csv, ".parquet": _parquet,
-        ".safetensors": _tensors, ".npy": _array,
+        ".safetensors": _tensors, ".npy": _array, ".gz": _packed, ".xlsx": _members, ".npz": _members,
     }  # fmt: skip
     known = changes.get(path.suffix)
     if known is None or not path.is_file() or chance.random() < 0.15:
         return change_bytes(path, chance)
     return known(path, chance)
+
+
+def _packed(path: Path, chance: random.Random) -> str:
+    """What gzip packs."""
+    inner = path.with_suffix("")
+    inner.write_bytes(gzip.decompress(path.read_bytes()))
+    what = change_file(inner, chance)
+    path.write_bytes(gzip.compress(inner.read_bytes()) if inner.exists() else b"")
+    inner.unlink(missing_ok=True)
+    return what
+
+
+def _members(path: Path, chance: random.Random) -> str:
+    """A file in a ZIP archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        member = chance.choice([each for each in sorted(Path(folder).rglob("*")) if each.is_file()])
+        what = (
+            _xml(member, chance) if member.suffix == ".xml" and chance.random() < 0.7 else change_file(member, chance)
+        )
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each in sorted(Path(folder).rglob("*")):
+                if each.is_file():
+                    archive.write(each, each.relative_to(folder))
+    return f"{member.name} {what}"
+
+
+def _xml(path: Path, chance: random.Random) -> str:
+    """A text or a value between two marks of XML."""
+    text = path.read_text()
+    places = list(re.finditer(r'>([^<>]+)<|"([^"]*)"', text))
+    if not places:
+        return change_bytes(path, chance)
+    place = chance.choice(places)
+    group = 1 if place[1] is not None else 2
+    new = html.escape(str(chance.choice((*ODD, *ODD_CELLS)))).replace("\x00", "").replace("\ud7ff", "")
+    path.write_text(text[: place.start(group)] + new + text[place.end(group) :])
+    return f"{place[0][:30]} -> {new[:30]}"
 
 
 def _leaf(value: Any, chance: random.Random) -> tuple[Any, str]:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks.forked import forked
-from benchmarks.mutants import Task, contents, make, predicting
+from benchmarks.tiny_runs import Task, contents, make, predicting
 from multiway import files
 from tasks.tiny import TINY
 

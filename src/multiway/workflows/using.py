@@ -131,7 +131,8 @@ def explain(
 ) -> Answer:
     """Write what the model looked at; what is strongest, and the files; `model` and `raw` as for `predict`."""
     out, loaded = _check_out("explain", out), load_run(run).asking(model)
-    with _answering(loaded, out or run_folders(run)[0], raw):
+    folder = run_folders(run)[0]
+    with _answering(loaded, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
         answer = loaded.task.explain(loaded, out, options or {})
     return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
 

@@ -9,7 +9,7 @@ import torch
 
 from data.encoders.networks import TEXTS, save_network
 from multiway.data.encoders import EncoderOptions, make_encoder
-from multiway.data.encoders.transformer import batches
+from multiway.data.encoders.transformer import TransformerEncoder, batches
 from multiway.errors import ConfigError
 from tolerances import COARSE32, ROUNDING32, TOLERANCES, assert_near
 
@@ -186,3 +186,15 @@ def test_other_families_of_networks(folder, tmp_path, family):
     vectors = make_encoder(options(copy)).encode(TEXTS)
     assert_near(vectors, expected, ROUNDING32)
     assert np.ptp(expected, axis=0).max() > COARSE32
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("model_max_length", ["x"]), ("pad_token", []), ("cls_token", True), ("tokenizer_class", 3)]
+)
+def test_a_tokenizer_of_other_types_is_refused_in_one_line(name, value, tmp_path):
+    folder = save_network(tmp_path / "network")
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
+    with pytest.raises(ConfigError) as caught:
+        TransformerEncoder(folder, "network", EncoderOptions(max_tokens=20)).encode(["apple rises"])
+    assert "\n" not in str(caught.value) and str(folder) in str(caught.value)

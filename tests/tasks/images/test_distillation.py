@@ -150,6 +150,13 @@ def test_the_head_of_a_pretrained_network_is_trained_first(folder, tmp_path):
     (tmp_path / "vit" / "preprocessor_config.json").write_text('{"size": {"height": "tall"}}')
     with pytest.raises(ConfigError, match=r"preprocessor_config\.json cannot be read: invalid literal"):
         teaching.find_teacher(str(tmp_path / "vit"), run.state)
+    for side, words in (
+        (8000, "a side has 1 to 1,024 pixels"),
+        (224, "cannot be asked about images: Input image size"),
+    ):
+        (tmp_path / "vit" / "preprocessor_config.json").write_text(f'{{"size": {{"height": 8, "width": {side}}}}}')
+        with pytest.raises(ConfigError, match=words):
+            teaching.find_teacher(str(tmp_path / "vit"), run.state).logits(training, run.prepared.part("validation"))
 
 
 def test_a_network_of_timm_is_asked_at_its_size_and_scale(folder, monkeypatch):

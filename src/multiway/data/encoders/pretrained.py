@@ -13,7 +13,7 @@ from typing import Any
 
 from multiway import files
 from multiway.data.findings import quoted
-from multiway.errors import ConfigError, DataError, Message
+from multiway.errors import ConfigError, DataError, Message, MultiwayError
 from multiway.extras import load_extra
 
 
@@ -69,13 +69,21 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
 def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
     """What a class of transformers, such as `AutoModel`, makes of a folder; no code of the model's is run."""
     transformers = load_extra("transformers", name, "text")
+    with in_one_line(f"{name}: {folder} cannot be loaded by transformers"), quietly(transformers):
+        kind = getattr(transformers, loader)
+        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **given)
+
+
+@contextlib.contextmanager
+def in_one_line(rule: str) -> Iterator[None]:
+    """Say what somebody else's network raises as an error of ours: each class of models and tokenizers has its own."""
     try:
-        with quietly(transformers):
-            kind = getattr(transformers, loader)
-            return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **given)
-    except Exception as error:  # each tokenizer and model class raises its own
-        reason = " ".join(str(error).split())[:160]
-        raise ConfigError(f"{name}: {folder} cannot be loaded by transformers: {reason}.") from None
+        yield
+    except MultiwayError:
+        raise
+    except Exception as error:
+        reason = quoted(" ".join(str(error).split()) or type(error).__name__, 160)
+        raise ConfigError(f"{rule}: {reason}. Give another, or save it anew.") from None
 
 
 def load_network(folder: Path, name: str, unused: tuple[str, ...]) -> Any:

@@ -1,5 +1,6 @@
 """A pretrained network as an encoder: the mean of its last layer over a text's tokens."""
 
+import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data.encoders.encoder import EncoderOptions
-from multiway.data.encoders.pretrained import digest_of_files, load_encoder, load_network, quietly
+from multiway.data.encoders.pretrained import digest_of_files, in_one_line, load_encoder, load_network, quietly
 from multiway.errors import ConfigError
 from multiway.extras import load_extra
 
@@ -39,14 +40,16 @@ class TransformerEncoder:
     @functools.cached_property
     def dim(self) -> int:
         """Features of a token in the last layer."""
-        return int(self._config.hidden_size)
+        with self._in_one_line():
+            return int(self._config.hidden_size)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Run texts of like length together; one row per text, in the order given."""
         tokens = self.tokens(texts)
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for rows in batches([len(ids) for ids in tokens], self.options.batch_tokens):
-            vectors[rows] = self._means([tokens[row] for row in rows])
+            with self._in_one_line():
+                vectors[rows] = self._means([tokens[row] for row in rows])
         return vectors
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
@@ -54,7 +57,7 @@ class TransformerEncoder:
         if not texts:
             return []
         limit = self.options.max_tokens
-        with quietly(load_extra("transformers", self.name, "text")):
+        with self._in_one_line(), quietly(load_extra("transformers", self.name, "text")):
             encoded = self._tokenizer(list(texts), truncation=True, max_length=limit, return_attention_mask=False)
         return [list(ids) for ids in encoded["input_ids"]]
 
@@ -68,6 +71,9 @@ class TransformerEncoder:
         means: Tensor = (hidden.float() * weights).sum(1) / weights.sum(1).clamp(min=1)
         return means.cpu().numpy()
 
+    def _in_one_line(self) -> contextlib.AbstractContextManager[None]:
+        return in_one_line(f"{self.name}: the model in {self.folder} cannot be used")
+
     @functools.cached_property
     def _config(self) -> Any:
         return load_encoder(self.folder, self.name, "AutoConfig")
@@ -76,7 +82,8 @@ class TransformerEncoder:
     def _tokenizer(self) -> Any:
         tokenizer = load_encoder(self.folder, self.name, "AutoTokenizer")
         limits = (tokenizer.model_max_length, getattr(self._config, "max_position_embeddings", None))
-        limit = min(known for known in limits if known)
+        with self._in_one_line():
+            limit = min(int(known) for known in limits if known)
         if self.options.max_tokens > limit:
             raise ConfigError(
                 f"text.max_tokens: {self.name} takes at most {limit} tokens. Got {self.options.max_tokens}."
@@ -96,8 +103,9 @@ class TransformerEncoder:
             model = load_extra("transformers", self.name, "text").AutoModel.from_config(self._config)
         else:
             model = load_network(self.folder, self.name, UNUSED)
-        encoder = model.get_encoder() if self._config.is_encoder_decoder else model
-        return encoder.eval()
+        with self._in_one_line():
+            encoder = model.get_encoder() if self._config.is_encoder_decoder else model
+            return encoder.eval()
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from multiway import files
 from multiway.config import Config
 from multiway.data.datasets import cache_folder
-from multiway.data.encoders.pretrained import digest_of_files, find_model, load_network
+from multiway.data.encoders.pretrained import digest_of_files, find_model, in_one_line, load_network
 from multiway.data.samples import Samples
 from multiway.errors import ConfigError, Fix, RunError, typed
 from multiway.extras import load_extra
@@ -44,6 +44,8 @@ UNUSED = ("pooler.",)
 """Weights that a file may lack: features are the class token, or the mean of a map."""
 AT_ONCE = 64
 """Images that a teacher sees at once."""
+LARGEST_SIDE = 1024
+"""Pixels of a side of the images of a pretrained network."""
 OTHERS = (
     "The teacher {} was trained on other images or another split. If test images of this run were among them, its "
     "scores are too good."
@@ -153,7 +155,8 @@ class FrozenTeacher(Teacher):
     def logits(self, training: Samples[Tensor], validation: Samples[Tensor]) -> tuple[Tensor, Tensor]:
         """Fit the head; its penalty is that of the lowest validation loss."""
         parts = (dataclasses.replace(part, decode=_shares) for part in (training, validation))
-        x, held = (outputs_of(self.features, part, AT_ONCE).float() for part in parts)
+        with in_one_line("distill.teacher: its network cannot be asked about images"):
+            x, held = (outputs_of(self.features, part, AT_ONCE).float() for part in parts)
         head = Linear(x.shape[1], len(training.classes or ()))
         labels, held_labels = (part.target_tensor for part in (training, validation))
         fit_logistic(head, x, labels, held, held_labels)
@@ -189,10 +192,8 @@ def _of_timm(name: str) -> FrozenTeacher:
 def _of_hugging_face(name: str) -> FrozenTeacher:
     folder = find_model(name, "teacher", FIX)
     network = load_network(folder, f"the teacher {name}", UNUSED)
-    try:
+    with in_one_line(f"distill.teacher: {folder / PREPROCESSING} cannot be read"):
         features = FrozenFeatures(network, *_preprocessing(folder, network))
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"distill.teacher: {folder / PREPROCESSING} cannot be read: {error}.") from None
     return FrozenTeacher(features, digest_of_files(sorted(filter(_matters, folder.glob("*")))))
 
 
@@ -213,8 +214,10 @@ def _sizes(side: Any) -> tuple[int, int]:
     if isinstance(side, dict):
         edge = side.get("shortest_edge", USUAL_SIDE)
         side = (side.get("height", edge), side.get("width", edge))
-    height, width = side if isinstance(side, list | tuple) else (side, side)
-    return int(height), int(width)
+    height, width = map(int, side if isinstance(side, list | tuple) else (side, side))
+    if not (0 < height <= LARGEST_SIDE and 0 < width <= LARGEST_SIDE):
+        raise ValueError(f"a side has 1 to {LARGEST_SIDE:,} pixels; got {height} x {width}")
+    return height, width
 
 
 def _shares(images: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.config import Config, Plain
-from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, quietly
+from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, in_one_line, quietly
 from multiway.data.findings import quoted
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.errors import ConfigError, DataError, Fix
@@ -135,15 +135,11 @@ def _published(name: str) -> Vocabulary:
     transformers: Any = load_extra("transformers", f"the tokenizer {name}", "text")
     folder = Path(name).expanduser()
     folder = folder if folder.exists() else fetch_model(name, "tokenizer", WITHOUT_NETWORK, [CONFIG, *TEXTS])
-    try:
-        with quietly(transformers):
-            loaded = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    rule = f"tokens.tokenizer must be bpe, bytes, or a tokenizer that can be loaded. Got {quoted(name)}"
+    with in_one_line(rule), quietly(transformers):
+        loaded = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         definition = loaded.backend_tokenizer.to_str()
-    except (OSError, ValueError, AttributeError, KeyError, ImportError, RuntimeError) as error:
-        reason = quoted(" ".join(str(error).split()), 120)
-        rule = "tokens.tokenizer must be bpe, bytes, or a tokenizer that can be loaded"
-        raise ConfigError(f"{rule}. Got {quoted(name)} ({reason}).") from None
-    marks = [loaded.eos_token_id, loaded.bos_token_id, loaded.sep_token_id]
+        marks = [loaded.eos_token_id, loaded.bos_token_id, loaded.sep_token_id]
     mark = next((token for token in marks if token is not None), None)
     if mark is None:
         raise ConfigError(f"tokens.tokenizer: {quoted(name)} has no token for the end of a text. Take another.")
