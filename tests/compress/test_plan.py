@@ -31,6 +31,20 @@ from tolerances import STEPS64, SUMS64, assert_same
 EVERY = {r"0": LowRank(rank=3), r"2": TensorTrain(rank=2)}
 
 
+NO_RULES = [
+    {r"0": "TensorTrain(rank=2)"}, {r"0": "tensortrain:rank=2"}, {r"0": TensorTrain}, {r"0": None},
+    {0: LowRank(rank=3)}, [r"0"], r"0=lowrank:rank=3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rules", NO_RULES)
+def test_rules_that_are_none_are_refused_in_one_line(rules):
+    with pytest.raises(
+        ConfigError, match=r"^compress: rules map patterns to rules, such as .*\. Got .*\. Give [^\n]*$"
+    ):
+        compress.plan(perceptron(), rules)
+
+
 @pytest.fixture
 def batch(generator):
     return torch.randn(5, 12, dtype=torch.float64, generator=generator)

@@ -17,13 +17,13 @@ from multiway.data.matching import far_columns, held
 from multiway.data.scaling import Scaler
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.scans.encoding import IntensityScale, far_scan
-from multiway.data.sources.tables import load_texts_table
+from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
 from multiway.errors import DataError, MultiwayWarning
 from multiway.tasks.forecasting.source import _follows
 from multiway.tasks.run import load
 from tasks.finished import finished
-from tasks.tiny import TINY, written
+from tasks.tiny import TINY, stories, written
 from tasks.tiny_estimators import ESTIMATORS
 
 HUGE = {"forecast": None, "tabular": "age", "series": "x"}
@@ -237,3 +237,26 @@ def test_composed_and_decomposed_letters_are_one_name_and_one_class_in_every_tab
     table = load_texts_table(path, FileOptions(), Findings(""))
     assert table.names == ["age", "pr\u00e9nom", "drink"]
     assert read_target(table, "drink", None, "classes", Findings(""))[1] == ("caf\u00e9", "th\u00e9")
+
+
+def rows_of(task, folder):
+    """The table of a tiny run as objects, and the columns of a value and of a class."""
+    frame = pd.DataFrame({"text": stories()}) if task == "language" else pd.read_csv(TINY[task](folder).data, dtype=str)
+    return json.loads(frame.to_json(orient="records")), frame.columns[0], frame.columns[-1]
+
+
+@pytest.mark.parametrize("task", ["forecast", "tabular", "series", "text", "language"])
+def test_half_of_a_surrogate_pair_is_read_as_a_question_mark(task, tmp_path):
+    """As a value, a key or a class of JSON lines; no file can hold it."""
+    rows, value, label = rows_of(task, tmp_path)
+    for name, torn in {"value": {value: "\ud83d owl"}, "key": {"\ud83d": 1}, "class": {label: "\ud83d"}}.items():
+        lines = [json.dumps({**row, **(torn if place in (5, 8) else {})}) for place, row in enumerate(rows)]
+        path = written(tmp_path / f"{name}.jsonl", lines)
+        code, said, err = outcome("check", path, "--task", task)
+        assert code in (0, 1) and "Traceback" not in err and "surrogates not" not in said + err, name
+
+
+def test_half_of_a_surrogate_pair_in_memory_is_a_question_mark():
+    frame = pd.DataFrame({"age": [1, 2], "word": pd.Series(["\ud83d owl", "owl"], dtype=object)})
+    table = load_table(frame, FileOptions(), Findings(""))
+    assert list(table.frame["word"]) == ["? owl", "owl"]

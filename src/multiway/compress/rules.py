@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from multiway.errors import ConfigError, ShapeError, closest
@@ -171,6 +172,17 @@ def _balanced(features: int, count: int) -> tuple[int, ...]:
     # The smallest factor is at most the root of that many parts
     tried = [(divisor, *_balanced(features // divisor, count - 1)) for divisor in small if divisor**count <= features]
     return min(tried, key=sum)
+
+
+def check_rules(rules: Any) -> None:
+    """Refuse rules that are no mapping of patterns to rules; a rule in words is of the command line."""
+    for pattern, rule in rules.items() if isinstance(rules, Mapping) else [(rules, None)]:
+        if not isinstance(pattern, str) or not isinstance(rule, Rule):
+            got = f"{{{pattern!r}: {rule!r}}}" if isinstance(rules, Mapping) else repr(rules)
+            raise ConfigError(
+                f"compress: rules map patterns to rules, such as {{r'.*\\.fc1': TensorTrain(rank=8)}}. Got "
+                f"{got[:80]}. Give LowRank(...), NdLinear(...) or TensorTrain(...)."
+            )
 
 
 def check_share(where: str, option: str, value: float | None) -> None:

@@ -10,7 +10,7 @@ from torch import nn
 
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Spread, Times
-from multiway.compress.rules import Rule
+from multiway.compress.rules import Rule, check_rules
 from multiway.compress.swap import dense_kind, parameter_owners, refusal
 from multiway.errors import ConfigError
 
@@ -40,6 +40,7 @@ def find_targets(model: nn.Module, rules: Mapping[str, Rule]) -> tuple[list[Targ
         raise ConfigError(
             "compress: no rules. Give a mapping of patterns to rules, such as {r'.*\\.fc1': TensorTrain()}."
         )
+    check_rules(rules)
     modules = {name: module for name, module in model.named_modules(remove_duplicate=False) if name}
     matched = {pattern: _matches(pattern, modules) for pattern in rules}
     owners, targets, refused = parameter_owners(model), dict[int, Target](), dict[str, str]()

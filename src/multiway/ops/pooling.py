@@ -110,7 +110,7 @@ def mean_of_sums(
     sums: Float[Tensor, "batch size dim"], count: Float[Tensor, "batch size 1"] | float
 ) -> tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]:
     """Means over what was summed, zero where that was nothing, and how often each counts now: once or never."""
-    if not isinstance(count, Tensor):
+    if not isinstance(count, Tensor) or not count.ndim:  # torch.jit.trace makes a tensor of every size
         return sums / count, 1.0
     return sums / count.clamp_min(1), (count > 0).to(sums.dtype)
 
@@ -119,7 +119,7 @@ def centre_positions(
     tokens: Float[Tensor, "batch size dim"], count: Float[Tensor, "batch size 1"] | float
 ) -> Float[Tensor, "batch size dim"]:
     """Subtract the mean over the positions that have any token; the others stay zero."""
-    if not isinstance(count, Tensor):
+    if not isinstance(count, Tensor) or not count.ndim:
         return tokens - tokens.sum(-2, keepdim=True) / tokens.shape[-2]
     seen = (count > 0).to(tokens.dtype)
     total = seen.sum(-2, keepdim=True).clamp_min(1)

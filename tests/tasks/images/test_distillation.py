@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from command import outcome
+from data.encoders.networks import save_network
 from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, RunError
@@ -157,6 +158,13 @@ def test_the_head_of_a_pretrained_network_is_trained_first(folder, tmp_path):
         (tmp_path / "vit" / "preprocessor_config.json").write_text(f'{{"size": {{"height": 8, "width": {side}}}}}')
         with pytest.raises(ConfigError, match=words):
             teaching.find_teacher(str(tmp_path / "vit"), run.state).logits(training, run.prepared.part("validation"))
+
+
+def test_a_network_that_reads_no_images_is_no_teacher(folder, tmp_path):
+    pytest.importorskip("transformers")
+    bert = save_network(tmp_path / "bert")
+    with pytest.raises(ConfigError, match=r"bert is a BertModel, which reads input_ids, no images\. Give the folder"):
+        train(folder, "of-bert", teacher=str(bert))
 
 
 def test_a_network_of_timm_is_asked_at_its_size_and_scale(folder, monkeypatch):

@@ -65,17 +65,20 @@ class RawTable:
         return self.take(~self.broken)
 
     def composed(self) -> "RawTable":
-        """The same table, names of its columns in composed letters (NFC), as its cells are."""
-        names = [unicodedata.normalize("NFC", name) for name in self.names]
-        if names == self.names or len(set(names)) < len(names):
-            return self
-        return dataclasses.replace(self, frame=self.frame.set_axis(names, axis=1))
+        """The same table, of characters that can be written, its columns named in composed letters (NFC), as cells."""
+        torn = {str(name): _sound(column) for name, column in self.frame.items() if _is_torn(column)}
+        frame = self.frame.assign(**torn)
+        names = [composed(sound_text(name)) for name in self.names]
+        if names != self.names and len(set(names)) == len(names):
+            frame = frame.set_axis(names, axis=1)
+        return dataclasses.replace(self, frame=frame)
 
     def drop(self, columns: list[str]) -> "RawTable":
         """Leave columns out."""
         return dataclasses.replace(self, frame=self.frame.drop(columns=columns))
 
 
+TORN = re.compile("[\ud800-\udfff]")
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
@@ -129,6 +132,21 @@ def looks_numeric(text: pd.Series) -> bool:
 def sound_text(value: object) -> str:
     """A value as text that can be written; half of a surrogate pair becomes a question mark."""
     return str(value).encode("utf-8", "replace").decode()
+
+
+def composed(text: str) -> str:
+    """Text with every accent in its letter (NFC): one name has one spelling, wherever it is read."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _is_torn(column: pd.Series) -> bool:
+    """Whether a cell holds half of a surrogate pair, which no file can hold."""
+    return column.dtype == object and any(isinstance(cell, str) and TORN.search(cell) for cell in column)
+
+
+def _sound(column: pd.Series) -> pd.Series:
+    cells = [sound_text(cell) if isinstance(cell, str) else cell for cell in column]
+    return pd.Series(cells, index=column.index, dtype=object)
 
 
 def has_comma(value: str) -> bool:

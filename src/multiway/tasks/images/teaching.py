@@ -192,6 +192,11 @@ def _of_timm(name: str) -> FrozenTeacher:
 def _of_hugging_face(name: str) -> FrozenTeacher:
     folder = find_model(name, "teacher", FIX)
     network = load_network(folder, f"the teacher {name}", UNUSED)
+    if network.main_input_name != "pixel_values":
+        kind = type(network).__name__
+        raise ConfigError(
+            f"distill.teacher: {name} is a {kind}, which reads {network.main_input_name}, no images. ", *FIX
+        )
     with in_one_line(f"distill.teacher: {folder / PREPROCESSING} cannot be read"):
         features = FrozenFeatures(network, *_preprocessing(folder, network))
     return FrozenTeacher(features, digest_of_files(sorted(filter(_matters, folder.glob("*")))))
