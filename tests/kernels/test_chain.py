@@ -9,7 +9,7 @@ import torch
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
 from multiway.kernels.library import library
-from multiway.ops import chains, dispatch
+from multiway.ops import chains, ways
 from multiway.ops.plans import best_plan
 from tolerances import LONG32, SUMS32, SUMS64
 
@@ -41,8 +41,8 @@ def always(monkeypatch):
     caches = (
         chains.nd_linear_chain,
         chains.tensor_train_chain,
-        dispatch._nd_linear_chain,
-        dispatch._tensor_train_chain,
+        ways.nd_linear_chain,
+        ways.tensor_train_chain,
     )
     for cached in caches:
         cached.cache_clear()
@@ -112,7 +112,7 @@ def test_every_plan_gives_the_same(generator, calls, monkeypatch):
         price = functools.cache(lambda step, rows: draw.random())
         monkeypatch.setattr(chains, "_step_cost", price)
         chains.nd_linear_chain.cache_clear()
-        dispatch._nd_linear_chain.cache_clear()
+        ways.nd_linear_chain.cache_clear()
         plans.add(best_plan(*sizes, frozenset(), 4, price)[1])
         layer = randomise(mnn.NdLinear(*sizes), generator)
         assert_near_float64(layer, torch.randn(5, *sizes[0], generator=generator), generator, calls)

@@ -14,7 +14,7 @@ from multiway.kernels import compiled as kernel
 from multiway.kernels import library as module
 from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build_library, library, library_path
 from multiway.ops import chains
-from multiway.ops.dispatch import rounded_rows
+from multiway.ops.ways import rounded_rows
 from tolerances import SUMS32, SUMS64
 
 SIZES = (16, 16), (16, 16)

@@ -118,7 +118,7 @@ def run_chain(chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Ten
     """
     if torch.is_grad_enabled():
         return _Chain.apply(chain, plain, x, *parameters)  # type: ignore[no-any-return,no-untyped-call]
-    return _run_forward(chain, x, parameters)
+    return chain_forward(chain, x, parameters)
 
 
 class _Chain(torch.autograd.Function):
@@ -126,7 +126,7 @@ class _Chain(torch.autograd.Function):
     def forward(ctx: Any, chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Tensor:
         ctx.chain, ctx.plain = chain, plain
         ctx.save_for_backward(x, *parameters)
-        return _run_forward(chain, x, parameters)
+        return chain_forward(chain, x, parameters)
 
     @staticmethod
     def backward(ctx: Any, *above: Tensor) -> Any:
@@ -134,14 +134,22 @@ class _Chain(torch.autograd.Function):
         grad = above[0].contiguous()
         if torch.is_grad_enabled() or not can_run(grad, *tensors) or not has_memory(grad):
             return None, None, *plain_gradients(ctx.plain, tensors, needed, grad)
-        grads = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
-        x, *parameters = tensors
-        into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in grads]
-        _call_chain(ctx.chain, x, 0, grad.data_ptr(), into, *map(Tensor.data_ptr, parameters), *gradients)
-        return None, None, *grads
+        return None, None, *chain_gradients(ctx.chain, grad, tensors, needed)
 
 
-def _run_forward(chain: Chain, x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+def chain_gradients(
+    chain: Chain, grad: Tensor, tensors: Sequence[Tensor], needed: Sequence[bool]
+) -> list[Tensor | None]:
+    """Gradients of x and of the parameters where they are needed, of contiguous tensors."""
+    grads = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
+    x, *parameters = tensors
+    into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in grads]
+    _call_chain(chain, x, 0, grad.data_ptr(), into, *map(Tensor.data_ptr, parameters), *gradients)
+    return grads
+
+
+def chain_forward(chain: Chain, x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+    """The result without a gradient, of contiguous tensors that `can_run`."""
     out = x.new_empty(x.shape[0], *chain.out_shape)
     _call_chain(chain, x, out.data_ptr(), 0, 0, *map(Tensor.data_ptr, parameters), *[0] * len(parameters))
     return out
@@ -160,9 +168,14 @@ def _call_chain(chain: Chain, x: Tensor, *pointers: int) -> None:
 def run_scores(plain: Plain, query: Tensor, key: Tensor, weight: Tensor) -> Tensor | None:
     """Scores of additive attention, or None where the kernel has no say."""
     tensors = (query.contiguous(), key.contiguous(), weight.contiguous())
-    if not can_run(*tensors) or query.shape[:-2] != key.shape[:-2] or not key.numel():
+    if not can_score(*tensors):
         return None
     return _Scores.apply(plain, *tensors)  # type: ignore[no-any-return,no-untyped-call]
+
+
+def can_score(query: Tensor, key: Tensor, weight: Tensor) -> bool:
+    """Whether the kernel for scores serves these."""
+    return can_run(query, key, weight) and query.shape[:-2] == key.shape[:-2] and key.numel() > 0
 
 
 class _Scores(torch.autograd.Function):
@@ -170,19 +183,28 @@ class _Scores(torch.autograd.Function):
     def forward(ctx: Any, plain: Plain, query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
         ctx.plain = plain
         ctx.save_for_backward(query, key, weight)
-        out = query.new_empty(*query.shape[:-1], key.shape[-2])
-        _call_scores((query, key, weight), (out,), None)
-        return out
+        return scores_forward(query, key, weight)
 
     @staticmethod
     def backward(ctx: Any, *above: Tensor) -> Any:
         tensors, grad = ctx.saved_tensors, above[0].contiguous()
         if torch.is_grad_enabled() or not can_run(grad, *tensors) or not has_memory(grad):
             return None, *plain_gradients(ctx.plain, tensors, ctx.needs_input_grad[1:], grad)
-        query, key, weight = tensors
-        into = torch.empty_like(query), torch.empty_like(key), query.new_empty(*query.shape[:-2], weight.shape[-1])
-        _call_scores(tensors, (None, *into), grad)
-        return None, *into[:2], into[2].view(-1, *weight.shape).sum(0)
+        return None, *scores_gradients(grad, *tensors)
+
+
+def scores_forward(query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    """The result without a gradient, of contiguous tensors that `can_score`."""
+    out = query.new_empty(*query.shape[:-1], key.shape[-2])
+    _call_scores((query, key, weight), (out,), None)
+    return out
+
+
+def scores_gradients(grad: Tensor, query: Tensor, key: Tensor, weight: Tensor) -> list[Tensor]:
+    """Gradients of all three, of contiguous tensors."""
+    into = torch.empty_like(query), torch.empty_like(key), query.new_empty(*query.shape[:-2], weight.shape[-1])
+    _call_scores((query, key, weight), (None, *into), grad)
+    return [*into[:2], into[2].view(-1, *weight.shape).sum(0)]
 
 
 def _call_scores(given: Sequence[Tensor], made: Sequence[Tensor | None], grad: Tensor | None) -> None:

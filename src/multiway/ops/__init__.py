@@ -13,6 +13,7 @@ from multiway.ops.attention import rotate_flattened as rotate_flattened
 from multiway.ops.attention import softmax_factor as softmax_factor
 from multiway.ops.blend import blend_weights as blend_weights
 from multiway.ops.blend import horizon_bands as horizon_bands
+from multiway.ops.dispatch import exported_operators as exported_operators
 from multiway.ops.dispatch import graph_attention as graph_attention
 from multiway.ops.dispatch import members as members
 from multiway.ops.dispatch import without_autocast as without_autocast
@@ -56,6 +57,7 @@ from multiway.ops.multilinear import nd_linear as nd_linear
 from multiway.ops.multilinear import norm_penalty as norm_penalty
 from multiway.ops.multilinear import orthogonality_penalty as orthogonality_penalty
 from multiway.ops.multilinear import unfold as unfold
+from multiway.ops.operators import OPERATORS as OPERATORS
 from multiway.ops.plans import Cut as Cut
 from multiway.ops.plans import cheapest_cut as cheapest_cut
 from multiway.ops.plans import cheapest_plan as cheapest_plan

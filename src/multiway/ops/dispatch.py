@@ -7,7 +7,7 @@ no plan. Every way gives the same numbers to rounding.
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import torch
@@ -15,9 +15,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from multiway.kernels import attention, compiled, lean
+from multiway.kernels import attention, compiled, lean, operators
 from multiway.kernels.attention import Factor
-from multiway.ops import chains, plans, products
+from multiway.ops import plans, products, ways
 from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
 from multiway.ops.graph_strips import strip_graph_filter
 
@@ -32,6 +32,7 @@ STRIPS_FROM = 32
 """Steps that are worth a strip."""
 BANDED_FROM = 3
 """Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
+_EXPORTS_OPERATORS = False
 
 
 def faster(
@@ -71,6 +72,28 @@ def in_graph() -> bool:
     return torch.compiler.is_compiling()
 
 
+def may_be_operator(*tensors: Tensor) -> bool:
+    """Whether a graph may hold a kernel's operator here: for float32 on a processor, and in exports by choice."""
+    if (torch.compiler.is_exporting() and not _EXPORTS_OPERATORS) or not ways.has_kernels():
+        return False
+    x = tensors[0]
+    return x.is_cpu and not torch.is_autocast_enabled("cpu") and all(each.dtype is torch.float32 for each in tensors)
+
+
+@contextlib.contextmanager
+def exported_operators() -> Iterator[None]:
+    """Let `torch.export` keep the operators of compiled kernels, where it takes operations of torch otherwise.
+
+    Such a program runs faster on a processor, and only where multiway is imported.
+    """
+    global _EXPORTS_OPERATORS
+    before, _EXPORTS_OPERATORS = _EXPORTS_OPERATORS, True
+    try:
+        yield
+    finally:
+        _EXPORTS_OPERATORS = before
+
+
 def is_transformed() -> bool:
     """Whether functorch or forward derivatives stand between the operations and their numbers."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
@@ -103,17 +126,33 @@ def fast_nd_linear(
     weights, biases = members(weights), members(biases)
     shapes, count = tuple([weight.shape for weight in weights]), len(weights)
     parameters = [*weights, *biases] if full_bias is None else [*weights, full_bias]
-    rows = None if in_graph() else rounded_rows(len(x))
-    if rows is not None and compiled.can_run(x, *parameters):
-        kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
-        chain = _nd_linear_chain(shapes, rows, kind)
+    kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
+    if in_graph():
+        if may_be_operator(x, *parameters) and ways.has_nd_linear_chain(shapes, kind):
+            return operators.call("nd_linear", x, parameters, count, kind or "")
+        way = ways.usual_way(shapes, bool(biases), descending)
+        return planned_nd_linear(way, x, weights, biases, full_bias, descending)
+    rows = ways.rounded_rows(len(x))
+    if compiled.can_run(x, *parameters):
+        chain = ways.nd_linear_chain(shapes, rows, kind)
         if chain is not None:
             plain = functools.partial(_nd_linear_of, equation, count, kind)
             return compiled.run_chain(chain, plain, x, *parameters)
-    if rows is not None and is_transformed():
+    if is_transformed():
         return None
-    of = (shapes, bool(biases), descending)
-    way = _usual_way(*of) if rows is None else _way(rows, *of)
+    way = ways.nd_linear_way(rows, shapes, bool(biases), descending)
+    return planned_nd_linear(way, x, weights, biases, full_bias, descending)
+
+
+def planned_nd_linear(
+    way: plans.Cut | Sequence[plans.Step],
+    x: Tensor,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    full_bias: Tensor | None,
+    descending: bool,
+) -> Tensor:
+    """By a cut for several terms, by a plan for one."""
     if isinstance(way, plans.Cut):
         bias = products.fold_biases(weights, biases, descending=descending) if biases else full_bias
         return products.multi_mode_linear_terms(x, weights, bias, way)
@@ -127,15 +166,18 @@ def fast_tt_linear(
     cores = members(cores)
     shapes, count = tuple([core.shape for core in cores]), len(cores)
     parameters = cores if bias is None else [*cores, bias]
+    if in_graph():
+        if may_be_operator(x, *parameters) and ways.has_tensor_train_chain(shapes, bias is not None):
+            return operators.call("tt_linear", x, parameters, count)
+        return products.tensor_train_product(x, cores, bias, ways.usual_train_cut(shapes))
     if compiled.can_run(x, *parameters):
-        chain = _tensor_train_chain(shapes, len(x), bias is not None)
+        chain = ways.tensor_train_chain(shapes, len(x), bias is not None)
         if chain is not None:
             plain = functools.partial(_tt_linear_of, equation, count)
             return compiled.run_chain(chain, plain, x, *parameters)
-    if not in_graph() and is_transformed():
+    if is_transformed():
         return None
-    cut = _usual_train_cut(shapes) if in_graph() else _train_cut(shapes, len(x))
-    return products.tensor_train_product(x, cores, bias, cut)
+    return products.tensor_train_product(x, cores, bias, ways.train_cut(shapes, len(x)))
 
 
 def graph_attention(
@@ -214,6 +256,13 @@ def fast_pooling(
 
 def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, weight: Tensor) -> Tensor | None:
     """Compiled, without the values of tanh in memory."""
+    if in_graph():
+        alike = query.shape[:-2] == key.shape[:-2]
+        return (
+            operators.call("additive_scores", query, [key, weight])
+            if alike and may_be_operator(query, key, weight)
+            else None
+        )
     return compiled.run_scores(equation, query, key, weight)
 
 
@@ -283,65 +332,6 @@ def _cheapest_order(factors: Sequence[Factor]) -> list[int]:
         return 1 / max(columns, 1) - 1 / max(rows, 1), -item[0]
 
     return [mode for mode, _ in sorted(given, key=growth)]
-
-
-Shapes = tuple[tuple[int, ...], ...]
-
-
-@functools.lru_cache(maxsize=4096)
-def _nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> compiled.Chain | None:
-    """For rounded rows, of weights `(out, in)` or `(terms, out, in)`."""
-    in_sizes, out_sizes, terms = _sizes(shapes)
-    return chains.nd_linear_chain(in_sizes, out_sizes, terms, rows, bias)
-
-
-@functools.lru_cache(maxsize=4096)
-def _tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> compiled.Chain | None:
-    return chains.tensor_train_chain(*_train_sizes(shapes), rounded_rows(rows), has_bias)
-
-
-@functools.lru_cache(maxsize=4096)
-def _way(rows: int, shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
-    in_sizes, out_sizes, terms = _sizes(shapes)
-    if len(shapes[0]) == 3:
-        return plans.cheapest_cut(in_sizes, out_sizes, (terms,) * len(shapes), rows)
-    return plans.cheapest_plan(in_sizes, out_sizes, rows, has_biases, descending)
-
-
-@functools.lru_cache(maxsize=4096)
-def _train_cut(shapes: Shapes, rows: int | None) -> plans.Cut:
-    return plans.cheapest_cut(*_train_sizes(shapes), plans.ROWS if rows is None else rounded_rows(rows))
-
-
-def _usual_way(shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
-    """For a graph, which serves batches of every size."""
-    return _way(plans.ROWS, tuple(map(tuple, shapes)), has_biases, descending)
-
-
-def _usual_train_cut(shapes: Shapes) -> plans.Cut:
-    return _train_cut(tuple(map(tuple, shapes)), None)
-
-
-for choose in (_usual_way, _usual_train_cut):
-    # What torch.compiler.assume_constant_result sets; itself it imports the compiler, which takes as long as torch
-    vars(choose)["_dynamo_marked_constant"] = True
-
-
-def rounded_rows(rows: int) -> int:
-    """Round a batch to a power of four, so that few sizes are told apart."""
-    return 1 << (rows.bit_length() & ~1)
-
-
-def _sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Of inputs, of outputs, and the number of terms."""
-    terms = shapes[0][0] if len(shapes[0]) == 3 else 1
-    return tuple(shape[-1] for shape in shapes), tuple(shape[-2] for shape in shapes), terms
-
-
-def _train_sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Of inputs, of outputs, and the ranks."""
-    ranks = (*(shape[0] for shape in shapes), shapes[-1][3])
-    return tuple(shape[1] for shape in shapes), tuple(shape[2] for shape in shapes), ranks
 
 
 def _reach(damping: Damping, tolerance: float) -> int:
