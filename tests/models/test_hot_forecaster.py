@@ -335,3 +335,20 @@ def test_a_model_without_a_floor_says_so():
 def test_a_contradiction_is_named(fields, text):
     with pytest.raises(ConfigError, match=text):
         small(**fields)
+
+
+def test_the_later_code_rectifies_and_normalises_its_patches():
+    """src/models/ts.py: convolution, ReLU, LayerNorm; four blocks with LayerNorm, a mean over patches."""
+    model = create_model(
+        "hot_forecaster_later", num_variates=VARIATES, lookback=8, horizon=3, dim=16, num_heads=2
+    ).eval()
+    assert (len(model.blocks), model.config.norm, model.config.pooling) == (4, "layer", "mean")
+    torch.nn.init.normal_(model.activation[1].weight)
+    steps = torch.randn(2, 8, VARIATES, generator=torch.Generator().manual_seed(0))
+    tokens = model._embed(model._read(steps, None))
+    normal = (steps - steps.mean(1, keepdim=True)) / (steps.var(1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+    patches = normal.transpose(1, 2).unflatten(2, (-1, 4)) @ model.embedding.projection.weight.T
+    patches = torch.relu(patches + model.embedding.projection.bias)
+    norm = model.activation[1]
+    expected = torch.nn.functional.layer_norm(patches, (16,), norm.weight, norm.bias)
+    torch.testing.assert_close(tokens, expected)

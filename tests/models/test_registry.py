@@ -12,7 +12,7 @@ from multiway.models import (
 
 
 def test_models_are_listed_by_pattern():
-    assert list_models("hot_forecaster*") == ["hot_forecaster", "hot_forecaster_paper"]
+    assert list_models("hot_forecaster*") == ["hot_forecaster", "hot_forecaster_later", "hot_forecaster_paper"]
     assert "hot_forecaster" in list_models()
     assert list_models("no such*") == []
 

@@ -180,3 +180,33 @@ def test_what_does_not_fit_is_refused(fields, words):
 def test_other_images_are_refused(generator):
     with pytest.raises(ShapeError, match=r"3 channels and sizes \(6, 4\)\. Got \(3, 3, 4, 6\)\."):
         build()(images(generator).transpose(2, 3))
+
+
+def test_a_teachers_token_is_there_in_training_alone():
+    model = create_model("vision_transformer", sizes=(8, 8), dim=8, num_blocks=1, distill_token=True)
+    plain = create_model("vision_transformer", sizes=(8, 8), dim=8, num_blocks=1)
+    x = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    plain.load_state_dict({name: value for name, value in model.state_dict().items() if "distill" not in name})
+    torch.testing.assert_close(model.eval()(x), plain.eval()(x))
+    labels, teacher = model.train()(x)
+    assert labels.shape == teacher.shape == (3, 10)
+    teacher.sum().backward()
+    assert model.distill_token.grad.abs().max() > 0 and model.head.layer.weight.grad is None
+    model.zero_grad()
+    model(x)[0].sum().backward()
+    assert model.distill_head.weight.grad is None and model.distill_token.grad.abs().max() > 0
+
+
+def test_tokens_are_dropped_before_the_first_block_in_training():
+    model = create_model("vision_transformer", sizes=(8, 8), dim=64, num_blocks=0, embedding_dropout=0.3)
+    seen = []
+    model.dropout.register_forward_hook(lambda _module, args, out: seen.append((out == 0).float().mean()))
+    x = torch.randn(16, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    model.train()(x)
+    model.eval()(x)
+    assert seen == [pytest.approx(0.3, abs=0.03), 0.0]
+
+
+def test_a_teachers_token_needs_a_class_token():
+    with pytest.raises(ConfigError, match="distill_token stands beside a class token"):
+        create_model("vision_transformer", distill_token=True, pooling="mean")

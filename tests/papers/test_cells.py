@@ -18,7 +18,7 @@ CELLS = {
     "hot-components-forecast": 18,
     "hot-components-volumes": 9,
     "hot-figure-3": 18,
-    "hot-stocks-table-1": 9,
+    "hot-stocks-table-1": 15,
     "hot-stocks-table-2": 36,
     "hot-stocks-table-3": 24,
     "hot-table-1": 96,
@@ -171,8 +171,9 @@ def check_ablation(table):
     assert not any(recipe.figures for recipe in recipes if recipe.row == "adrenal")
 
 
+CODE = ("stocknet complete as trained in the code", "published-code as trained in the code")
 STOCK_TABLES = {
-    "hot-stocks-table-1": {("published-code", None), ("stocknet", None), ("stocknet complete", None)},
+    "hot-stocks-table-1": {(row, None) for row in ("published-code", "stocknet", "stocknet complete", *CODE)},
     "hot-stocks-table-2": {
         (row, f"{modality} {kernel}")
         for row in ("stocknet", "stocknet complete")
@@ -218,8 +219,8 @@ def test_cells_of_tgas_figure_differ_in_size_and_attention_alone():
 
 
 def _but_model(settings):
-    """What the cells of a row share; the baselines stand beside one of them, as they do not depend on the network."""
-    return {name: value for name, value in settings.items() if name not in ("model", "baselines")}
+    """What the cells of a row share; baselines and their encoder, which no network needs, stand beside one of them."""
+    return {name: value for name, value in settings.items() if name not in ("model", "baselines", "text")}
 
 
 def test_every_recipe_states_a_source_and_settings_that_its_task_knows():
@@ -316,3 +317,8 @@ def test_a_misspelt_name_gets_the_nearest():
 def test_an_unknown_table_gets_the_nearest():
     with pytest.raises(ConfigError, match=r"did you mean hot-table-1.* Known: adrenal, floor,"):
         recipes_of("hot-tabel-1")
+
+
+def test_cells_of_tga_need_no_encoder_but_for_its_baseline():
+    for cell in recipes_of("tga-figure-2").values():
+        assert ("text" in cell.settings) == ("vectors" in cell.settings["baselines"]), cell.variant

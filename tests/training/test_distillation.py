@@ -82,3 +82,19 @@ def test_each_sample_keeps_its_teachers_logits(drawn):
     assert_same(loss(nn.Identity(), batch)[0], expected[0].detach())
     del batch["teacher"]
     assert_same(loss(nn.Identity(), batch)[0], F.cross_entropy(student[rows], labels[rows], reduction="sum").detach())
+
+
+def test_each_of_two_heads_learns_its_own_part(drawn):
+    """The public code of NdLinear's table 7: labels teach the class token, the teacher a token of its own."""
+    student, teacher, labels = drawn
+    own = student.detach().roll(1, 0).requires_grad_()
+    loss = DistillationLoss(temperature=3.0, alpha=0.3)
+    batch = {"inputs": torch.zeros(SAMPLES), "target": labels, "teacher": teacher}
+    total, count = loss(lambda _inputs: (student, own), batch)
+    soft = 9 * F.kl_div(F.log_softmax(own / 3, 1), F.softmax(teacher / 3, 1), reduction="batchmean")
+    hard = F.cross_entropy(student, labels)
+    assert_same(total / count, 0.3 * soft + 0.7 * hard)
+    gradients = torch.autograd.grad(total / count, (student, own))
+    expected = (*torch.autograd.grad(0.7 * hard, student), *torch.autograd.grad(0.3 * soft, own))
+    for ours, theirs in zip(gradients, expected, strict=True):
+        assert_same(ours, theirs)

@@ -43,6 +43,7 @@ from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 register("hot_forecaster", HOTForecaster)
 register("hot_forecaster_paper", HOTForecaster, **HOTForecasterConfig.paper())
+register("hot_forecaster_later", HOTForecaster, **HOTForecasterConfig.later())
 register("transformer_forecaster", TransformerForecaster)
 register("transformer_forecaster_dense", TransformerForecaster, **TransformerForecasterConfig.dense())
 register("olinear", OLinear)

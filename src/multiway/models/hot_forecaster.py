@@ -32,6 +32,8 @@ class HOTForecasterConfig(WindowSizes, BlockConfig):
 
     patch_length: int = Field(16, gt=0)
     """Time steps per token; patches do not overlap (HOT app. D)."""
+    patch_activation: bool = False
+    """Rectify, normalise and drop out the tokens of patches, as the paper's later code does."""
     num_blocks: int = Field(2, ge=0)
     """Attention blocks, one after another."""
     pooling: Literal["mean", "flatten"] = "flatten"
@@ -81,6 +83,18 @@ class HOTForecasterConfig(WindowSizes, BlockConfig):
             "linear_floor": "none",
         }
 
+    @classmethod
+    def later(cls) -> dict[str, Any]:
+        """List the fields of the network in the authors' later code, `src/models/ts.py` and its script's defaults."""
+        own = {
+            "num_blocks": 4,
+            "preset": "per_mode",
+            "feature_map": "softmax",
+            "norm": "layer",
+            "patch_activation": True,
+        }
+        return {**cls.paper(), **own}
+
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:
         if self.lookback % self.patch_length:
@@ -129,6 +143,7 @@ class HOTForecaster(torch_nn.Module):
         self._normalise = NORMALISERS[config.window_norm]
         dim, patches = config.dim, config.lookback // config.patch_length
         self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
+        self.activation = _activation(config) if config.patch_activation else None
         vectors = torch.empty(config.num_variates, 1, dim)
         self.variates = torch_nn.Parameter(vectors) if config.variate_embedding else None
         self.level = torch_nn.Linear(2, dim) if config.level_features else None
@@ -214,6 +229,8 @@ class HOTForecaster(torch_nn.Module):
     def _embed(self, window: _Window) -> Tensor:
         """Make the tokens, `(batch, variates, patches, dim)`."""
         tokens: Tensor = self.embedding(window.normal.steps.transpose(1, 2).unsqueeze(-1))
+        if self.activation is not None:
+            tokens = self.activation(tokens)
         if self.variates is not None:
             tokens = tokens + self.variates
         if self.level is not None:
@@ -230,6 +247,10 @@ class HOTForecaster(torch_nn.Module):
         correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
         forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
         return forecast
+
+
+def _activation(config: HOTForecasterConfig) -> torch_nn.Sequential:
+    return torch_nn.Sequential(torch_nn.ReLU(), torch_nn.LayerNorm(config.dim), nn.Dropout(config.dropout))
 
 
 def _build_floor(config: HOTForecasterConfig) -> LinearFloor | None:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch import nn as torch_nn
 from torch.nn import functional as F
 
+from multiway import nn
 from multiway.config import Config, merge
 from multiway.models.blocks import check_sizes
 from multiway.models.choices import LayerName, build_layer, check_rank
@@ -40,6 +41,10 @@ class VisionTransformerConfig(Config):
     """Feed-forward of each token apart, or of tokens by features at once (section 3.1)."""
     pooling: Literal["class_token", "mean", "grid"] = "class_token"
     """What the head sees: a token of its own, the mean of all, or all of them as rows by columns by features."""
+    embedding_dropout: float = Field(0.0, ge=0.0, lt=1.0)
+    """Share of the tokens' features set to zero in training, before the first block."""
+    distill_token: bool = False
+    """In training a token more, with a head of its own that learns from a teacher; there is none in answers."""
     head: LayerName = "linear"
     """Map to the classes; for the grid (rows, columns, dim) to (1, 1, classes) (section 3.4)."""
     head_rank: int | None = Field(None, gt=0)
@@ -95,6 +100,15 @@ class VisionTransformerConfig(Config):
         return self
 
     @model_validator(mode="after")
+    def _token_fits(self) -> Self:
+        if self.distill_token and (self.pooling, self.mixing) != ("class_token", "features"):
+            raise ValueError(
+                "distill_token stands beside a class token, and no layer mixes a fixed number of tokens. "
+                f"Got pooling {self.pooling} and mixing {self.mixing}"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _ranks_fit(self) -> Self:
         for name in ("patches", "head"):
             check_rank(getattr(self, name), getattr(self, f"{name}_rank"), f"{name}_rank")
@@ -116,10 +130,12 @@ class VisionTransformer(torch_nn.Module):
     attention and the head; `mixing="tokens"` maps tokens by features, (L, d) to (L, d), in place of each token apart.
 
     Differs from the paper: it prints widths and numbers of blocks alone. The rest is that of its parameter counts:
-    norms around the patches, 8 heads of 64 features and biases. Dropout is not stated.
+    norms around the patches, 8 heads of 64 features and biases; dropout and the token that learns from a teacher are
+    those of its public code, `vit/vit.py`.
 
     Shape:
-        `(batch, in_channels, *sizes)` to `(batch, num_classes)`.
+        `(batch, in_channels, *sizes)` to `(batch, num_classes)`; in training with `distill_token` a pair of them, what
+        the labels teach and what the teacher does.
     """
 
     def __init__(self, config: VisionTransformerConfig) -> None:
@@ -131,26 +147,34 @@ class VisionTransformer(torch_nn.Module):
         self.token_norm = torch_nn.LayerNorm(dim)
         self.class_token = torch_nn.Parameter(torch.empty(dim)) if config.pooling == "class_token" else None
         self.places = torch_nn.Parameter(torch.empty(config.num_tokens, dim))
+        self.distill_token = torch_nn.Parameter(torch.empty(dim)) if config.distill_token else None
+        self.dropout = nn.Dropout(config.embedding_dropout)
         self.blocks = torch_nn.ModuleList(_block(config) for _ in range(config.num_blocks))
         self.norm = torch_nn.LayerNorm(dim)
         self.head = _head(config)
+        self.distill_head = torch_nn.Linear(dim, config.num_classes) if config.distill_token else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw places and class token normal with deviation 0.02; layers have drawn their own."""
-        for parameter in (self.places, self.class_token):
+        """Draw places and tokens normal with deviation 0.02; layers have drawn their own."""
+        for parameter in (self.places, self.class_token, self.distill_token):
             if parameter is not None:
                 torch_nn.init.normal_(parameter, std=0.02)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Logits of classes."""
+    def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """Logits of classes; in training with a token for the teacher, those of both heads."""
         config = self.config
         check_sizes("VisionTransformer", x, (config.in_channels, *config.sizes))
         tokens = self._tokens(x)
+        token = self.distill_token if self.training else None
+        if token is not None:
+            tokens = torch.cat([tokens, token.expand(len(tokens), 1, -1)], dim=1)
+        tokens = self.dropout(tokens)
         for block in self.blocks:
             tokens = block(tokens)
-        out: Tensor = self.head(self._pooled(self.norm(tokens))).flatten(1)
-        return out
+        tokens = self.norm(tokens)
+        out: Tensor = self.head(self._pooled(tokens)).flatten(1)
+        return out if token is None or self.distill_head is None else (out, self.distill_head(tokens[:, -1]))
 
     def _tokens(self, x: Tensor) -> Tensor:
         if self.config.resize is not None:

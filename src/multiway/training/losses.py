@@ -112,15 +112,16 @@ def divergence(logits: Tensor, teacher: Tensor, temperature: float) -> Tensor:
 
 def distilled_loss(
     logits: Tensor, teacher: Tensor, labels: Tensor, weights: Tensor | None = None,
-    *, temperature: float, alpha: float, smoothing: float = 0.0,
+    *, temperature: float, alpha: float, smoothing: float = 0.0, student: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Sum of `alpha` times the divergence and the rest times the cross-entropy, and the number or weight of samples.
 
+    student: Logits that learn from the teacher, where those of the labels are others.
     weights: Of the classes; a sample's weight is that of its label, in both parts.
     smoothing: Share of a label that is spread over all classes.
     """
     hard = F.cross_entropy(logits.float(), labels, reduction="none", label_smoothing=smoothing)
-    losses = alpha * divergence(logits, teacher, temperature) + (1 - alpha) * hard
+    losses = alpha * divergence(logits if student is None else student, teacher, temperature) + (1 - alpha) * hard
     shares = torch.ones_like(losses) if weights is None else weights.to(labels.device)[labels]
     return (shares * losses).sum(), shares.sum()
 
@@ -128,6 +129,8 @@ def distilled_loss(
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class DistillationLoss:
     """`distilled_loss` of a batch with a teacher's logits; cross-entropy of one without, as in validation.
+
+    A network of two heads gives a pair of logits: of the labels, and of the teacher.
 
     temperature, alpha, weights, smoothing: As there.
     """
@@ -139,12 +142,13 @@ class DistillationLoss:
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over the samples, and their number or weight."""
-        logits, labels = model(batch["inputs"]), batch["target"]
+        out, labels = model(batch["inputs"]), batch["target"]
+        logits, student = out if isinstance(out, tuple) else (out, None)
         if TEACHER not in batch:
             return class_loss(logits, labels)
         return distilled_loss(
             logits, batch[TEACHER], labels, self.weights,
-            temperature=self.temperature, alpha=self.alpha, smoothing=self.smoothing,
+            temperature=self.temperature, alpha=self.alpha, smoothing=self.smoothing, student=student,
         )  # fmt: skip
 
 

@@ -41,4 +41,6 @@ class ImageConfig(NetworkConfig):
     def _parts_fit(self) -> Self:
         check_class_losses(self.training)
         check_pattern(self.weights)
+        if self.model.get("distill_token") and self.distill is None:
+            raise ValueError("model.distill_token learns from a teacher: give distill.teacher, or leave it out")
         return self
