@@ -41,6 +41,7 @@ def check_lookup(
     *,
     what: str,
     target: str = "the label",
+    held: str = "test",
     groups: tuple[Ints, Ints] | None = None,
     block: int = 1,
     draws: int = 1000,
@@ -55,6 +56,7 @@ def check_lookup(
         test_labels: Their classes.
         what: What the facts are, in words.
         target: What the classes are, in words.
+        held: What the labels that judge are called.
         groups: What belongs together, of training and test cases, such as the day; each case alone if not given.
         block: Neighbouring groups that are drawn together for the interval.
         draws: Bootstrap samples.
@@ -70,24 +72,24 @@ def check_lookup(
     right = _looked_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
     hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
     low, high = removed(hits, usual, own[1], block, draws, seed)
-    return _say(chosen.names, (what, target), right, test_labels, hits, usual, (low, high))
+    return _say(chosen.names, (what, target, held), right, test_labels, hits, usual, (low, high))
 
 
 def _say(
-    names: tuple[str, ...], words: tuple[str, str], predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
+    names: tuple[str, ...], words: tuple[str, str, str], predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
     usual: NDArray[np.bool_], interval: tuple[float, float],
 ) -> Verdict:  # fmt: skip
-    what, target = words
+    what, target, held = words
     facts = f"{' and '.join(names)} alone" if len(names) < 3 else f"all {len(names)} facts together"
     scores = f"ACC {hits.mean():.4f}, MCC {lookup_mcc(predicted, labels):.4f}"
     baseline = f"the commonest class gives ACC {usual.mean():.4f}"
     low, high = interval
     if not low > 0:
-        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} test labels, {baseline}"
+        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} {held} labels, {baseline}"
         return f"{what} does not tell {target}: {measured}"
     return finding(
         "lookup", "error" if low > LEAK else "warning",
-        f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} test "
+        f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} {held} "
         f"labels; {baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
         "Show this rule beside every model; a score near it is no skill.",
     )  # fmt: skip

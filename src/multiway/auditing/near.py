@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
 from multiway.auditing.report import Verdict, finding
-from multiway.data.encoders import HashedEncoder
 from multiway.data.findings import quoted
-from multiway.errors import Fix
 
 FAR = 9.0
 """Robust deviations above the usual nearest correlation, after Fisher's z."""
@@ -20,13 +18,7 @@ FEWEST = 8
 """Training things, and steps of a series, that a search needs."""
 LEAST_OF_BENDS = 0.98
 """Correlation of what steps do not share with their neighbours, from which on series may be copies with noise."""
-ALIKE = 0.85
-"""Cosine of counts of words, pairs and letter triples from which on two texts are near copies."""
 MOST_TRAIN, MOST_REST = 4000, 2000
-FEWEST_WORDS = 5
-"""Shorter texts share all their words by chance."""
-MANY = 0.03
-"""Share of near copies among texts from which on they are a leak."""
 NEAR, NEARER = 0.5, 0.1
 """Distance to the nearest row, beside that to the second nearest, of neighbours and of near copies."""
 MOSTLY = 0.5
@@ -153,45 +145,6 @@ class Bends:
     def _units(self, rows: Ints) -> NDArray[np.float32]:
         bends = np.diff(np.nan_to_num(self.values[rows]), 2, axis=1)
         return unit_rows(bends.reshape(len(rows), -1))
-
-
-class Words:
-    """Texts by the hashed counts of their words, pairs and letter triples."""
-
-    least, usual = ALIKE, np.empty(0)
-
-    def __init__(self, texts: Sequence[str], known: Ints) -> None:
-        self.texts, self.known, self.encoder = texts, known, HashedEncoder(1024)
-
-    def similarities(self, rows: Ints) -> Floats:
-        """Cosines."""
-        return self._units(rows) @ self._units(self.known).T
-
-    def _units(self, rows: Ints) -> NDArray[np.float32]:
-        vectors = self.encoder.encode([self.texts[row] for row in rows.tolist()])
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
-
-
-def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) -> Verdict:
-    """Whether texts of a later split are training texts but for a word or two; exact copies are not counted."""
-    long = [
-        np.array([row for row in rows if len(texts[row].split()) >= FEWEST_WORDS], np.int64) for rows in (train, rest)
-    ]
-    copies = {texts[row].casefold() for row in train.tolist()}
-    known, held = thinned(long[0], MOST_KNOWN), thinned(long[1], MOST_ROWS)
-    held = held[[texts[row].casefold() not in copies for row in held]]
-    if not len(known) or not len(held):
-        return f"no {split} text is long enough to be a near copy"
-    pairs = search(Words(texts, known), held)
-    if not pairs:
-        return f"none of {len(held):,} {split} texts is a training text but for a word or two"
-    return finding(
-        "near", "error" if len(pairs) > MANY * len(held) else "warning",
-        f"{len(pairs):,} of {len(held):,} {split} texts are training texts but for a word or two",
-        ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
-        [f"'{quoted(texts[row], 60)}' = '{quoted(texts[other], 60)}'" for row, other, _ in pairs[:3]], len(pairs),
-    )  # fmt: skip
 
 
 def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Verdict | None:

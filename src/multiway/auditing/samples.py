@@ -37,18 +37,20 @@ def check_copies(
 
 def check_codes(
     prepared: Prepared[Any, Any], codes: Mapping[str, NDArray[np.int64]], what: str, target: str = "the class",
-    *, each: bool = False,
+    *, each: bool = False, judged: Sequence[str] = ("test",),
 ) -> Verdict | None:  # fmt: skip
-    """What whole numbers of each sample tell of its class on the test rows, by a table of the training rows.
+    """What whole numbers of each sample tell of its class on rows held out, by a table of the training rows.
 
+    judged: Splits that are held out.
     each: Also whether they tell one class of several from the rest, where a word may do so honestly and a form may not.
     """
-    train, test = (prepared.rows(split) for split in ("train", "test"))
+    train, test = prepared.rows("train"), np.concatenate([prepared.rows(split) for split in judged])
     seen, later = ({name: column[rows] for name, column in codes.items()} for rows in (train, test))
     truth, classes = prepared.raw.truth, prepared.raw.classes or ()
 
     def told(labels: NDArray[np.int64], target: str) -> Verdict | None:
-        return check_lookup(seen, labels[train], later, labels[test], what=what, target=target, draws=200)
+        held = " and ".join(judged)
+        return check_lookup(seen, labels[train], later, labels[test], what=what, target=target, held=held, draws=200)
 
     alone = [(truth == place, quoted(name)) for place, name in enumerate(classes)] if each and len(classes) > 2 else []
     every = [told(truth, target), *(told(is_one.astype(np.int64), f"class {name}") for is_one, name in alone)]

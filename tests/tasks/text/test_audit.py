@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.near import check_near_texts
+from multiway.auditing.near_texts import check_near_texts
 from multiway.data import Finding
 from multiway.tasks.text import TextConfig
-from multiway.tasks.text.audit import audit_texts
+from multiway.tasks.text.audit import _binned, audit_texts
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 
@@ -28,7 +28,7 @@ def long(count: int = 200) -> pd.DataFrame:
 def test_a_sound_table_passes():
     found = audited(long())
     assert not found.leaks and not found.findings, found.lines()
-    assert len(found.passed) == 5
+    assert len(found.passed) == 6
 
 
 def test_copies_in_two_splits_are_a_leak_where_they_are_kept():
@@ -74,10 +74,49 @@ def test_a_class_that_the_form_gives_away_is_a_leak(tell):
 def test_so_is_one_mark_at_the_end_of_a_class_and_another_of_the_rest():
     frame = long()
     frame["text"] += np.where(frame["label"] == "a", "!", "?")
-    (told,) = (finding for finding in audited(frame).findings if finding.kind == "lookup")
-    assert "last mark" in told.line() and told.severity == "error"
+    form, token = (finding for finding in audited(frame).findings if finding.kind == "lookup")
+    assert "last mark" in form.line() and "token" in token.line() and form.severity == token.severity == "error"
     assert not audited(frame.assign(text=frame["text"].str[:-1] + ".")).leaks
 
 
 def test_groups_are_compared():
     assert "none of 6 groups is in two splits" in audited(reviews(), {"group": "author"}).passed
+
+
+def test_lengths_fall_into_tenths_of_the_training_texts():
+    values = np.r_[np.arange(100), 10**6, -5]
+    assert _binned(values, np.arange(100)).tolist() == [*(np.arange(100) // 10).tolist(), 9, 0]
+    assert _binned(np.array([0, 1, 1, 1]), np.arange(4)).tolist() == [0, 9, 9, 9]
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        str.capitalize,
+        lambda text: text.replace(" ", " , ", 1),
+        lambda text: f"{text[:8]} \u201c{text[8:]}",
+        lambda text: f"reuters {text}",
+    ],
+)
+def test_a_capital_a_blank_a_mark_or_a_word_of_one_class_is_a_leak(tell):
+    frame = long()
+    told = audited(frame.assign(text=frame["text"].where(frame["label"] == "b", frame["text"].map(tell))))
+    assert any("leak: one token of a text tells its class" in line for line in told.lines())
+
+
+def test_formulas_that_many_texts_share_make_no_near_copies():
+    frame = long()
+    frame["text"] = (
+        "we thank you for your kind letter of today " + frame["text"] + " and we remain yours in all good faith"
+    )
+    assert not audited(frame).leaks
+
+
+def test_the_longer_part_of_a_training_text_is_a_near_copy():
+    frame = long()
+    draw = np.random.default_rng(5)
+    frame["text"] = [" ".join(draw.choice(PLACES, 20)) for _ in range(200)]
+    for row in range(150, 160):
+        frame.loc[row, "text"] = " ".join(frame.loc[row - 150, "text"].split()[2:15])
+    found = audited(frame, {"split": "part"})
+    assert "10 of 50 test texts are training texts but for a word or two" in "\n".join(found.lines())

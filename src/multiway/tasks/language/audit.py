@@ -2,16 +2,22 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from multiway.auditing.duplicates import by_split, check_duplicates
 from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.shingles import share_in
 from multiway.data.findings import quoted
+from multiway.data.samples import Rows
 from multiway.tasks.language.encode import PreparedText, TokenOptions, Vocabulary, learn_vocabulary
 
 WORD = re.compile(r"\w+")
 LONG = 8
 """Words from which on a line is compared; shorter ones stand in many texts."""
+SHARED = 0.03
+"""Share of the shingles of a split that may stand in the training text; of unrelated papers it is below 0.01."""
 TOLERATED = 0.01
 """Share of the words of a split that may stand in lines of the training text before it is called a leak."""
 
@@ -30,6 +36,7 @@ def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdi
     known = {_digest(line) for text in texts["train"] for line in _lines(text)}
     for name in ("validation", "test"):
         yield _check_lines(name, texts[name], known)
+        yield _check_shingles(name, documents.texts, prepared.splits["train"], prepared.splits[name])
     if used is not None:
         yield _check_vocabulary(documents.options, used, texts["train"])
 
@@ -48,6 +55,17 @@ def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
         f"({share:.1%} of its words)",
         "Keep each in one split.", [quoted(line, 60) for line in copies[:3]], len(copies),
     )  # fmt: skip
+
+
+def _check_shingles(name: str, texts: Sequence[str], train: Rows, rows: Rows) -> Verdict:
+    """Eight words in a row of a split that stand in the training text, wherever its lines end."""
+    shares, share = share_in(texts, train, rows)
+    said = f"{share:.1%} of all eight words in a row of {name} stand in the training text"
+    if share <= SHARED:
+        return said
+    worst = rows[np.argsort(-shares)[:3]]
+    told = [f"{shares[rows == row][0]:.0%} of '{quoted(texts[row], 60)}'" for row in worst]
+    return finding("near", "error", said, "Keep each text in one split, with all its versions.", told, len(told))
 
 
 def _check_vocabulary(options: TokenOptions, used: Vocabulary, training: list[str]) -> Verdict | None:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import check_one_label
-from multiway.auditing.near import check_near_texts
+from multiway.auditing.near_texts import check_near_texts
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.auditing.samples import audited, check_codes, check_copies
+from multiway.auditing.tells import telling_tokens
 from multiway.data import Finding
 from multiway.data.samples import Prepared
 from multiway.tasks.text.encode import TextState
@@ -18,6 +19,9 @@ from multiway.tasks.text.source import Strings
 
 TOLERATED = 0.01
 """Share of a split whose texts may be in another one and still be a warning."""
+HELD = ("validation", "test")
+TOKENS = 6
+"""Words and marks, those that tell most in training, that are looked at on texts held out."""
 BINS = 10
 """Of lengths, each with as many training texts."""
 
@@ -36,6 +40,7 @@ def _verdicts(prepared: Prepared[Strings, TextState]) -> Iterator[Verdict | None
     yield check_near_texts(texts, splits["train"], splits["test"], "test")
     yield _mild(check_one_label(digests, [prepared.state.classes[label] for label in samples.truth], names, "text"))
     yield _form(prepared, texts)
+    yield _tokens(prepared, texts)
 
 
 def _mild(verdict: Verdict) -> Verdict:
@@ -53,6 +58,16 @@ def _form(prepared: Prepared[Strings, TextState], texts: Sequence[str]) -> Verdi
     }
     codes = {name: _binned(values, train) if name != "last mark" else values for name, values in facts.items()}
     return check_codes(prepared, codes, "the form of a text", "its class")
+
+
+def _tokens(prepared: Prepared[Strings, TextState], texts: Sequence[str]) -> Verdict | None:
+    """What one word, mark, capital or blank tells of the class alone, which honest words seldom do."""
+    told = [
+        check_codes(prepared, {f"token {token}": codes}, "one token of a text", "its class", judged=HELD)
+        for token, codes in telling_tokens(texts, prepared.raw.truth, prepared.splits["train"], TOKENS)
+    ]
+    leaks = [verdict for verdict in told if isinstance(verdict, Finding) and verdict.severity == "error"]
+    return leaks[0] if leaks else "no word, mark, capital or blank alone tells the class of a text"
 
 
 def _binned(values: NDArray[np.int64], train: NDArray[np.int64]) -> NDArray[np.int64]:
