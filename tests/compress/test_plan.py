@@ -205,8 +205,13 @@ def test_named_arguments_and_nested_outputs_are_understood(generator):
 
 def test_a_model_that_reads_weights_itself_is_found_out_by_data(generator):
     x = torch.randn(5, 12, generator=generator)
-    with pytest.raises(ConfigError, match=r"asks a swapped layer for what only a dense one has .*'weight'"):
-        compress.plan(Reader(), {"fc|out": LowRank(rank=2)}, data=x, measure=False)
+    model = Reader()
+    plan = compress.plan(model, {"fc|out": LowRank(rank=2)}, data=x, measure=False)
+    assert [layer.name for layer in plan.layers] == ["out"]
+    assert [(each.name, each.reason) for each in plan.refused] == [
+        ("fc", "Reader reads its weight, so that a swap would break it")
+    ]
+    assert plan.apply()(x).shape == (5, 4) and type(model.fc) is nn.Linear
 
 
 def test_a_shared_layer_is_swapped_once_under_both_names(generator):
@@ -277,7 +282,11 @@ def test_a_fixed_rank_counts_towards_the_budget():
         ({"0": LowRank()}, {"max_parameters": 0.1}, r"cannot bring the model to 10.0% of its parameters; they reach"),
         ({".*": LowRank()}, {"max_parameters": 0.3, "max_error": 0.1}, "can only be met with a relative error of"),
         ({"(": LowRank()}, {}, r"the pattern '\(' is no regular expression"),
-        ({"1": LowRank()}, {}, "nothing that the pattern '1' matches can be swapped. 1: Tanh is not a dense layer"),
+        (
+            {"1": LowRank()},
+            {},
+            "nothing that the pattern '1' matches can be swapped. 1: Tanh is none of the layers that can be swapped",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_says_why(rules, options, message):
@@ -292,7 +301,7 @@ def test_a_pattern_without_a_match_names_the_nearest_layers():
 
 
 def test_a_model_that_is_one_layer_says_so():
-    with pytest.raises(ConfigError, match="There is no dense layer below the model itself"):
+    with pytest.raises(ConfigError, match="There is no layer below the model itself that can be swapped"):
         compress.plan(nn.Linear(12, 35), {".*": NdLinear()})
 
 

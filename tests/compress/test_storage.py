@@ -119,7 +119,7 @@ def test_other_weights_are_noticed(folder):
     ("change", "message"),
     [
         (lambda c: c.update(format=9), "of a format that this version cannot read"),
-        (lambda c: c["layers"][0].update(kind="cp"), "there is no kind of layer 'cp'"),
+        (lambda c: c["layers"][0].update(kind="ring"), "there is no kind of layer 'ring'"),
         (lambda c: c["layers"][0].pop("tt_ranks"), "holds no compression that this version can read .'tt_ranks'"),
         (lambda c: c["layers"][0].update(in_sizes=[2, 2, 2]), "do not multiply to the layer's 12 inputs and 35"),
         (lambda c: c["layers"][0].update(names=["absent"]), "holds no compression that this version can read"),

@@ -153,7 +153,7 @@ def pruned(layer):
 REFUSED = {
     "parametrised": (lambda: parametrizations.weight_norm(nn.Linear(4, 6)), "its weight is computed from others"),
     "pruned": (lambda: pruned(nn.Linear(4, 6)), "its weight is computed from others"),
-    "subclass": (lambda: Scaled(4, 6), "Scaled is not a dense layer that can be swapped"),
+    "subclass": (lambda: Scaled(4, 6), "Scaled is none of the layers that can be swapped"),
     "quantised": (
         lambda: with_weight(nn.Linear(4, 6), torch.zeros(6, 4, dtype=torch.int8)),
         r"its weight is a Tensor of torch.int8, quantised",
@@ -162,7 +162,9 @@ REFUSED = {
     "meta": (lambda: nn.Linear(4, 6, device="meta"), "its weight is on the meta device"),
     "hooks": (lambda: hooked(nn.Linear(4, 6)), "it has hooks, which a swap would lose"),
     "nan": (lambda: with_weight(nn.Linear(4, 6), torch.full((6, 4), torch.nan)), "holds a NaN or an infinity"),
-    "convolution": (lambda: nn.Conv2d(3, 4, 1), "Conv2d is not a dense layer that can be swapped"),
+    "groups": (lambda: nn.Conv2d(4, 6, 3, groups=2), "its channels are in 2 groups"),
+    "scaled": (lambda: nn.Embedding(7, 5, max_norm=1.0), "its vectors are scaled when they are read"),
+    "transposed": (lambda: nn.ConvTranspose2d(4, 6, 3), "ConvTranspose2d is none of the layers"),
 }
 
 

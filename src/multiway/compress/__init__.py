@@ -1,4 +1,4 @@
-"""Swap the dense layers of an existing model for NdLinear, tensor trains or low rank, and tell what it costs."""
+"""Swap layers of an existing model for NdLinear, tensor trains, Tucker, CP or low rank, and tell what it costs."""
 
 from multiway.compress.adapters import Adapted as Adapted
 from multiway.compress.adapters import adapt as adapt
@@ -9,10 +9,12 @@ from multiway.compress.adapters import remove_adapters as remove_adapters
 from multiway.compress.adapters import save_adapters as save_adapters
 from multiway.compress.plan import Plan as Plan
 from multiway.compress.plan import plan as plan
+from multiway.compress.rules import CP as CP
 from multiway.compress.rules import LowRank as LowRank
 from multiway.compress.rules import NdLinear as NdLinear
 from multiway.compress.rules import Rule as Rule
 from multiway.compress.rules import TensorTrain as TensorTrain
+from multiway.compress.rules import Tucker as Tucker
 from multiway.compress.rules import balanced_sizes as balanced_sizes
 from multiway.compress.rules import parse_rule as parse_rule
 from multiway.compress.storage import SWAPS as SWAPS

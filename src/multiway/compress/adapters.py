@@ -1,5 +1,6 @@
 """Small trainable branches beside frozen dense layers: NdLinear, tensor-train and low-rank adapters for fine-tuning."""
 
+import copy
 import dataclasses
 import json
 import warnings
@@ -13,9 +14,18 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.compress.fits import Compressed
-from multiway.compress.rules import LowRank, NdLinear, Rule
-from multiway.compress.storage import compressed_layer, fill, layer_facts, read_json, read_tensors, save_tensors
-from multiway.compress.swap import dense_kind, features_of_dense, leave_fast_paths, set_module, take_fast_paths
+from multiway.compress.kinds import dense_kind, features_of
+from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
+from multiway.compress.storage import (
+    compressed_layer,
+    dense_branch,
+    fill,
+    layer_facts,
+    read_json,
+    read_tensors,
+    save_tensors,
+)
+from multiway.compress.swap import leave_fast_paths, set_module, take_fast_paths
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, MultiwayWarning, RunError
 
@@ -76,21 +86,24 @@ def adapt(
     scale: float = 1.0,
     dropout: float = 0.05,
     generator: torch.Generator | None = None,
+    inplace: bool = False,
 ) -> nn.Module:
-    """Freeze a model and put trainable branches beside its matched dense layers, in place.
+    """Freeze a copy of a model and put trainable branches beside its matched dense layers.
 
     The last factor of every branch is zero, so that the model's answers are the same until it is trained. Sizes are
     the two most balanced factors of each side unless the rule says otherwise (the choice of NdLinear-LoRA).
 
     Args:
-        model: Any module; all its parameters stop being trainable, and `merge_adapters` makes those that were so again.
+        model: Any module; all parameters of the result stop being trainable, and `merge_adapters` makes those that
+            were so trainable.
         rules: Patterns and rules as for `plan`; a rule needs a rank, except NdLinear, which takes one term.
         scale: Factor of every branch.
         dropout: Share of a branch's inputs dropped in training.
         generator: Source of the other factors; torch's own if not given.
+        inplace: Change the model itself, as `Plan.apply` does.
 
     Returns:
-        The same model.
+        The adapted model.
 
     Raises:
         ConfigError: A pattern matches nothing that can be adapted, a rule has no rank, or the model has adapters.
@@ -99,9 +112,12 @@ def adapt(
         raise ConfigError("adapt: this model has adapters already. Merge them first, or give all rules at once.")
     if not 0 <= dropout < 1:
         raise ConfigError(f"adapt: dropout is a share from 0 to below 1. Got dropout={dropout}.")
-    targets, _ = find_targets(model, rules)
+    if not inplace:
+        with torch.no_grad():
+            model = copy.deepcopy(model)
+    targets, _ = find_targets(model, rules, families=("dense",))
     branches = [
-        zero_branch(target.names[0], target.rule, *features_of_dense(target.module), generator).to(
+        zero_branch(target.names[0], target.rule, *features_of(target.module), generator).to(
             target.module.get_parameter("weight")
         )
         for target in targets
@@ -203,7 +219,7 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
         for entry in stored["layers"]:
             names = tuple(entry["names"])
             dense = model.get_submodule(names[0])
-            branch = compressed_layer(entry, *features_of_dense(dense)).to(dense.get_parameter("weight"))
+            branch = compressed_layer(entry, dense).to(dense.get_parameter("weight"))
             prefix = f"{names[0]}.branch."
             own = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
             fill(branch, own, path / ADAPTERS)
@@ -264,9 +280,9 @@ def zero_branch(
     entry: dict[str, Any] = {"kind": rule.kind, "rank": rank, "tt_ranks": rank, "bias": False, "error": None}
     if isinstance(rule, LowRank):
         entry["rank"] = min(rank, in_features, out_features)
-    else:
+    elif isinstance(rule, NdLinear | TensorTrain):
         entry["in_sizes"], entry["out_sizes"] = rule.sizes(in_features, out_features)
-    branch = compressed_layer(entry, in_features, out_features)
+    branch = dense_branch(entry, in_features, out_features)
     factors = list(branch.parameters())
     with torch.no_grad():
         for factor in factors[:-1]:

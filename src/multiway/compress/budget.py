@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from multiway.compress.fits import Compressed, Fit, RankChoice, fit_of
+from multiway.compress.fits import Compressed, Fit, RankChoice
+from multiway.compress.layer_fits import fit_of_layer
 from multiway.compress.rules import NdLinear
-from multiway.compress.swap import as_linear
 from multiway.compress.targets import Target
 from multiway.errors import ConfigError, Fix, MultiwayError
 
@@ -27,7 +27,9 @@ def fit_layers(
             open_layers[index] = fit.options()
         else:
             ranks = _own_ranks(target, fit)
-            fitted[index] = None if ranks is None else fit.build(ranks)
+            layer = None if ranks is None else fit.build(ranks)
+            grows = layer is not None and count_parameters(layer) >= count_parameters(target.module)
+            fitted[index] = None if grows else layer
     dense = [count_parameters(target.module) for target in targets]
     layers = [(dense[index], options) for index, options in open_layers.items()]
     if max_parameters is not None:
@@ -48,7 +50,7 @@ def count_parameters(module: nn.Module) -> int:
 
 def _fit(target: Target) -> Fit:
     try:
-        return fit_of(target.rule, as_linear(target.module))
+        return fit_of_layer(target.rule, target.module)
     except MultiwayError as error:
         raise type(error)(f"{target.names[0]}: {error}") from None
 

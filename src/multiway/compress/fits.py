@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
-from multiway.nn import Approximation, LowRankLinear, TTLinear
+from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn import NdLinear as NdLayer
 from multiway.nn.factorised import relative_error
 
-Compressed = NdLayer | TTLinear | LowRankLinear
+Compressed = NdLayer | TTLinear | LowRankLinear | TuckerConv | CPConv | TTEmbedding
 THRESHOLDS = 64
 
 
@@ -42,9 +42,10 @@ class Fit(Protocol):
 
 
 def fit_of(rule: Rule, linear: nn.Linear) -> Fit:
-    """The way to fit this rule to this layer."""
+    """The way to fit this rule to a dense layer."""
     if isinstance(rule, LowRank):
         return LowRankFit(linear)
+    assert isinstance(rule, NdLinear | TensorTrain)
     in_sizes, out_sizes = rule.sizes(linear.in_features, linear.out_features)
     if len(in_sizes) == 2:
         return PairFit(linear, in_sizes, out_sizes, as_train=isinstance(rule, TensorTrain))
@@ -147,7 +148,7 @@ class PairFit:
             for part, out, in_ in zip((left.mT, right), self.out_sizes, self.in_sizes, strict=True)
         )
         has_bias = self.linear.bias is not None
-        layer: Compressed
+        layer: NdLayer | TTLinear
         if self.as_train:
             layer = TTLinear(self.in_sizes, self.out_sizes, tt_ranks=rank, bias=has_bias)
             values = {"cores.0": first.permute(2, 1, 0)[None], "cores.1": second.mT[..., None]}
@@ -177,7 +178,7 @@ class TrainFit:
     def options(self) -> list[RankChoice]:
         """All bonds share a threshold; the error promised is TT-SVD's bound, which the layer stays within."""
         allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
-        choices = {tuple(_first_within(errors, limit) for errors in self.bonds) for limit in allowed}
+        choices = {tuple(first_within(errors, limit) for errors in self.bonds) for limit in allowed}
         return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
 
     def fixed(self, rank: int) -> tuple[int, ...]:
@@ -227,7 +228,7 @@ class TermsFit:
         return self.built[rank]
 
 
-def _first_within(errors: Sequence[float], allowed: float) -> int:
+def first_within(errors: Sequence[float], allowed: float) -> int:
     """The smallest rank that loses no more."""
     return next(rank for rank, lost in enumerate(errors, 1) if lost <= allowed)
 
@@ -252,7 +253,7 @@ def approximation_of(layer: Compressed) -> Approximation:
     return layer.approximation
 
 
-def _filled(layer: Compressed, linear: nn.Linear, values: dict[str, Tensor]) -> Compressed:
+def _filled(layer: NdLayer | TTLinear | LowRankLinear, linear: nn.Linear, values: dict[str, Tensor]) -> Compressed:
     """Copy factors and bias into a new layer and measure its error."""
     bias = layer.full_bias if isinstance(layer, NdLayer) else layer.bias
     with torch.no_grad():

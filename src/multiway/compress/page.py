@@ -5,22 +5,23 @@ import datetime
 import platform
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
 from multiway.compress import measuring
 from multiway.compress.budget import count_parameters
 from multiway.compress.fits import Compressed, approximation_of
+from multiway.compress.kinds import example_input, features_of
 from multiway.compress.measuring import Spread, Times
-from multiway.compress.rules import LowRank, NdLinear, Rule
-from multiway.compress.swap import features_of_dense
 from multiway.compress.targets import Comparison, LayerPlan, Target
+from multiway.nn import CPConv, LowRankLinear, NdLinear, TTEmbedding, TuckerConv
 from multiway.report import Page, PagePart, render, text
 from multiway.report.sections import Bar, Bars, Fact, FactList, Section, Table, TableCell, Text
 
 MAX_BARS = 12
 MAX_LINES = 200
+MOST_CLASSES = 4
+"""Classes that are named among those that hold what no rule touches."""
 HEADS: list[TableCell | str] = [
     "Layer",
     TableCell("Becomes", style="left"),
@@ -138,19 +139,21 @@ LOSSY, MODEL_LOSSY = 0.3, 0.1
 TRAIN = "train further before use"
 
 
-def advice_of(layer: LayerPlan, *, is_called: bool = True) -> tuple[str, ...]:
+def advice_of(layer: LayerPlan, *, is_called: bool = True, rank: int | None = None) -> tuple[str, ...]:
     """Every reason against the swap, worst first; none if there is nothing to say."""
     before, after = layer.parameters
     said: list[str] = []
     if layer.replacement is None:
-        return ("left dense: no smaller layer is good enough",)
+        return (
+            f"left dense: {'no smaller layer is good enough' if rank is None else f'rank {rank} makes it no smaller'}",
+        )
     if not is_called:
         said.append("never called on this data: its parent may read its weight instead, or the data may pass it by")
     if after >= before:
         said.append(f"no smaller than dense: {after / before:.2f}x the parameters")
     if layer.times is not None and _is_slower(layer.times):
         said.append(f"swapping is slower here: {layer.times.speed.middle:.2f}x")
-    if layer.times is None and layer.flops[1] > layer.flops[0]:
+    if layer.times is None and layer.flops[1] > layer.flops[0] > 0:
         said.append(f"takes more FLOPs than dense: {layer.flops[1] / layer.flops[0]:.2f}x; measure it before use")
     error = layer.weight_error if layer.output_error is None else layer.output_error
     what = "weight" if layer.output_error is None else "outputs"
@@ -175,10 +178,8 @@ def _is_slower(times: Times) -> bool:
 
 def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Observed, *, measure: bool) -> LayerPlan:
     """Count, time and compare one layer before and after."""
-    in_features, out_features = features_of_dense(target.module)
-    weight = target.module.get_parameter("weight")
-    shape = seen.shape or (measuring.DEFAULT_ROWS, in_features)
-    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(weight)
+    in_features, out_features = features_of(target.module)
+    x = example_input(target.module, seen.shape, measuring.DEFAULT_ROWS)
     before = measuring.count_flops(target.module, x)
     times = measuring.compare_layers(target.module, layer, x) if measure and layer is not None else None
     numbers = LayerPlan(
@@ -186,9 +187,9 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
         kind=type(target.module).__name__,
         in_features=in_features,
         out_features=out_features,
-        becomes="dense" if layer is None else _describe(target.rule, layer),
+        becomes="dense" if layer is None else _describe(layer),
         parameters=(count_parameters(target.module), count_parameters(layer or target.module)),
-        input_shape=shape,
+        input_shape=tuple(x.shape),
         flops=(before, before if layer is None else measuring.count_flops(layer, x)),
         times=times,
         weight_error=0.0 if layer is None else approximation_of(layer).error,
@@ -196,16 +197,22 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
         advice=(),
         replacement=layer,
     )
-    return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.was_called))
+    return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.was_called, rank=target.rule.rank))
 
 
-def _describe(rule: Rule, layer: Any) -> str:
-    if isinstance(rule, LowRank):
+def _describe(layer: Compressed) -> str:
+    """Kind, sizes and ranks."""
+    if isinstance(layer, LowRankLinear):
         return f"low rank {layer.rank}"
-    sizes = f"{_sizes(layer.in_sizes)} to {_sizes(layer.out_sizes)}"
-    if isinstance(rule, NdLinear):
-        return f"NdLinear {sizes}, rank {layer.rank}"
-    return f"tensor train {sizes}, rank{'s' * (len(layer.tt_ranks) > 3)} {_sizes(layer.tt_ranks[1:-1], ', ')}"
+    if isinstance(layer, TuckerConv | CPConv):
+        return f"{'Tucker' if isinstance(layer, TuckerConv) else 'CP'}, ranks {_sizes(layer.ranks, ', ')}"
+    if isinstance(layer, NdLinear):
+        return f"NdLinear {_sizes(layer.in_sizes)} to {_sizes(layer.out_sizes)}, rank {layer.rank}"
+    inputs, outputs = (
+        (layer.words, layer.sizes) if isinstance(layer, TTEmbedding) else (layer.in_sizes, layer.out_sizes)
+    )
+    ranks = layer.tt_ranks[1:-1]
+    return f"tensor train {_sizes(inputs)} to {_sizes(outputs)}, rank{'s' * (len(ranks) > 1)} {_sizes(ranks, ', ')}"
 
 
 def _sizes(sizes: tuple[int, ...], between: str = "×") -> str:
@@ -241,6 +248,8 @@ def summary(plan: Comparison) -> list[str]:
     said = [
         f"{swapped} of {len(plan.layers)} layers swapped: {before:,} -> {after:,} parameters ({after / before:.1%})."
     ]
+    if sum(plan.left.values()):
+        said.append(_left(plan))
     if plan.output_error is not None:
         said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm{_samples(plan)}.")
     if plan.times is not None:
@@ -255,6 +264,14 @@ def summary(plan: Comparison) -> list[str]:
             f"slower than dense."
         )
     return said
+
+
+def _left(plan: Comparison) -> str:
+    """What share of the parameters no rule touches, and who holds it."""
+    total = plan.parameters[0]
+    largest = [f"{name} {count / total:.1%}" for name, count in list(plan.left.items())[:MOST_CLASSES]]
+    more = ", …" * (len(plan.left) > MOST_CLASSES)
+    return f"{sum(plan.left.values()) / total:.1%} of the parameters lie in other layers: {', '.join(largest)}{more}."
 
 
 def _samples(plan: Comparison) -> str:

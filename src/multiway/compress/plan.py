@@ -14,9 +14,10 @@ from multiway.compress.budget import count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
 from multiway.compress.page import advice_of_model, measured_layer, report_text
+from multiway.compress.readers import watched
 from multiway.compress.rules import Rule, check_share
-from multiway.compress.swap import copy_without, swap_in, swapped
-from multiway.compress.targets import Comparison, LayerPlan, Target, find_targets
+from multiway.compress.swap import copy_without, leave_fast_paths, swap_in, swapped, take_fast_paths
+from multiway.compress.targets import Comparison, LayerPlan, Refused, Target, find_targets
 from multiway.errors import ConfigError
 
 
@@ -61,6 +62,7 @@ class Plan(Comparison):
             **_plain(self.times),
             "advice": list(advice_of_model(self)),
             "layers": self.rows(),
+            "left": self.left,
             "refused": [{"layer": layer.name, "reason": layer.reason} for layer in self.refused],
         }
 
@@ -152,6 +154,8 @@ def plan(
     check_share("plan", "max_parameters", max_parameters)
     check_share("plan", "max_error", max_error)
     targets, refused = find_targets(model, rules)
+    if data is not None:
+        targets, refused = _without_read(model, targets, refused, data)
     total = count_parameters(model)
     with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
         built = fit_layers(targets, total, max_parameters, max_error)
@@ -171,8 +175,40 @@ def plan(
         sample_errors=None if outputs is None else measuring.spread_of_errors(*outputs),
         times=times,
         has_data=data is not None,
+        left=_left_parameters(model, targets),
         versions={target.names[0]: _version(target.module) for target in targets},
     )
+
+
+def _without_read(
+    model: nn.Module, targets: list[Target], refused: list[Refused], data: Any
+) -> tuple[list[Target], list[Refused]]:
+    """Leave layers whose weight the model reads on the data as they are."""
+    settings = [setting for target in targets for setting in leave_fast_paths(model, target.names)]
+    try:
+        with watched({target.names[0]: target.module for target in targets}) as read:
+            measuring.layer_outputs(model, data)
+    finally:
+        take_fast_paths(model, settings)
+    kept = [target for target in targets if target.names[0] not in read]
+    if not kept:
+        raise ConfigError(
+            f"plan: the model reads the weight of {sorted(read)[0]} in place of calling it. Match others."
+        )
+    reason = "the model reads its weight on this data, so that a swap would break it"
+    return kept, [*refused, *(Refused(target.names[0], reason) for target in targets if target.names[0] in read)]
+
+
+def _left_parameters(model: nn.Module, targets: list[Target]) -> dict[str, int]:
+    """Parameters outside of the matched layers by the class that holds them, most first; a shared one counts once."""
+    seen = {id(parameter) for target in targets for parameter in target.module.parameters()}
+    counts: dict[str, int] = {}
+    for module in model.modules():
+        for parameter in module.parameters(recurse=False):
+            if id(parameter) not in seen:
+                seen.add(id(parameter))
+                counts[type(module).__name__] = counts.get(type(module).__name__, 0) + parameter.numel()
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
 
 
 def _watch(

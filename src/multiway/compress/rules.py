@@ -16,6 +16,7 @@ class _Ranked:
     """A rule with a rank, or a budget to find one by."""
 
     kind: ClassVar[str]
+    families: ClassVar[tuple[str, ...]] = ("dense",)
     rank: int | None = None
     max_error: float | None = None
     max_share: float | None = None
@@ -72,7 +73,7 @@ class _Factored(_Ranked):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LowRank(_Ranked):
-    """A product of two thin matrices, see `nn.LowRankLinear`.
+    """A product of two thin matrices, see `nn.LowRankLinear`; of a convolution as `Tucker`.
 
     Args:
         rank: Width between the two; None to find it from one of the budgets, here or in the plan.
@@ -81,6 +82,33 @@ class LowRank(_Ranked):
     """
 
     kind = "lowrank"
+    families = ("dense", "convolution", "embedding")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tucker(_Ranked):
+    """A convolution of low rank in both modes of channels, see `nn.TuckerConv`.
+
+    Args:
+        rank: Channels between its parts; None to find them from a budget.
+        max_error, max_share: As in `LowRank`.
+    """
+
+    kind = "tucker"
+    families = ("convolution",)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CP(_Ranked):
+    """A convolution as a sum of outer products, see `nn.CPConv`.
+
+    Args:
+        rank: Number of products; None to find it from a budget.
+        max_error, max_share: As in `LowRank`.
+    """
+
+    kind = "cp"
+    families = ("convolution",)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,7 +139,7 @@ class NdLinear(_Factored):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TensorTrain(_Factored):
-    """A chain of small cores, see `nn.TTLinear`.
+    """A chain of small cores, see `nn.TTLinear`, and `nn.TTEmbedding` for tables of vectors.
 
     Args:
         rank: Rank of every bond; None to find the ranks from a budget.
@@ -122,6 +150,7 @@ class TensorTrain(_Factored):
     """
 
     kind = "tt"
+    families = ("dense", "embedding")
     num_cores: int = MIN_CORES
 
     def __post_init__(self) -> None:
@@ -135,8 +164,10 @@ class TensorTrain(_Factored):
         return self.num_cores
 
 
-Rule = LowRank | NdLinear | TensorTrain
-RULES: dict[str, type[Rule]] = {rule.kind: rule for rule in (NdLinear, TensorTrain, LowRank)}
+Rule = LowRank | NdLinear | TensorTrain | Tucker | CP
+RULES: dict[str, type[Rule]] = {rule.kind: rule for rule in (NdLinear, TensorTrain, LowRank, Tucker, CP)}
+FAMILIES = {"dense": "a dense layer", "convolution": "a convolution", "embedding": "an embedding"}
+"""Kinds of layers that a rule may be for."""
 
 
 def parse_rule(text: str) -> tuple[str, Rule]:

@@ -13,15 +13,18 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.compress.fits import Compressed
+from multiway.compress.kinds import features_of, layer_kind, transformers
 from multiway.compress.plan import Plan, plan
-from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
-from multiway.compress.swap import dense_kind, features_of_dense, required_record, swap_in, transformers
+from multiway.compress.rules import CP, LowRank, NdLinear, Rule, TensorTrain, Tucker
+from multiway.compress.swap import required_record, swap_in
 from multiway.errors import Fix, MultiwayError, RunError, in_a_line
-from multiway.nn import Approximation, LowRankLinear, TTLinear
+from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn import NdLinear as NdLayer
 
 WEIGHTS, SWAPS, CONFIG = "weights.safetensors", "compression.json", "config.json"
 FORMAT = 1
+TABLE = "tt_embedding"
+CHAINS: dict[str, type[TuckerConv] | type[CPConv]] = {Tucker.kind: TuckerConv, CP.kind: CPConv}
 
 
 def save(model: nn.Module, folder: str | Path) -> None:
@@ -102,19 +105,44 @@ def write_swaps(model: nn.Module, folder: Path, **facts: Any) -> None:
 def layer_facts(layer: Compressed) -> dict[str, Any]:
     """What is needed to build such a layer again."""
     facts: dict[str, Any]
-    if isinstance(layer, LowRankLinear):
+    if isinstance(layer, TuckerConv | CPConv):
+        facts = {"kind": Tucker.kind if isinstance(layer, TuckerConv) else CP.kind, "ranks": layer.ranks}
+    elif isinstance(layer, TTEmbedding):
+        facts = {"kind": TABLE, "tt_ranks": layer.tt_ranks, "padding_idx": layer.padding_idx}
+        facts |= {"words": layer.words, "sizes": layer.sizes}
+    elif isinstance(layer, LowRankLinear):
         facts = {"kind": LowRank.kind, "rank": layer.rank, "bias": layer.bias is not None}
     elif isinstance(layer, TTLinear):
         facts = {"kind": TensorTrain.kind, "tt_ranks": layer.tt_ranks, "bias": layer.bias is not None}
     else:
         facts = {"kind": NdLinear.kind, "rank": layer.rank, "bias": layer.full_bias is not None}
-    if not isinstance(layer, LowRankLinear):
+    if isinstance(layer, NdLayer | TTLinear):
         facts |= {"in_sizes": layer.in_sizes, "out_sizes": layer.out_sizes}
     return facts | {"error": layer.approximation.error if layer.approximation else None}
 
 
-def compressed_layer(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
-    """The layer that `layer_facts` describes; its weights are drawn, and torch's generator is as before."""
+def compressed_layer(entry: Mapping[str, Any], dense: nn.Module) -> Compressed:
+    """The layer that `layer_facts` describes, for the place of this one; torch's generator is left as it was."""
+    kind = entry["kind"]
+    with torch.random.fork_rng(devices=[]):
+        if kind in CHAINS:
+            layer: Compressed = CHAINS[kind](dense, entry["ranks"])  # type: ignore[arg-type]
+        elif kind == TABLE:
+            layer = TTEmbedding(
+                features_of(dense)[0],
+                entry["sizes"],
+                words=entry["words"],
+                tt_ranks=entry["tt_ranks"],
+                padding_idx=entry["padding_idx"],
+            )
+        else:
+            return dense_branch(entry, *features_of(dense))
+        layer.approximation = None if entry["error"] is None else Approximation(entry["error"])
+    return layer
+
+
+def dense_branch(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
+    """The same, in the place of a dense layer of these sizes."""
     with torch.random.fork_rng(devices=[]):
         return _build_layer(entry, in_features, out_features)
 
@@ -200,11 +228,11 @@ def model_class(config: Mapping[str, Any], folder: Path) -> Any:
 
 def _layer(model: nn.Module, names: tuple[str, ...], entry: Mapping[str, Any]) -> Compressed:
     dense = model.get_submodule(names[0])
-    if dense_kind(dense) != entry["dense"]:
+    if layer_kind(dense) != entry["dense"]:
         raise RunError(
             f"{names[0]} is {type(dense).__name__} in this model and was {entry['dense']}. Give a dense model."
         )
-    layer = compressed_layer(entry, *features_of_dense(dense))
+    layer = compressed_layer(entry, dense)
     return layer.to(dense.get_parameter("weight"))
 
 

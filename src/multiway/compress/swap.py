@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import dataclasses
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from multiway.compress.fits import Compressed
-from multiway.errors import ConfigError, RunError
-from multiway.nn import KroneckerAttention
+from multiway.compress.kinds import FAMILY, dense_of, layer_kind
+from multiway.compress.readers import reads
+from multiway.errors import ConfigError
 
 RECORD = "_multiway_compression"
 
@@ -23,7 +23,7 @@ class Swap:
     """One layer that was swapped.
 
     names: Every name that it goes by.
-    kind: Class of the dense layer, "Linear" or "Conv1D".
+    kind: Class of the layer that was swapped, as `layer_kind` has it.
     original: The dense layer, where it is kept.
     """
 
@@ -53,7 +53,7 @@ def swap_in(model: nn.Module, layers: Mapping[tuple[str, ...], Compressed], *, k
         weight = dense.get_parameter("weight")
         layer.train(dense.training).requires_grad_(weight.requires_grad)
         set_module(model, names, layer)
-        record.swaps[names[0]] = Swap(names, dense_kind(dense) or "Linear", dense if keep_originals else None)
+        record.swaps[names[0]] = Swap(names, layer_kind(dense) or "Linear", dense if keep_originals else None)
         record.settings += leave_fast_paths(model, names)
 
 
@@ -76,7 +76,7 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
         layer: Compressed = model.get_submodule(swap.names[0])  # type: ignore[assignment]
         factor = next(layer.parameters())
         kept = copy.deepcopy(swap.original) if originals else None
-        dense = from_linear(layer.to_linear(), swap.kind) if kept is None else kept
+        dense = dense_of(layer, swap.kind) if kept is None else kept
         dense = dense.to(factor.device, factor.dtype).train(layer.training).requires_grad_(factor.requires_grad)
         set_module(model, swap.names, dense)
     take_fast_paths(model, record.settings)
@@ -153,59 +153,16 @@ def copy_without(model: nn.Module, names: list[tuple[str, ...]]) -> nn.Module:
 
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-READERS: tuple[type[nn.Module], ...] = (nn.MultiheadAttention, KroneckerAttention)
-"""Modules that read the weights of the layers below them instead of calling them; others name `read_layers`."""
-
-
-def dense_kind(module: nn.Module) -> str | None:
-    """Name the kind: "Linear", "Conv1D" (Hugging Face's, its weight transposed), or None for any other layer."""
-    if isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward:
-        return "Linear"
-    cls = type(module)
-    return "Conv1D" if cls.__name__ == "Conv1D" and cls.__module__ == "transformers.pytorch_utils" else None
-
-
-def features_of_dense(module: nn.Module) -> tuple[int, int]:
-    """Numbers of inputs and outputs of a dense layer."""
-    rows, columns = module.get_parameter("weight").shape
-    return (rows, columns) if dense_kind(module) == "Conv1D" else (columns, rows)
-
-
-def as_linear(module: nn.Module) -> nn.Linear:
-    """A dense layer of any class as `nn.Linear`, over the same numbers."""
-    weight = module.get_parameter("weight").detach()
-    weight = weight.mT if dense_kind(module) == "Conv1D" else weight
-    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=module.bias is not None, device="meta")
-    linear.weight = nn.Parameter(weight, requires_grad=False)
-    if module.bias is not None:
-        linear.bias = nn.Parameter(module.get_parameter("bias").detach(), requires_grad=False)
-    return linear
-
-
-def from_linear(linear: nn.Linear, kind: str) -> nn.Module:
-    """A dense layer of that kind with the numbers of `linear`."""
-    if kind == "Linear":
-        return linear
-    layer: nn.Module = transformers("pytorch_utils").Conv1D(linear.out_features, linear.in_features)
-    layer.weight = nn.Parameter(linear.weight.detach().mT.contiguous())
-    layer.bias = nn.Parameter(linear.bias.detach())
-    return layer
-
-
-def transformers(part: str = "") -> Any:
-    """Hugging Face's library, or a module of it."""
-    try:
-        return importlib.import_module("transformers" + f".{part}" * bool(part))
-    except ImportError:
-        raise RunError("compress: this model needs transformers. Install it: pip install transformers.") from None
 
 
 def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, list[str]]) -> str | None:
     """Why this layer cannot be swapped, or None."""
-    if dense_kind(module) is None:
-        return (
-            f"{type(module).__name__} is not a dense layer that can be swapped (nn.Linear, or Conv1D of transformers)"
-        )
+    above = ancestors(model, name)
+    adapter = next((each for each in (module, *above.values()) if hasattr(type(each), "adapter_layer_names")), None)
+    if adapter is not None:
+        return f"it is part of an adapter of PEFT ({type(adapter).__name__}); merge that first"
+    if layer_kind(module) is None:
+        return f"{type(module).__name__} is none of the layers that can be swapped ({', '.join(FAMILY)})"
     if parametrize.is_parametrized(module) or "weight" not in module._parameters:
         return (
             "its weight is computed from others (a parametrisation such as weight_norm, or pruning); remove that first"
@@ -222,15 +179,21 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
     for part in module._parameters.values():
         if part is not None and len(owners[_place(part)]) > 1:
             return f"its parameters are tied: {' and '.join(owners[_place(part)])} are the same tensor"
-    reader = next((parent for above, parent in ancestors(model, name).items() if _reads(parent, above, name)), None)
-    if reader is not None:
-        return f"{type(reader).__name__} reads its weight, so that a swap would break it"
-    return None if bool(torch.isfinite(weight).all()) else "its weight holds a NaN or an infinity"
+    for prefix, parent in above.items():
+        if reads(parent, name.removeprefix(f"{prefix}.")):
+            return f"{type(parent).__name__} reads its weight, so that a swap would break it"
+    if not bool(torch.isfinite(weight).all()):
+        return "its weight holds a NaN or an infinity"
+    return unlike_others(module)
 
 
-def _reads(parent: nn.Module, above: str, name: str) -> bool:
-    """Whether a module reads the weight of a layer below it: every one's, or that of those that it names."""
-    return isinstance(parent, READERS) or name.removeprefix(f"{above}.") in getattr(parent, "read_layers", ())
+def unlike_others(module: nn.Module) -> str | None:
+    """What a convolution or an embedding does that its small form would not, or None."""
+    if getattr(module, "groups", 1) > 1:
+        return f"its channels are in {module.groups} groups, each of which is small already"
+    if isinstance(module, nn.Embedding) and (module.max_norm is not None or module.sparse):
+        return "its vectors are scaled when they are read (max_norm), or its gradients are sparse"
+    return None
 
 
 def parameter_owners(model: nn.Module) -> dict[int, list[str]]:

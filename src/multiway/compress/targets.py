@@ -3,20 +3,21 @@
 import dataclasses
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from torch import nn
 
 from multiway.compress.fits import Compressed
+from multiway.compress.kinds import FAMILY, OF_TORCH, layer_kind
 from multiway.compress.measuring import Spread, Times
-from multiway.compress.rules import Rule, check_rules
-from multiway.compress.swap import dense_kind, parameter_owners, refusal
+from multiway.compress.rules import FAMILIES, RULES, Rule, check_rules
+from multiway.compress.swap import parameter_owners, refusal
 from multiway.errors import ConfigError
 
 
 class Target(NamedTuple):
-    """A dense layer to swap, with every name that a shared module goes by."""
+    """A layer to swap, with every name that a shared module goes by."""
 
     names: tuple[str, ...]
     module: nn.Module
@@ -30,10 +31,12 @@ class Refused(NamedTuple):
     reason: str
 
 
-def find_targets(model: nn.Module, rules: Mapping[str, Rule]) -> tuple[list[Target], list[Refused]]:
+def find_targets(
+    model: nn.Module, rules: Mapping[str, Rule], families: Collection[str] = tuple(FAMILIES)
+) -> tuple[list[Target], list[Refused]]:
     """Match names of modules, whole, against the patterns; of several that match, the first counts.
 
-    A pattern may take in blocks and activations along with dense layers: they are passed over. A dense layer that
+    A pattern may take in blocks and activations along with layers: they are passed over. A layer that
     cannot be swapped is refused with its reason.
     """
     if not rules:
@@ -47,7 +50,7 @@ def find_targets(model: nn.Module, rules: Mapping[str, Rule]) -> tuple[list[Targ
     for pattern, rule in rules.items():
         for name in matched[pattern]:
             module = modules[name]
-            reason = refusal(model, name, module, owners)
+            reason = refusal(model, name, module, owners) or unsuited(rule, module, families)
             if reason is not None:
                 refused.setdefault(name, reason)
             elif id(module) not in targets:
@@ -55,8 +58,21 @@ def find_targets(model: nn.Module, rules: Mapping[str, Rule]) -> tuple[list[Targ
                 targets[id(module)] = Target(names, module, rule)
         _check_some(pattern, matched[pattern], targets, refused, modules)
     return list(targets.values()), [
-        Refused(name, reason) for name, reason in refused.items() if _looks_dense(modules[name])
+        Refused(name, reason)
+        for name, reason in refused.items()
+        if _looks_swappable(modules[name]) and id(modules[name]) not in targets
     ]
+
+
+def unsuited(rule: Rule, module: nn.Module, families: Collection[str]) -> str | None:
+    """Why a rule does not fit this kind of layer, or None."""
+    family = FAMILY[layer_kind(module) or "Linear"]
+    if family not in families:
+        return f"it is {FAMILIES[family]}, and an adapter stands beside a dense layer"
+    if family in rule.families:
+        return None
+    others = [kind for kind, other in RULES.items() if family in other.families]
+    return f"{type(rule).__name__} is not for {FAMILIES[family]}, which takes {', '.join(others)}"
 
 
 def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
@@ -66,12 +82,12 @@ def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
         raise ConfigError(f"compress: the pattern {pattern!r} is no regular expression: {error}.") from None
     matches = [name for name in modules if expression.fullmatch(name)]
     if not matches:
-        layers = [name for name, module in modules.items() if dense_kind(module)]
+        layers = [name for name, module in modules.items() if layer_kind(module)]
         near = difflib.get_close_matches(pattern.replace("\\", ""), layers, n=3, cutoff=0.3) or layers[:3]
         known = (
-            f"Among the dense layers are {', '.join(near)}"
+            f"Among the layers that can be swapped are {', '.join(near)}"
             if near
-            else "There is no dense layer below the model itself"
+            else "There is no layer below the model itself that can be swapped"
         )
         raise ConfigError(
             f"compress: the pattern {pattern!r} matches no module's whole name. {known}; '.*' stands for any beginning."
@@ -87,20 +103,20 @@ def _check_some(
     modules: Mapping[str, nn.Module],
 ) -> None:
     if not any(id(modules[name]) in targets for name in names):
-        name = next((name for name in names if _looks_dense(modules[name])), names[0])
+        name = next((name for name in names if _looks_swappable(modules[name])), names[0])
         raise ConfigError(
             f"compress: nothing that the pattern {pattern!r} matches can be swapped. {name}: {refused[name]}."
         )
 
 
-def _looks_dense(module: nn.Module) -> bool:
+def _looks_swappable(module: nn.Module) -> bool:
     """Whether a reader of the pattern would expect this layer to be swapped."""
-    return isinstance(module, nn.Linear) or "Linear" in type(module).__name__ or dense_kind(module) is not None
+    return isinstance(module, tuple(OF_TORCH.values())) or "Linear" in type(module).__name__ or bool(layer_kind(module))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LayerPlan:
-    """One dense layer, and what it would become.
+    """One layer, and what it would become.
 
     names: Every name that the layer goes by; a shared layer has several.
     becomes: Kind, sizes and ranks in words; "dense" if it is left as it is.
@@ -134,13 +150,14 @@ class LayerPlan:
 class Comparison:
     """A model before and after.
 
-    layers: The dense layers that the rules match.
+    layers: The layers that the rules match and are for.
     refused: Layers that they match and that cannot be swapped, with the reason.
     parameters: Of the whole model, before and after.
     output_error: Relative error of the model's floating outputs on the data; None without data.
     sample_errors: The same, sample by sample.
     times: Of the whole model on the data; None without data or where nothing is swapped.
     has_data: Whether data was given.
+    left: Parameters outside of the matched layers, by the class that holds them.
     """
 
     layers: list[LayerPlan]
@@ -150,3 +167,4 @@ class Comparison:
     sample_errors: Spread | None
     times: Times | None
     has_data: bool
+    left: dict[str, int]

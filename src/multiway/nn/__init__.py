@@ -16,6 +16,8 @@ from multiway.nn.convolutions import make_convolution as make_convolution
 from multiway.nn.convolutions import make_group_norm as make_group_norm
 from multiway.nn.factorised import Approximation as Approximation
 from multiway.nn.factorised import LowRankLinear as LowRankLinear
+from multiway.nn.factorised_convolutions import CPConv as CPConv
+from multiway.nn.factorised_convolutions import TuckerConv as TuckerConv
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
 from multiway.nn.nd_linear import NdLinear as NdLinear
 from multiway.nn.nd_rnn import NdRNN as NdRNN

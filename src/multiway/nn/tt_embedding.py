@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
+from multiway.nn.factorised import Approximation, relative_error
 from multiway.nn.tt_linear import all_ranks, draw_cores
 
 
@@ -54,10 +55,11 @@ class TTEmbedding(nn.Module):
         self.num_words, self.sizes, self.padding_idx = num_words, tuple(sizes), padding_idx
         self.words = factors_above(num_words, len(self.sizes)) if words is None else tuple(words)
         self.tt_ranks, self.deviation = all_ranks(tt_ranks, len(self.sizes), "TTEmbedding"), deviation
-        _check_words(self.words, self.sizes, num_words)
+        check_words(self.words, self.sizes, num_words)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         shapes = zip(self.tt_ranks[:-1], self.words, self.sizes, self.tt_ranks[1:], strict=True)
         self.cores = nn.ParameterList(torch.empty(shape, **factory) for shape in shapes)
+        self.approximation: Approximation | None = None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -90,9 +92,64 @@ class TTEmbedding(nn.Module):
         kept = torch.arange(self.num_words, device=table.device) != self.padding_idx
         return table * kept[:, None].to(table.dtype)
 
+    def to_embedding(self) -> nn.Embedding:
+        """The table with the same vectors."""
+        table = self.dense_weight().detach().clone()
+        embedding: nn.Embedding = nn.Embedding.from_pretrained(table, freeze=False, padding_idx=self.padding_idx)
+        return embedding
+
+    @classmethod
+    def from_embedding(
+        cls,
+        embedding: nn.Embedding,
+        sizes: Sequence[int],
+        *,
+        words: Sequence[int] | None = None,
+        tt_ranks: int | Sequence[int] | None = None,
+        max_error: float | None = None,
+    ) -> "TTEmbedding":
+        """Approximate a trained table by TT-SVD, to given ranks or to within a relative error.
+
+        `approximation` of the result holds the relative error. The vector of `padding_idx` is zero as long as it is so
+        in the table.
+
+        Raises:
+            ShapeError: The sizes do not multiply to the table's features.
+            ConfigError: Not one of `tt_ranks` and `max_error`.
+        """
+        table = embedding.weight.detach()
+        words = factors_above(len(table), len(sizes)) if words is None else tuple(words)
+        matrix = padded_rows(table, math.prod(words)).mT.double()
+        ranks = None if tt_ranks is None else all_ranks(tt_ranks, len(sizes), "TTEmbedding")
+        cores, _ = ops.tt_svd(matrix, words, sizes, tt_ranks=ranks, max_error=max_error)
+        return cls.of_cores(table, cores, padding_idx=zero_row(table, embedding.padding_idx))
+
+    @classmethod
+    def of_cores(cls, table: Tensor, cores: Sequence[Tensor], *, padding_idx: int | None = None) -> "TTEmbedding":
+        """The layer of these cores, and its error beside the table that they stand for."""
+        ranks = [core.shape[0] for core in cores] + [1]
+        words, sizes = ([core.shape[axis] for core in cores] for axis in (1, 2))
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            layer = cls(len(table), sizes, words=words, tt_ranks=ranks, padding_idx=padding_idx).to(table)
+            for parameter, core in zip(layer.cores, cores, strict=True):
+                parameter.copy_(core)
+            layer.approximation = Approximation(relative_error(table, layer.dense_weight()))
+        return layer
+
     def extra_repr(self) -> str:
-        """Sizes and ranks."""
-        return f"{self.num_words}, {self.words} -> {self.sizes}, tt_ranks={self.tt_ranks}"
+        """Sizes, ranks and the error of an approximation."""
+        parts = f"{self.num_words}, {self.words} -> {self.sizes}, tt_ranks={self.tt_ranks}"
+        return f"{parts}, error={self.approximation}" if self.approximation else parts
+
+
+def zero_row(table: Tensor, index: int | None) -> int | None:
+    """The index of the row of padding, if its vector is zero."""
+    return index if index is not None and not bool(table[index].any()) else None
+
+
+def padded_rows(table: Tensor, count: int) -> Tensor:
+    """The table with rows of zeros up to a number of rows."""
+    return torch.cat([table, table.new_zeros(count - len(table), table.shape[1])])
 
 
 def factors_above(number: int, count: int) -> tuple[int, ...]:
@@ -105,7 +162,8 @@ def factors_above(number: int, count: int) -> tuple[int, ...]:
     return tuple(factors)
 
 
-def _check_words(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:
+def check_words(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:
+    """Refuse factors of ids that are too few or too small."""
     if len(words) != len(sizes):
         raise ShapeError(f"TTEmbedding: words need a factor for each of sizes. Got words={words} and sizes={sizes}.")
     if min(words) < 1 or math.prod(words) < num_words:

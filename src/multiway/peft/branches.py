@@ -10,8 +10,8 @@ from peft.tuners.tuners_utils import check_adapters_to_merge
 from torch import Tensor, nn
 
 from multiway.compress.adapters import zero_branch
+from multiway.compress.kinds import dense_kind
 from multiway.compress.rules import NdLinear, Rule, TensorTrain
-from multiway.compress.swap import dense_kind
 from multiway.errors import ConfigError, DataError
 
 LAYERS = ("nd_linear", "tensor_train")
@@ -69,7 +69,7 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         self.lora_dropout[adapter_name] = dropout
         branch = zero_branch("AdapterConfig", rule, self.in_features, self.out_features)
         if config.init_lora_weights is False:  # as LoRA does: no factor is zero
-            branch.reset_parameters()
+            branch.reset_parameters()  # type: ignore[operator]
         self.lora_branch[adapter_name] = branch
         self._move_adapter_to_device_of_base_layer(adapter_name)
         self.set_adapter(self.active_adapters, inference_mode=config.inference_mode)

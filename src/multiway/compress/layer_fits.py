@@ -1,0 +1,151 @@
+"""Fit a rule's layer to a layer of any family: dense ones, convolutions and tables of vectors."""
+
+import functools
+import itertools
+import math
+from typing import cast
+
+from torch import nn
+
+from multiway.compress.fits import (
+    THRESHOLDS,
+    Compressed,
+    Fit,
+    LowRankSpectrum,
+    PairFit,
+    RankChoice,
+    TrainFit,
+    approximation_of,
+    falling,
+    first_within,
+    fit_of,
+)
+from multiway.compress.kinds import FAMILY, as_linear, layer_kind, linear_over
+from multiway.compress.rules import CP, LowRank, Rule, TensorTrain, balanced_sizes
+from multiway.errors import ShapeError
+from multiway.nn import CPConv, TTEmbedding, TTLinear, TuckerConv
+from multiway.nn.factorised_convolutions import Convolution
+from multiway.nn.tt_embedding import check_words, factors_above, padded_rows, zero_row
+
+
+def fit_of_layer(rule: Rule, module: nn.Module) -> Fit:
+    """The way to fit this rule to this layer, which is of a family that the rule is for."""
+    family = FAMILY[layer_kind(module) or "Linear"]
+    if family == "convolution":
+        dense = cast(Convolution, module)
+        return CPFit(dense) if isinstance(rule, CP) else TuckerFit(dense)
+    return TableFit(rule, cast(nn.Embedding, module)) if family == "embedding" else fit_of(rule, as_linear(module))
+
+
+class TuckerFit:
+    """Ranks of both modes of channels from their spectra; a kernel of one place is a matrix, and has one rank."""
+
+    def __init__(self, dense: Convolution) -> None:
+        self.dense, self.weight = dense, dense.weight.detach()
+        self.places = math.prod(dense.kernel_size)
+
+    @functools.cached_property
+    def errors(self) -> list[list[float]]:
+        """Relative errors at each rank from 1, of the channels in and the channels out."""
+        modes = (1, 0) if self.places > 1 else (0,)
+        return [LowRankSpectrum(self.weight.movedim(mode, 0).flatten(1)).errors() for mode in modes]
+
+    def options(self) -> list[RankChoice]:
+        """Both modes share a threshold; the error promised is the bound of HOSVD."""
+        allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
+        choices = {tuple(first_within(errors, limit) for errors in self.errors) for limit in allowed}
+        return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """At most the channels of each side."""
+        out, into = self.weight.shape[:2]
+        return (min(rank, into), min(rank, out)) if self.places > 1 else (min(rank, into, out),)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """By singular vectors of both modes."""
+        return TuckerConv.from_convolution(self.dense, ranks)
+
+    def _bound(self, ranks: tuple[int, ...]) -> float:
+        return math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, ranks, strict=True)))
+
+    def _parameters(self, ranks: tuple[int, ...]) -> int:
+        ends = (self.dense.in_channels, *ranks, self.dense.out_channels)
+        matrices = [first * second for first, second in itertools.pairwise(ends)]
+        if len(ranks) == 2:
+            matrices[1] *= self.places
+        return sum(matrices) + (0 if self.dense.bias is None else self.dense.out_channels)
+
+
+class CPFit:
+    """A sum of outer products by alternating least squares; ranks 1, 2, 4, … are tried."""
+
+    def __init__(self, dense: Convolution) -> None:
+        self.dense = dense
+        self.built: dict[int, Compressed] = {}
+        self.per_rank = dense.in_channels + dense.out_channels + sum(dense.kernel_size)
+
+    def options(self) -> list[RankChoice]:
+        """Powers of two while the layer stays smaller than the dense one."""
+        bias = 0 if self.dense.bias is None else self.dense.out_channels
+        ranks = itertools.takewhile(
+            lambda rank: rank == 1 or rank * self.per_rank < self.dense.weight.numel(),
+            (2**n for n in itertools.count()),
+        )
+        return falling(
+            [
+                RankChoice(rank * self.per_rank + bias, approximation_of(self.build((rank,))).error, (rank,))
+                for rank in ranks
+            ]
+        )
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """As given."""
+        return (rank,)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """Fit once per rank."""
+        (rank,) = ranks
+        if rank not in self.built:
+            self.built[rank] = CPConv.from_convolution(self.dense, ranks)
+        return self.built[rank]
+
+
+class TableFit:
+    """A table of vectors as a train of its transpose; of low rank, with one mode of ids and one of features."""
+
+    def __init__(self, rule: Rule, table: nn.Embedding) -> None:
+        self.table = table
+        words, sizes = table_sizes(rule, *table.weight.shape)
+        matrix = linear_over(padded_rows(table.weight.detach(), math.prod(words)).mT)
+        self.fit = PairFit(matrix, words, sizes, as_train=True) if len(words) == 2 else TrainFit(matrix, words, sizes)
+
+    def options(self) -> list[RankChoice]:
+        """Those of the train."""
+        return self.fit.options()
+
+    def fixed(self, rank: int) -> tuple[int, ...]:
+        """At most what each bond can hold."""
+        return self.fit.fixed(rank)
+
+    def build(self, ranks: tuple[int, ...]) -> Compressed:
+        """The cores of the train as a table."""
+        train = cast(TTLinear, self.fit.build(ranks))
+        return TTEmbedding.of_cores(
+            self.table.weight.detach(),
+            list(train.cores),
+            padding_idx=zero_row(self.table.weight, self.table.padding_idx),
+        )
+
+
+def table_sizes(rule: Rule, ids: int, features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Factors of the ids, whose product may be larger, and of the features."""
+    if isinstance(rule, LowRank):
+        return (ids, 1), (1, features)
+    assert isinstance(rule, TensorTrain)
+    given = rule.in_sizes or rule.out_sizes
+    count = len(given) if given else rule.count
+    words, sizes = rule.in_sizes or factors_above(ids, count), rule.out_sizes or balanced_sizes(features, count)
+    check_words(words, sizes, ids)
+    if math.prod(sizes) != features:
+        raise ShapeError(f"TensorTrain: out_sizes must multiply to the table's {features} features. Got {sizes}.")
+    return words, sizes
