@@ -94,6 +94,32 @@ def test_a_training_says_once_what_a_check_warns_of_and_the_report_keeps_it(task
     assert all(any(note in line for note in page) for line in said)
 
 
+@pytest.mark.parametrize("task", ["forecast", "tabular", "series"])
+def test_a_number_that_means_missing_is_said_by_a_check_and_by_a_training(task, tmp_path):
+    tiny = TINY[task](tmp_path)
+    frame = pd.read_csv(tiny.data, dtype=str)
+    column = HUGE[task] or frame.columns[-1]
+    frame.loc[[7, 9, 30], column] = "-999"
+    frame.to_csv(tiny.data, index=False)
+    words = f"'{column}' holds -999 in 3 cells, far from all its other numbers."
+    _, checked, _ = outcome("check", tiny.data, "--task", task)
+    still = {name: value for name, value in tiny.still.items() if "epochs" in name or name == "baselines"}
+    code, _, err = outcome(*tiny.train(tmp_path / "run", **still))
+    assert code == 0 and words in checked and err.count(words) == 1, err
+    assert any(words in note for note in load(tmp_path / "run").facts["notes"])
+
+
+@pytest.mark.parametrize(
+    ("names", "is_near"), [(("Yes", "yes"), True), (("a  b", "A b"), True), (("a-b", "a_b"), False)]
+)
+def test_near_names_of_classes_are_said_once_by_a_training(names, is_near, tmp_path):
+    tiny = TINY["tabular"](tmp_path)
+    frame = pd.read_csv(tiny.data)
+    frame.assign(ill=[names[row % 2] for row in range(len(frame))]).to_csv(tiny.data, index=False)
+    code, _, err = outcome(*tiny.train(tmp_path / "run", training__epochs=1, baselines=["majority"]))
+    assert code == 0 and err.count("classes of 'ill' differ in capitals or blanks alone") == is_near, err
+
+
 def grams(made, folder, column="weight"):
     """Kilograms sent as grams: every value a thousand times as large."""
     frame = pd.read_csv(made.tiny.data)

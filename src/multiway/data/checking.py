@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.fillers import EMPTY, note_fillers
 from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
 from multiway.data.samples import Cells, Samples
 from multiway.data.splitting import Shares, Splits, absent_classes, drawn_notes, split
@@ -113,6 +114,17 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
             places = [samples.place(row) for row in sorted(rows)[:20]]
             findings.add(name, "warning", f"{len(rows)} {rule}", fix, places, len(rows))
     return len(again)
+
+
+def check_fillers(samples: Samples[Any], findings: Findings) -> None:
+    """Warn of numbers that usually mean missing, among the inputs and the target."""
+    inputs, target = samples.inputs, samples.target
+    is_table = isinstance(inputs, Cells)
+    values = inputs.numbers if is_table else inputs.reshape(-1, inputs.shape[-1])
+    columns = list(zip(inputs.of_numbers if is_table else samples.columns, values.T, strict=True))
+    if target is not None and samples.classes is None:
+        columns.append((samples.target_name or "the target", target))
+    note_fillers(columns, findings, EMPTY)
 
 
 def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None:

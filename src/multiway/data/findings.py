@@ -238,9 +238,10 @@ class Findings:
         for (kind, rule), notes in groups.items():
             self.add(kind, "note", notes[0].rule if len(notes) == 1 else f"{rule} (in {len(notes)} files)")
 
-    def remarks(self) -> tuple[str, ...]:
-        """What was found and is no error, one line each."""
-        return tuple(finding.line() for finding in self.found if finding.severity != "error")
+    def remarks(self, *severities: Severity) -> tuple[str, ...]:
+        """What was found and is no error, one line each; of some severities where they are given."""
+        chosen = severities or ("warning", "note")
+        return tuple(finding.line() for finding in self.found if finding.severity in chosen)
 
     def ordered(self) -> tuple[Finding, ...]:
         """Errors first, then warnings, then notes."""

@@ -56,9 +56,8 @@ def read_samples(source: str, read: Callable[[Findings], "Samples[InputsT]"]) ->
 
     def noted(findings: Findings) -> "Samples[InputsT]":
         samples = read(findings)
-        said = tuple(finding.line() for finding in findings.found if finding.severity != "error")
-        warned = tuple(finding.line() for finding in findings.found if finding.severity == "warning")
-        return dataclasses.replace(samples, notes=(*samples.notes, *said), warned=warned)
+        notes = (*samples.notes, *findings.remarks())
+        return dataclasses.replace(samples, notes=notes, warned=findings.remarks("warning"))
 
     return soundly(source, noted)
 

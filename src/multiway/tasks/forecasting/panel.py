@@ -37,6 +37,7 @@ class Panel:
     layout: How the file was laid out.
     source: File name, or "frame".
     notes: What was detected and done on the way in, one line each.
+    warned: Those of the notes that nobody should miss.
     columns: Of the table.
     """
 
@@ -47,6 +48,7 @@ class Panel:
     layout: Literal["wide", "long"]
     source: str
     notes: tuple[str, ...] = ()
+    warned: tuple[str, ...] = ()
     columns: Columns = dataclasses.field(default_factory=Columns)
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.fillers import note_fillers
 from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, refuse_huge
 from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
@@ -30,6 +31,7 @@ HUGE: Message = (
     "Correct or empty them, or name them in sentinels if they mark what is missing (",
     Fix("read.sentinels", like="[9.97e36]"), ").",
 )  # fmt: skip
+MARKED: Message = ("If it means missing, name it (", Fix("read.sentinels", like="[-999]"), ").")
 FREQUENCY: Message = ("set frequency to the step (", Fix("read.frequency", "D"), ").")
 CHOOSE = Fix("read.variates", like="NAME,NAME")
 SEVERAL = 0.05
@@ -208,6 +210,7 @@ def with_missing(draft: Draft) -> Draft:
         draft.findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
     draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, values))
     _refuse_huge(draft)
+    note_fillers(zip(draft.names, draft.values.T, strict=True), draft.findings, MARKED, known=(-9999.0,))
     _note_empty_columns(draft)
     return _forward_filled(draft) if draft.options.missing == "ffill" else draft
 

@@ -155,6 +155,7 @@ def _read(source: object, options: ReadOptions, findings: Findings, later: Later
     return Panel(
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
+        warned=findings.remarks("warning"),
         columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
     )  # fmt: skip
 

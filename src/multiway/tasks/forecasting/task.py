@@ -91,6 +91,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
         return check_file(source, config.read, config.split)
 
+    def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[str]:
+        """What a check warns of in the rows; of series that begin after the training rows a caution does."""
+        return prepared.panel.warned
+
     def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.forecasting.audit`."""
         return audit_forecast(config, run)

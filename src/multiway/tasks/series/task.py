@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.sequences import audit_sequences
 from multiway.config import Plain
-from multiway.data.checking import Hook
+from multiway.data.checking import Hook, check_fillers
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
@@ -102,8 +102,8 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
 
     def hooks(self, config: SeriesConfig) -> Sequence[Hook]:
-        """Series that never change."""
-        return (check_constant,)
+        """Series that never change, and numbers that mean missing."""
+        return (check_constant, check_fillers)
 
     def audit(self, config: SeriesConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.sequences`."""

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
-from multiway.data.checking import Hook, check_levels
+from multiway.data.checking import Hook, check_fillers, check_levels
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at, read_frame
 from multiway.data.matching import Far, far_columns
@@ -120,8 +120,11 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         return samples.inputs.missing()
 
     def hooks(self, config: TabularConfig) -> Sequence[Hook]:
-        """Levels beyond those that get an input."""
-        return (partial(check_levels, most=config.read.max_levels),)
+        """Levels beyond those that get an input, and numbers that mean missing."""
+        return (
+            check_fillers,
+            partial(check_levels, most=config.read.max_levels),
+        )
 
     def audit(self, config: TabularConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.auditing.tables`."""
