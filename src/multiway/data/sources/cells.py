@@ -208,13 +208,19 @@ def escaped_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def restored_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Undo `escaped_frame` for cells."""
+    """Undo `escaped_frame` for cells: of columns that it has written, none of whose formulas is without a mark."""
     changed = {
-        name: column.astype("string").str.replace(MARKED, "", regex=True).astype(column.dtype)
-        for name, column in frame.items()
-        if is_text(column.dtype) and column.astype("string").str.startswith(MARK).any()
+        name: text.str.replace(MARKED, "", regex=True).astype(frame[name].dtype)
+        for name, text in ((name, col.astype("string")) for name, col in frame.items() if is_text(col.dtype))
+        if text.str.startswith(MARK).any() and not _has_bare_formulas(text)
     }
     return frame.assign(**changed) if changed else frame  # type: ignore[arg-type]  # names are text here
+
+
+def _has_bare_formulas(text: pd.Series) -> bool:
+    present = text.dropna()
+    bare = present[present.str.match(r"[=+\-@\t\r\n]")]
+    return not bare.str.fullmatch(NUMBER).all()
 
 
 def is_text(dtype: Any) -> bool:

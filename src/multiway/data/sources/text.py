@@ -4,12 +4,14 @@ import csv
 import dataclasses
 import io
 import itertools
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 from numpy.typing import NDArray
 
@@ -32,6 +34,7 @@ from multiway.data.sources.options import FileOptions
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
+HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]")
 EXPORT = "Export it as CSV again."
 BELOW = "below the text"
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -267,11 +270,13 @@ def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
     types = dict.fromkeys(texts, pa.string())
     source = lines.body.rstrip("\n").encode("utf-8", errors="replace") + b"\n"
     table = _read_inferred(source, keys, types, lines, options)
-    suspects = [key for key in keys if not (key in texts or _is_sound(table[key]))]
-    named = [key for key, name in zip(keys, lines.names, strict=True) if keeps_spelling(name, options)]
-    if again := list(dict.fromkeys([*suspects, *(key for key in named if key not in texts)])):
+    suspects = {key for key in keys if not (key in texts or _is_sound(table[key]))}
+    named = {key for key, name in zip(keys, lines.names, strict=True) if keeps_spelling(name, options)} - texts
+    numbers = {*keys} - texts - suspects if HEXADECIMAL.search(lines.body) else set[str]()
+    if again := sorted(suspects | named | numbers):
         raw = _read_arrow(source, keys, dict.fromkeys(again, pa.string()), lines, options, again)
-        suspects = [key for key in again if key in suspects or are_spelled(raw[key].to_pandas())]
+        suspects |= {key for key in named - suspects if are_spelled(raw[key].to_pandas())}
+        suspects |= {key for key in numbers - suspects if _is_hexadecimal(raw[key])}
     columns = {
         position: raw[key].to_pandas() if key in suspects
         else table[key].to_pandas() if key in texts
@@ -323,6 +328,11 @@ def _is_sound(column: pa.ChunkedArray) -> bool:
         return False
     values = column.cast(pa.float64(), safe=False).to_numpy()
     return bool(np.nanmax(np.abs(values), initial=0.0) < EXACT_INTEGERS)
+
+
+def _is_hexadecimal(column: pa.ChunkedArray) -> bool:
+    """Whether the library took cells such as 0x1F for whole numbers; nobody else does."""
+    return bool(pyarrow.compute.any(pyarrow.compute.match_substring(column, "x", ignore_case=True)).as_py())
 
 
 def _named(names: list[str]) -> list[str]:
