@@ -25,6 +25,27 @@ def test_too_few_errors_give_the_largest_and_none_give_zero():
     assert conformal_radii(errors, [0.99]).tolist() == [[2.0, 0.0]]
 
 
+@pytest.mark.parametrize(
+    ("count", "steps", "expected"), [(40, 1, 40), (40, 2, 40), (40, 3, 28), (41, 10, 10), (1, 9, 1)]
+)
+def test_a_horizon_of_windows_is_worth_two_errors(count, steps, expected):
+    errors = np.random.default_rng(0).random((1, count)).astype(np.float32)
+    known, rank = np.sort(errors[0]), math.ceil((expected + 1) * 0.8 * count / expected)
+    assert conformal_radii(errors.copy(), [0.8], steps) == known[min(rank, count) - 1]
+
+
+def test_errors_of_few_overlapping_windows_cover_a_later_one_at_least_as_claimed():
+    """Of the last of ten steps of a walk in 20 windows: counted one by one they are of two walks, and cover less."""
+    rng, steps, held = np.random.default_rng(1), 10, []
+    for _ in range(600):
+        walk = np.cumsum(rng.standard_normal(30))
+        errors = np.abs(walk[steps:] - walk[:-steps]).astype(np.float32)
+        later = np.abs(np.sum(rng.standard_normal(steps)))
+        held.append([later <= conformal_radii(errors[None].copy(), [0.8], each)[0] for each in (1, steps)])
+    alone, counted = np.mean(held, (0, 2))
+    assert alone < 0.77 and 0.8 < counted < 0.9
+
+
 @pytest.mark.parametrize("windows", [1, 2, 3, 10, 100])
 @pytest.mark.parametrize("level", [0.01, 0.5, 0.8, 0.95, 0.99])
 def test_radii_of_equal_errors_are_quantiles_of_twice_as_many_degrees(level, windows):

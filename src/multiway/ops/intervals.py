@@ -6,33 +6,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def conformal_radii(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArray[np.float32]:
+def conformal_radii(errors: NDArray[np.float32], levels: Sequence[float], steps: int = 1) -> NDArray[np.float32]:
     """Split conformal quantiles of absolute errors along the last axis; NaN is no error, and 0 stands for none at all.
 
-    The radius at level α is the ⌈(n + 1) α⌉-th smallest of n errors (Vovk et al. 2005; Lei et al. 2018), so that a new
-    exchangeable case is covered with probability at least α; with fewer than α / (1 - α) errors it is the largest,
-    and covers less; `is_too_few` says where.
+    The radius at level α is the ⌈(m + 1) α n / m⌉-th smallest of n errors that are worth m (Vovk et al. 2005; Lei et
+    al. 2018, where m = n), so that a new exchangeable case is covered with probability at least α; where they are worth
+    fewer than α / (1 - α) it is the largest, and covers less; `is_too_few` says where even n are.
 
     Args:
-        errors: `(*cells, cases)`; sorted in part in place.
+        errors: `(*cells, cases)`, in the order of time; sorted in part in place.
         levels: α, each between 0 and 1.
+        steps: Neighbouring cases whose errors have a part in common, as the windows of a forecast of so many steps: so
+            many are worth two. 1 for cases that are independent.
 
     Returns:
         `(levels, *cells)`.
     """
     count = (~np.isnan(errors)).sum(-1)
-    ranks = [
-        np.clip(np.ceil((count + 1) * level).astype(np.int64) - 1, 0, np.maximum(count - 1, 0)) for level in levels
-    ]
+    alone = np.maximum(_worth(count, steps), 1)
+    ranks = [np.ceil((alone + 1) * level * count / alone).astype(np.int64) - 1 for level in levels]
+    ranks = [np.clip(rank, 0, np.maximum(count - 1, 0)) for rank in ranks]
     errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
     radii = [np.take_along_axis(errors, rank[..., None], -1)[..., 0] for rank in ranks]
     return np.nan_to_num(np.stack(radii), nan=0.0)
 
 
 def is_too_few(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArray[np.bool_]:
-    """Whether the quantile of a level lies beyond the largest error, `(levels, *cells)`."""
+    """Whether the quantile of a level lies beyond the largest of as many independent errors, `(levels, *cells)`."""
     count = (~np.isnan(errors)).sum(-1)
     return np.stack([np.ceil((count + 1) * level) > count for level in levels])
+
+
+def _worth(count: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
+    """How many independent errors those of overlapping windows are worth: two for a horizon of them."""
+    return np.minimum(count, 2 * -(-count // steps))
 
 
 def student_radii(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArray[np.float32]:

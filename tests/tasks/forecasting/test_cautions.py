@@ -81,7 +81,9 @@ def test_the_bands_of_a_short_series_differ_and_hold_what_they_claim():
 def test_radii_with_enough_windows_are_those_of_split_conformal_to_the_bit(finished):
     validation = finished.prepared.windows["validation"]
     errors = errors_of(validation, model_of(finished))
-    np.testing.assert_array_equal(finished.calibration["radii"], conformal_radii(errors, (0.8, 0.95)))
+    np.testing.assert_array_equal(
+        finished.calibration["radii"], conformal_radii(errors, (0.8, 0.95), validation.horizon)
+    )
     assert finished.facts["intervals"] == {"windows": 27, "by_student": [0.0, 0.0]}
 
 

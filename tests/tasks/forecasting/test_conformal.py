@@ -22,6 +22,12 @@ def coverage_of(windows, forecast, radii, levels):
     return coverage_rows(errors["multiway"], radii, levels)
 
 
+def rank(count, level, steps=5):
+    """Position of the radius among sorted errors, of which a horizon of windows is worth two."""
+    alone = min(count, 2 * math.ceil(count / steps))
+    return min(math.ceil((alone + 1) * level * count / alone), count) - 1
+
+
 def noise(rows: int, seed: int):
     windows = make_windows(rows, 2, 1, 1, seed=seed)
     windows.rows.normal_(generator=torch.Generator().manual_seed(seed))
@@ -34,7 +40,7 @@ def test_radii_are_the_finite_sample_quantiles():
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
     radii = fit_radii([(windows, forecast)], (50.0, 80.0, 95.0)).values
     for radius, level in zip(radii, (0.5, 0.8, 0.95), strict=True):
-        assert torch.equal(radius, errors[math.ceil(81 * level) - 1])
+        assert torch.equal(radius, errors[rank(80, level)])
 
 
 def test_radii_leave_missing_cells_out():
@@ -45,7 +51,7 @@ def test_radii_leave_missing_cells_out():
         for variate in range(2):
             keep = batch["future_observed"][:, step, variate]
             errors = (forecast(batch["past"]) - batch["future"])[keep, step, variate].abs().sort().values
-            assert radius[step, variate] == errors[math.ceil((len(errors) + 1) * 0.8) - 1]
+            assert radius[step, variate] == errors[rank(len(errors), 0.8)]
 
 
 def test_too_few_windows_give_a_student_t_tail_and_leave_the_levels_that_have_enough():
@@ -53,7 +59,7 @@ def test_too_few_windows_give_a_student_t_tail_and_leave_the_levels_that_have_en
     batch = windows.gather(torch.arange(len(windows)))
     errors = (forecast(batch["past"]) - batch["future"]).abs().permute(1, 2, 0).numpy()
     radii = fit_radii([(windows, forecast)], (80.0, 99.0))
-    ranks = np.sort(errors, -1)[..., math.ceil(11 * 0.8) - 1]
+    ranks = np.sort(errors, -1)[..., rank(10, 0.8)]
     np.testing.assert_array_equal(radii.values[0], ranks)
     np.testing.assert_array_equal(radii.values[1], student_radii(errors, [0.99])[0])
     assert (
@@ -81,7 +87,7 @@ def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
     monkeypatch.setattr("multiway.tasks.forecasting.choice.MAX_CELLS", 400)  # every second window
     batch = windows.gather(torch.arange(0, 80, 2))
     errors = (forecast(batch["past"]) - batch["future"]).abs().sort(0).values
-    assert torch.equal(fit_radii([(windows, forecast)], (80.0,)).values[0], errors[math.ceil(41 * 0.8) - 1])
+    assert torch.equal(fit_radii([(windows, forecast)], (80.0,)).values[0], errors[rank(40, 0.8, 3)])
 
 
 def test_coverage_is_the_share_inside_by_step():

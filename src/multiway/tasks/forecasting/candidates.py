@@ -14,6 +14,7 @@ from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
 from multiway.extras import is_installed, load_extra
 from multiway.models.arima_forecaster import ArimaForecaster
+from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
 from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.series_units import Units
@@ -28,12 +29,13 @@ from multiway.tasks.forecasting.windows import Windows
 CLOSED = ("ridge_log", "ridge_root", "flair")
 TREES = "trees"
 """Of scikit-learn, where it is installed."""
+STEP = "autoregression"
 CLASSICAL = ("theta", "ets", "arima")
 """Of statsforecast, where it is installed."""
-SERIES = {"theta": 50, "ets": 30, "arima": 4}
-"""Series at most that each is fitted on, one by one: its part of the seconds that a small file takes."""
+SERIES = {STEP: 50, "theta": 50, "ets": 30, "arima": 4}
+"""Series at most that each is fitted on: its part of the seconds that a small file takes."""
 LONGEST = 1000
-"""Training rows at most of a panel that has classical candidates."""
+"""Training rows at most of a panel that has these candidates."""
 SHORTEST = 1000
 """Training rows that a panel with trees has more of: on fewer they have not paid."""
 MOST_CELLS = 20_000_000
@@ -62,7 +64,7 @@ def candidates_of(
 ) -> tuple[str, ...]:
     """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
     allowed = allowed_names(training, season, low, network=network)
-    if answer in (*CLOSED, TREES, *CLASSICAL) and answer not in allowed:
+    if answer in (*CLOSED, TREES, *SERIES) and answer not in allowed:
         if answer == TREES:
             load_extra("sklearn", "the forecast of boosted trees", "trees")
         listed = ", ".join((*NAIVE, *allowed))
@@ -94,8 +96,9 @@ def allowed_names(
     closed = [name for name in CLOSED if allowed[name] and cells <= MOST_CELLS]
     steps = len(training) * series * training.horizon
     trees = [TREES] if rows > SHORTEST and steps <= MOST_STEPS and is_installed("sklearn") else []
-    few = rows <= LONGEST and not network and is_installed("statsforecast")
-    return ("ridge", *closed, *trees, *(name for name in CLASSICAL if few and series <= SERIES[name]))
+    few = [name for name, most in SERIES.items() if rows <= LONGEST and not network and series <= most]
+    fitted = [name for name in few if name not in CLASSICAL or is_installed("statsforecast")]
+    return ("ridge", *closed, *trees, *fitted)
 
 
 def build(name: str, sizes: Sizes) -> nn.Module:
@@ -107,6 +110,8 @@ def build(name: str, sizes: Sizes) -> nn.Module:
         return TransformedRidge("log" if name == "ridge_log" else "root", lookback, horizon, 1, units)
     if name == "flair":
         return Flair(lookback, horizon, sizes.season, units)
+    if name == STEP:
+        return Autoregression(lookback, horizon)
     if name == TREES:
         return LaggedTrees(lookback, horizon, sizes.season, sizes.matrices)
     if name == "arima":
@@ -122,6 +127,10 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         own = fit_floor(_transformed(training, model), _transformed(validation, model), own=False)
         model.penalty.fill_(own.penalty)
         model.floor.set_weight(own.weight)
+    elif isinstance(model, Autoregression):
+        step = fit_floor(training.of_next(), validation.of_next(), own=False)
+        model.penalty.fill_(step.penalty)
+        model.set_step(step.weight)
     elif isinstance(model, Flair):
         _fit_flair(model, training)
     elif isinstance(model, LaggedTrees):
@@ -138,7 +147,11 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     elif isinstance(made, TransformedRidge):
         assert isinstance(model, TransformedRidge)
         made.penalty.copy_(model.penalty)
-        _fit_transformed(made, _transformed(windows, made), len(windows) / floor.windows)
+        made.floor.set_weight(_shared(_transformed(windows, made), made.penalty, floor.windows))
+    elif isinstance(made, Autoregression):
+        assert isinstance(model, Autoregression)
+        made.penalty.copy_(model.penalty)
+        made.set_step(_shared(windows.of_next(), made.penalty, floor.windows + windows.horizon - 1))
     elif isinstance(made, Flair):
         _fit_flair(made, windows)
     elif isinstance(made, LaggedTrees):
@@ -150,11 +163,11 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
         made.fit_series(series_of(windows, made.units), forms, **more)
 
 
-def _fit_transformed(model: TransformedRidge, windows: Windows, share: float) -> None:
-    """Under its penalty, which grows with the share that the windows are of those of the training."""
+def _shared(windows: Windows, penalty: Tensor, fitted: int) -> Tensor:
+    """Ridge's matrix for all series, under a penalty that grows with the share of the windows it was fitted on."""
     gram, cross = (part.sum(0, keepdim=True) for part in normal_equations(windows))
-    [weight] = ops.ridge_path(gram, cross, [float(model.penalty) * share])
-    model.floor.set_weight(weight.float())
+    [weight] = ops.ridge_path(gram, cross, [float(penalty) * len(windows) / fitted])
+    return weight.float()
 
 
 def _transformed(windows: Windows, model: TransformedRidge) -> Windows:

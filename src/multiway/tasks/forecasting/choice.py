@@ -210,9 +210,9 @@ class Radii(NamedTuple):
 def fit_radii(parts: Sequence[tuple[Windows, Forecast]], levels: Sequence[float]) -> Radii:
     """Half-widths from the errors of the answer out of time, on every stretch that it was chosen on.
 
-    Overlapping windows are not exchangeable and the future may be harder than what was seen; coverage is therefore
-    measured. Where all errors would not fit into memory, every k-th window is used. A cell with too few errors for
-    the rank of a level is given a Student-t tail. See `ops.conformal_radii` and `ops.student_radii`.
+    Windows overlap, so those of a horizon count as two, and the future may be harder than what was seen; coverage is
+    therefore measured. Where all errors would not fit into memory, every k-th window is used. A cell with too few
+    errors for the rank of a level is given a Student-t tail. See `ops.conformal_radii` and `ops.student_radii`.
     """
     windows = parts[-1][0]
     if not levels:
@@ -221,7 +221,7 @@ def fit_radii(parts: Sequence[tuple[Windows, Forecast]], levels: Sequence[float]
     stride, shares = math.ceil(cells / MAX_CELLS), [level / 100 for level in levels]
     errors = np.concatenate([errors_of(*part, stride) for part in parts], -1)
     few = ops.is_too_few(errors, shares)
-    radii = ops.conformal_radii(errors, shares)
+    radii = ops.conformal_radii(errors, shares, math.ceil(windows.horizon / stride))
     if few.any():
         radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(errors, shares), radii)), radii)
     return Radii(torch.from_numpy(radii), torch.from_numpy(few))

@@ -27,7 +27,17 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
 Candidate = Literal[
-    "naive", "seasonal_naive", "ridge", "ridge_log", "ridge_root", "flair", "trees", "theta", "ets", "arima"
+    "naive",
+    "seasonal_naive",
+    "ridge",
+    "ridge_log",
+    "ridge_root",
+    "flair",
+    "trees",
+    "autoregression",
+    "theta",
+    "ets",
+    "arima",
 ]
 """Forecasts that can answer besides the network."""
 FEWEST_WINDOWS = 2_000

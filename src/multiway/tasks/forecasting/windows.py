@@ -96,6 +96,12 @@ class Windows:
         part.rows = rows.contiguous()
         return part
 
+    def of_next(self) -> Self:
+        """The windows of the same rows whose future is the next step."""
+        part = copy.copy(self)
+        part.horizon = 1
+        return part
+
     def of_targets(self) -> Self:
         """The same windows of the targets alone, with their own past."""
         part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
