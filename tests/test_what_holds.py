@@ -1,50 +1,61 @@
-"""The page that says what holds quotes rows of results/, recipes that exist, and commands that are understood."""
+"""The page of claims is written from its data and from results/; a verdict says what its interval says."""
 
 import re
 import shlex
 from pathlib import Path
 
-import pytest
+from benchmarks.claims_page import PAGE, VERDICTS, claims, difference_of, kind_of, page
 from benchmarks.results_page import overridden, recipe_rows
 
 from loops import check_all
 from multiway.models.target_baselines import usual_baselines
+from multiway.papers import reproducible_names
 from multiway.papers.cells import recipes_of
-from multiway.workflows.recipe import Recipe, load_recipe
+from multiway.workflows.recipe import load_recipe
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "papers" / "README.md").read_text()
-METRICS = {
-    "forecast": ("mse", "mae"),
-    "volumes": ("auc", "acc"),
-    "stocks": ("acc", "mcc"),
-    "text": ("acc",),
-    "language": ("ppl",),
-    "images": ("acc",),
-}
-QUOTED = re.findall(r"\| ([-.\d]+(?: / [-.\d]+)?) \(`([\w-]+)`\)", PAGE)
-
 ROWS = recipe_rows()
+CLAIMED = {"higher": (0.0, float("inf")), "lower": (float("-inf"), 0.0)}
 
 
-def test_a_quoted_figure_is_that_of_its_row():
-    assert len(QUOTED) >= 18
-    check_all(check_quoted, QUOTED)
+def test_the_page_is_written_from_the_claims_and_the_rows():
+    assert PAGE.read_text() == page(), "python -m benchmarks.claims_page writes it"
 
 
-def check_quoted(figures, name):
-    recipe = load_recipe(name)
-    wanted = METRICS.get(recipe.task) or published_metrics(recipe)
-    row = ROWS[name]
-    for text, metric in zip(figures.split(" / "), wanted, strict=True):
-        places = len(text.partition(".")[2])
-        assert float(text) == pytest.approx(round(row[metric], places), abs=1e-9), metric
+def test_every_paper_has_claims_and_each_a_verdict_and_what_says_so():
+    assert len(claims()) >= 30 and {claim.paper for claim in claims()} == {"HOT", "stock HOT", "NdLinear", "TGA"}
+    for claim in claims():
+        assert claim.verdict in VERDICTS and (claim.command is None) != (claim.test is None), claim.claim
+        assert claim.test is None or (ROOT / claim.test).is_file(), claim.claim
 
 
-def published_metrics(recipe: Recipe) -> tuple[str, ...]:
-    """Those that are printed of a cell; of a twin without printed figures, those of its row."""
-    siblings = (each for each in recipes_of(recipe.table).values() if each.row == recipe.row)
-    return tuple(recipe.figures) or next(tuple(each.figures) for each in siblings if each.figures)
+def test_a_verdict_says_what_the_interval_of_its_rows_says():
+    check_all(check_verdict, [claim for claim in claims() if claim.row])
+
+
+def check_verdict(*fields):
+    claim = type(claims()[0])(*fields)
+    if claim.verdict in ("leaks", "untested"):
+        assert claim.direction is None
+        return
+    found = difference_of(claim, ROWS)
+    assert found is not None, "holds and does not need an interval"
+    if claim.direction == "level":
+        says = found.low <= 0.0 <= found.high
+    else:
+        low, high = CLAIMED[claim.direction]
+        says = low < found.low and found.high < high
+    assert says == (claim.verdict == "holds")
+
+
+def test_what_was_cut_short_decides_no_claim():
+    for claim in claims():
+        short = [
+            name
+            for name in (claim.row, claim.against)
+            if name in ROWS and kind_of(load_recipe(name), ROWS[name]) == "short"
+        ]
+        assert not short or claim.verdict == "untested", claim.claim
 
 
 OVERRIDDEN = {
@@ -101,9 +112,11 @@ def baselines_of(row) -> tuple[str, ...]:
 
 
 def test_commands_name_tables_and_recipes_that_exist():
-    commands = [shlex.split(line) for line in re.findall(r"`(multiway reproduce [^`]+)`", PAGE)]
-    assert len(commands) >= 8
-    for words in commands:
+    commands = [shlex.split(claim.command) for claim in claims() if claim.command]
+    reproduced = [words for words in commands if words[:2] == ["multiway", "reproduce"]]
+    assert len(reproduced) >= 20 and all(words[0] == "multiway" for words in commands)
+    for words in reproduced:
+        assert words[2] in reproducible_names()
         recipes = list(recipes_of(words[2]).values())
         options = dict(zip(words[3::2], words[4::2], strict=True))
         assert options.get("--rows", recipes[0].row) in {recipe.row for recipe in recipes}

@@ -1,0 +1,157 @@
+"""`python -m benchmarks.claims_page`: write docs/papers/README.md, a line per claim and all printed figures."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from benchmarks.results_page import ROOT, markdown, recipe_rows, short
+from multiway.config import load_yaml
+from multiway.papers.cells import table_names
+from multiway.papers.printed import HIGHER_IS_BETTER
+from multiway.papers.verdicts import Difference, apart, seed_values, verdicts
+from multiway.tasks.protocol import Row
+from multiway.workflows.recipe import Recipe, load_recipe
+
+FOLDER = ROOT / "docs" / "papers"
+PAGE, CLAIMS = FOLDER / "README.md", FOLDER / "claims.yaml"
+VERDICTS = ("holds", "does not", "leaks", "untested")
+OWN = {"adrenal", "floor", "peers", "segmentation"}
+HEAD = """# What holds
+
+One line per claim of the five texts. `python -m benchmarks.claims_page` writes this page from
+[claims.yaml](claims.yaml) and `results/`; a test compares. A figure is the difference of two rows, or of a row and its
+printed figure, with its 95 % interval over seeds (`multiway.papers.verdicts` has the rule): other seeds, the same test
+rows.
+
+- **holds**: what was measured says so; where equality is claimed, the interval holds zero;
+- **does not**: it says otherwise, or tells nothing apart where a gain is claimed;
+- **leaks**: the printed figure measures something else than the task;
+- **untested**: what decides it has not been run, or not to its end.
+"""
+SECTIONS = {
+    "paper": ("In the paper's form", "Networks as printed; data, split and what print leaves open as the recipe says."),
+    "own": ("In our own form", "Other forms of the network, or another training."),
+    "short": ("Cut short", "Too short: one epoch of the 100 that print states, so that nothing is told apart."),
+}
+
+
+class Claim(NamedTuple):
+    """A claim of a text, its verdict, and what says so: two rows, one row and print, or a test."""
+
+    paper: str
+    claim: str
+    where: str
+    verdict: str
+    words: str
+    row: str | None = None
+    against: str | None = None
+    metric: str | None = None
+    direction: str | None = None
+    command: str | None = None
+    test: str | None = None
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page())
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_claim_lines(), *_row_lines()]) + "\n"
+
+
+def claims() -> list[Claim]:
+    """All of them, in the order of the texts."""
+    given = load_yaml(CLAIMS)
+    return [Claim(paper=paper, **fields) for paper, lines in given.items() for fields in lines]
+
+
+def difference_of(claim: Claim, rows: dict[str, Row]) -> Difference | None:
+    """What the claim's figure is; None without a row, or with too few seeds."""
+    if claim.row is None or claim.metric is None or claim.row not in rows:
+        return None
+    row = rows[claim.row]
+    if claim.against is not None:
+        other = rows.get(claim.against)
+        return apart(seed_values(row, claim.metric), seed_values(other, claim.metric)) if other else None
+    stated, name = verdicts(row, load_recipe(claim.row)), f"{claim.metric}_difference"
+    parts = (name, f"{name}_low", f"{name}_high", f"{claim.metric}_printed_spread")
+    return Difference(*(stated[part] for part in parts)) if name in stated else None
+
+
+def _claim_lines() -> Iterator[str]:
+    rows = recipe_rows()
+    yield from markdown(["paper", "claim", "where", "verdict", "figure", "command"])
+    for claim in claims():
+        figure = ", ".join(filter(None, (_figure(claim, rows), claim.words)))
+        made = f"`{claim.command or claim.test}`"
+        cells = [claim.paper, claim.claim, claim.where, f"**{claim.verdict}**", figure, made]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _figure(claim: Claim, rows: dict[str, Row]) -> str:
+    if claim.row is None or claim.row not in rows:
+        return ""
+    value = f"{claim.metric} {short(rows[claim.row][claim.metric])} (`{claim.row}`)"
+    found = difference_of(claim, rows)
+    beside = f"`{claim.against}`" if claim.against else "print"
+    return f"{value}; {interval(found)} to {beside}" if found else value
+
+
+def interval(found: Difference) -> str:
+    """A difference and its interval."""
+    return f"{_signed(found.value)} ({_signed(found.low)} to {_signed(found.high)})"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) < 10 else f"{value:+.1f}"
+
+
+def _row_lines() -> Iterator[str]:
+    """The rows with printed figures by their kind; the commands stand in docs/results.md."""
+    rows = recipe_rows()
+    kinds = {name: kind_of(load_recipe(name), row) for name, row in rows.items()}
+    for kind, (title, words) in SECTIONS.items():
+        names = [
+            name for table in table_names() for name in rows if kinds[name] == kind and load_recipe(name).table == table
+        ]
+        lines = [line for name in names for line in _lines_of(name, rows[name])]
+        if lines:
+            yield from (f"## {title}", "", f"{words} [results.md](../results.md) has the commands.", "")
+            yield from markdown(["recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict"])
+            yield from [*lines, ""]
+
+
+def kind_of(recipe: Recipe, row: Row) -> str:
+    """`short`, `own` or `paper`."""
+    epochs = recipe.settings.get("training", {}).get("epochs", 0)
+    if row["settings"]["training"]["epochs"] < epochs or recipe.table.startswith("short-"):
+        return "short"
+    return (
+        "own"
+        if recipe.table in OWN or recipe.form not in (None, "paper") or "our training" in (recipe.variant or "")
+        else "paper"
+    )
+
+
+def _lines_of(name: str, row: Row) -> Iterator[str]:
+    recipe, stated = load_recipe(name), verdicts(row, load_recipe(name))
+    for metric, printed in recipe.of_row(row).figures.items():
+        if metric not in HIGHER_IS_BETTER or row.get(metric) is None:
+            continue
+        cells = [f"`{name}`", metric, short(printed), short(row[metric]), str(row["seeds"]), *_verdict(stated, metric)]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _verdict(stated: Row, metric: str) -> tuple[str, str]:
+    name = f"{metric}_difference"
+    if name not in stated:
+        return "–", "no interval"
+    found = Difference(stated[name], stated[f"{name}_low"], stated[f"{name}_high"], stated[f"{metric}_printed_spread"])
+    spread = "" if found.has_printed_spread else ", print as exact"
+    return interval(found) + spread, str(stated[f"{metric}_verdict"])
+
+
+if __name__ == "__main__":
+    main()
