@@ -182,8 +182,9 @@ def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:
 
 
 def _decided(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by their path, with what "auto" comes to in their place."""
-    return {name: DECIDED.get(name, value) if value == "auto" else value for name, value in leaves(settings).items()}
+    """Settings by their path, with what "auto" comes to in their place; what reading may take decides no score."""
+    chosen = {name: value for name, value in leaves(settings).items() if name != "read.max_bytes"}
+    return {name: DECIDED.get(name, value) if value == "auto" else value for name, value in chosen.items()}
 
 
 def other_lines() -> Iterator[str]:

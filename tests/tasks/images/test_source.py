@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from multiway.data.sources import bytes as limits
 from multiway.errors import DataError
+from multiway.tasks.images import archives
 from multiway.tasks.images.source import ImageOptions, looks_like_images, read_images
 
 COLOURS = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
@@ -130,6 +132,37 @@ def test_values_of_more_than_a_byte_are_refused(tmp_path):
         read_images(path)
 
 
+def written(path, values, labels=(0, 1)):
+    half = len(values) // 2
+    of_labels = np.resize(np.array(labels), half)
+    parts = {"train_images": values[:half], "test_images": values[half:]}
+    np.savez_compressed(path, **parts, train_labels=of_labels, test_labels=of_labels)
+    return path
+
+
+def test_an_archive_of_nothing_may_not_unfold_to_what_one_of_images_may(tmp_path, monkeypatch):
+    """Before an array is read; all parts count together."""
+    monkeypatch.setattr(limits, "MAX_BYTES", 20_000)
+    noise = np.random.default_rng(0).integers(0, 256, (512, 32, 32), dtype=np.uint8)
+    assert len(read_images(written(tmp_path / "noise.npz", noise))) == 512
+    zeros = written(tmp_path / "zeros.npz", np.zeros_like(noise))
+    with pytest.raises(DataError, match=r"^zeros\.npz, array .*: an array may take [\d,]+ bytes\. .* 262,144\. "):
+        read_images(zeros)
+    with pytest.raises(DataError, match=r"^zeros\.npz: an archive may take 300,000 bytes\. This one takes 524,288\. "):
+        read_images(zeros, ImageOptions(max_bytes=300_000))
+    assert len(read_images(zeros, ImageOptions(max_bytes=600_000))) == 512
+
+
+def test_pictures_of_nothing_may_not_unfold_to_what_photographs_may(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MAX_BYTES", 100_000)
+    photograph = np.random.default_rng(0).integers(0, 256, (256, 256, 3), dtype=np.uint8)
+    for name, pixels in {"noise": photograph, "blank": np.zeros_like(photograph)}.items():
+        save(tmp_path / name / "a.png", pixels)
+    assert len(read_images(tmp_path / "noise" / "a.png")) == 1
+    with pytest.raises(DataError, match=r"1 images of 256 x 256 x 3 take 196,608 bytes, and 100,000 are allowed"):
+        read_images(tmp_path / "blank" / "a.png")
+
+
 def test_images_that_take_too_much_memory_are_refused():
     with pytest.raises(DataError, match=r"2 images of 4 x 4 x 3 take 96 bytes, and 90 are allowed.*max_bytes=96"):
         read_images((COLOURS, None), ImageOptions(max_bytes=90))
@@ -213,13 +246,16 @@ def test_the_binary_archive_of_cifar_10(tmp_path):
     assert images.official == ("train",) * 5 + ("test",)
 
 
-def test_the_binary_archive_of_cifar_100_has_the_fine_classes(tmp_path):
+def test_the_binary_archive_of_cifar_100_has_the_fine_classes(tmp_path, monkeypatch):
     path, pixels = tmp_path / "cifar-100-binary.tar.gz", bytes(3072)
     files = {"train.bin": b"\x07\x01" + pixels + b"\x07\x00" + pixels, "test.bin": b"\x09\x01" + pixels}
     cifar(path, "cifar-100-binary", {**files, "fine_label_names.txt": b"cat\ndog\n"})
     assert read_images(path).target.tolist() == [1, 0, 1]
     cifar(path, "cifar-100-binary", {**files, "test.bin": b"\x09", "fine_label_names.txt": b"cat\ndog\n"})
     with pytest.raises(DataError, match=r"records of 3074 bytes\. Got 1\. Fetch it again"):
+        read_images(path)
+    monkeypatch.setattr(archives, "MAX_BYTES", 1000)
+    with pytest.raises(DataError, match=r"gz: an archive may take 1,000 bytes\. This one takes 6,148\. "):
         read_images(path)
     path.write_bytes(path.read_bytes()[:80])
     with pytest.raises(DataError, match=r"it is no sound archive of CIFAR"):

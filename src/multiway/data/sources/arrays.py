@@ -52,7 +52,7 @@ class ArrayHeader:
         return count
 
 
-def check_bytes(declared: int, present: int | None, limit: int, where: str) -> None:
+def check_bytes(declared: int, present: int | None, limit: int, where: str, what: str = "an array") -> None:
     """Refuse an array larger than the bytes that are there, where that is known, or than the limit."""
     if present is not None and declared > present:
         raise DataError(
@@ -61,7 +61,7 @@ def check_bytes(declared: int, present: int | None, limit: int, where: str) -> N
         )
     if declared > limit:
         raise DataError(
-            f"{where}: an array may take {limit:,} bytes. This one takes {declared:,}. Raise max_bytes if that is "
+            f"{where}: {what} may take {limit:,} bytes. This one takes {declared:,}. Raise max_bytes if that is "
             f"meant (",
             Fix("read.max_bytes", declared),
             ").",

@@ -15,7 +15,9 @@ from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.errors import Fix
 
 MAX_BYTES = 2**29
-"""What a compressed table may unfold to, unless `max_bytes` says otherwise."""
+"""What data may unfold to behind any door, unless `max_bytes` says otherwise: 512 MiB, a cube of 512 in float32."""
+UNFOLDED, MOST_UNFOLDED = 64, 2**32
+"""Times that many small files or a packed array may unfold to more than that, and the bytes where this ends."""
 ZIP = b"PK\x03\x04"
 MAX_COLUMNS = 100_000
 XZ_MEMORY = 2**28
@@ -46,6 +48,11 @@ def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
         rule = f"it unpacks to more than {room / 1e9:.2g} GB, a third of the free memory"
         raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer rows.")
     return content
+
+
+def allowance(given: int | None, present: int) -> int:
+    """Bytes that images may unfold to: what is given, else the usual, and more where many bytes are there."""
+    return min(MOST_UNFOLDED, max(MAX_BYTES, UNFOLDED * present)) if given is None else given
 
 
 def first_bytes(path: Path, size: int) -> bytes:

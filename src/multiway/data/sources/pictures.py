@@ -15,6 +15,7 @@ from pydantic import Field
 
 from multiway.config import Config
 from multiway.data.findings import Failures, kept, quoted
+from multiway.data.sources.bytes import allowance
 from multiway.errors import DataError, Fix, MultiwayError
 from multiway.extras import load_extra
 
@@ -37,8 +38,9 @@ class PictureOptions(Config):
     """Side in pixels that every image is resized to; unless given, all must be of one size."""
     channels: Channels = "auto"
     """What images become: `auto` is grey where all of them are grey, else colour."""
-    max_bytes: int = Field(4 * 2**30, gt=0)
-    """What all images together may take in memory, one byte per value."""
+    max_bytes: int | None = Field(None, gt=0)
+    """What all images together may take in memory, one byte per value; unless given, 512 MiB, or up to 4 GiB where
+    that is at most 64 times what their files take."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,7 +107,8 @@ def read_pictures(
             heads[position] = read_head(path, name)
     grey = options.channels == "grey" or (options.channels == "auto" and all(head.is_grey for head in heads.values()))
     form = (*_common_sizes(heads, names, options), 1 if grey else 3)
-    check_room(len(heads), form, options.max_bytes, "these files")
+    present = sum(paths[position].stat().st_size for position in heads)
+    check_room(len(heads), form, allowance(options.max_bytes, present), "these files")
     values = np.empty((len(heads), *form), np.uint8)
     sound: list[int] = []
     for position in heads:

@@ -15,7 +15,8 @@ from multiway.config import Plain
 from multiway.data.findings import listed, quoted
 from multiway.data.matching import positions
 from multiway.data.samples import SPLITS, Rows, Samples
-from multiway.data.sources.arrays import Archive, read_npy
+from multiway.data.sources.arrays import Archive, check_bytes, read_npy
+from multiway.data.sources.bytes import MAX_BYTES, allowance
 from multiway.data.sources.labelled_arrays import labels_in, named_rows, pairs_of
 from multiway.data.sources.pictures import (
     Bytes,
@@ -31,8 +32,6 @@ from multiway.errors import DataError, Fix, Message
 
 CLASSES = "classes.txt"
 SIDE, CHANNELS = 32, 3
-MOST = 2**28
-"""Bytes of a file in CIFAR's archive at most."""
 LABELLING: Message = ("Give a folder per class, or an array of labels beside the images.",)
 
 
@@ -66,14 +65,16 @@ def is_archive(path: Path) -> bool:
 def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     """Read images and labels of a .npz: one pair of arrays, or one for each part."""
     where = quoted(path.name, 80)
-    archive = Archive(path, options.max_bytes, where)
+    limit = allowance(options.max_bytes, path.stat().st_size)
+    archive = Archive(path, limit, where)
     pairs = pairs_of(archive)
     if not pairs:
         raise DataError(
             f"{where}: arrays of images and labels are needed: images and labels, train_images and train_labels, or "
             f"x_train and y_train. It holds {listed(archive.names)}. Save them under such names."
         )
-    values = {part: _arrays(archive, pair.samples, options) for part, pair in pairs.items()}
+    _check_archive(archive, [pair.samples for pair in pairs.values()], limit)
+    values = {part: resized(archive.read(pair.samples), options) for part, pair in pairs.items()}
     forms = sorted({array.shape[1:] for array in values.values()})
     if len(forms) > 1:
         raise DataError(
@@ -91,11 +92,13 @@ def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     )
 
 
-def _arrays(archive: Archive, name: str, options: PictureOptions) -> Bytes:
-    header = archive.header(name)
-    check_form(header.shape, header.dtype, f"{archive.where}, array '{quoted(name)}'")
-    check_room(header.shape[0], header.shape[1:], options.max_bytes, archive.where)
-    return resized(archive.read(name), options)
+def _check_archive(archive: Archive, names: Sequence[str], limit: int) -> None:
+    """Whether arrays are of images, and all of them together within the limit, by their headers."""
+    headers = {name: archive.header(name) for name in names}
+    for name, header in headers.items():
+        check_form(header.shape, header.dtype, f"{archive.where}, array '{quoted(name)}'")
+        check_room(header.shape[0], header.shape[1:], limit, archive.where)
+    check_bytes(sum(header.nbytes for header in headers.values()), None, limit, archive.where, "an archive")
 
 
 def is_strips(folder: Path) -> bool:
@@ -128,7 +131,8 @@ def _stacked(folder: Path, part: str, options: PictureOptions) -> Bytes:
         )
     side, channels = heads[0].sizes[1], 1 if all(head.is_grey for head in heads) else 3
     count = sum(head.sizes[0] // side for head in heads)
-    check_room(count, (side, side, channels), options.max_bytes, quoted(folder.name, 80))
+    limit = allowance(options.max_bytes, sum(path.stat().st_size for path in paths))
+    check_room(count, (side, side, channels), limit, quoted(folder.name, 80))
     strips = [read_picture(path, path.name, (*head.sizes, channels)) for path, head in zip(paths, heads, strict=True)]
     return resized(np.concatenate(strips).reshape(count, side, side, channels), options)
 
@@ -190,16 +194,18 @@ def read_cifar(path: Path, options: PictureOptions) -> Samples[Bytes]:
 
 
 def _unpacked(archive: Any, where: str, options: PictureOptions) -> Samples[Bytes]:
-    files = {member.name: member for member in archive if member.isfile()}
+    files, total = dict[str, Any](), 0
+    for member in archive:
+        total += member.size
+        check_bytes(total, None, MAX_BYTES, where, "an archive")  # before the next is unpacked
+        if member.isfile():
+            files[member.name] = member
     folder = next((name for name in CIFAR if any(file.startswith(f"{name}/") for file in files)), None)
     if folder is None:
         raise DataError(f"{where}: it holds neither CIFAR-10 nor CIFAR-100 in binary. Fetch it again.")
 
     def content(name: str) -> bytes:
-        member = files[f"{folder}/{name}"]
-        if member.size > MOST:
-            raise DataError(f"{where}: {quoted(name)} declares {member.size:,} bytes, which CIFAR has not.")
-        return bytes(archive.extractfile(member).read())
+        return bytes(archive.extractfile(files[f"{folder}/{name}"]).read())
 
     form = CIFAR[folder]
     rows = {

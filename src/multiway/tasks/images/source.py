@@ -9,6 +9,7 @@ import numpy as np
 
 from multiway.data.findings import Failures, listed, quoted
 from multiway.data.samples import SPLIT_OF, Array, Samples
+from multiway.data.sources.bytes import allowance
 from multiway.data.sources.pictures import (
     Bytes,
     PictureOptions,
@@ -139,7 +140,7 @@ def _of_arrays(x: object, y: object, options: ImageOptions) -> Samples[Bytes]:
     """Images `(images, height, width[, channels])` of bytes, and one class for each, or None."""
     values = _array(x)
     check_form(values.shape, values.dtype, "X")
-    check_room(len(values), values.shape[1:], options.max_bytes, "X")
+    check_room(len(values), values.shape[1:], allowance(options.max_bytes, values.nbytes), "X")
     classes = {} if y is None else numbered_classes(_classes(y, len(values)))
     return images_of(resized(values, options), [f"X[{row}]" for row in range(len(values))], MEMORY, **classes)
 

@@ -52,7 +52,7 @@ class TextOptions(Config):
     """Documents to read of each file at most; all if not given."""
     encoding: str | None = None
     """Text encoding; UTF-8, else Windows-1252, if not given."""
-    max_bytes: int = Field(4 * MAX_BYTES, gt=0)
+    max_bytes: int = Field(MAX_BYTES, gt=0)
     """What a packed file may unfold to."""
 
 

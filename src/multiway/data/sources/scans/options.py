@@ -5,10 +5,10 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config
+from multiway.data.sources.bytes import MAX_BYTES as MAX_BYTES
 from multiway.data.sources.scans.volume import is_orientation
 from multiway.data.splitting import SplitShares
 
-MAX_BYTES = 2 * 2**30
 Triple = tuple[int, int, int]
 Normalisation = Literal["auto", "none", "unit", "volume", "train"]
 
