@@ -10,29 +10,91 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from benchmarks.claims_page import kind_of
 from benchmarks.results_page import ROOT, recipe_rows
 from multiway.papers.cells import recipes_of
 from multiway.papers.figures import FigurePanel, panels
 from multiway.papers.printed import load_published, published_tables
+from multiway.papers.verdicts import verdicts
 from multiway.report.scales import title
+from multiway.tasks.protocol import Row
+from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
 COLOURS = ("#0b5fa5", "#d55e00", "#008a64")
 DASHES = (":", "--")
 WIDEST = 4
+PAPERS = {
+    "hot": ("hot-table-1", "hot-table-2", "floor", "adrenal"),
+    "hot-stocks": ("hot-stocks-table-1", "hot-stocks-table-2", "hot-stocks-table-3"),
+    "ndlinear": tuple(f"ndlinear-table-{number}" for number in (2, 3, 4, 5, 6)),
+}
+"""Tables whose rows stand beside a paper's printed figures; TGA prints none."""
+VERDICT_COLOURS = {"better": "#008a64", "level": "#0b5fa5", "worse": "#d55e00"}
 SMALL = {"svg.hashsalt": "multiway", "svg.fonttype": "none", "font.size": 8, "font.family": "sans-serif"}
 """Ids that are the same in every drawing, and words that stay words."""
 
 
 def main() -> None:
-    """Draw every figure that has measured rows."""
+    """Draw every figure that has measured rows, and each paper's printed figures beside ours."""
     for name, found in pictures():
         draw(name, found, FOLDER / f"{name}.svg")
+    for name, points in besides():
+        draw_beside(points, FOLDER / f"{name}-beside.svg")
+
+
+class Point(NamedTuple):
+    """A measured figure's difference from the printed one and its interval, as shares of what is printed."""
+
+    words: str
+    value: float
+    low: float
+    high: float
+    verdict: str
+
+
+def besides() -> Iterator[tuple[str, list[Point]]]:
+    """Names of the papers and what stands beside their printed figures, of rows that were not cut short."""
+    rows = recipe_rows()
+    for paper, tables in PAPERS.items():
+        names = [name for table in tables for name in recipes_of(table) if name in rows]
+        points = [point for name in names for point in _points(load_recipe(name), rows[name])]
+        yield paper, points
+
+
+def _points(recipe: Recipe, row: Row) -> Iterator[Point]:
+    stated = verdicts(row, recipe)
+    if kind_of(recipe, row) == "short":
+        return
+    for metric, printed in recipe.of_row(row).figures.items():
+        parts = (f"{metric}_difference{side}" for side in ("", "_low", "_high"))
+        if f"{metric}_verdict" in stated and printed:
+            shares = (stated[part] / abs(printed) for part in parts)
+            yield Point(f"{row['recipe']}, {metric}", *shares, stated[f"{metric}_verdict"])
+
+
+def draw_beside(points: Sequence[Point], path: Path) -> None:
+    """Write one picture: a line per figure, the difference from print and its interval, zero being print."""
+    with mpl.rc_context(SMALL):
+        figure = Figure(figsize=(6.4, 0.6 + 0.16 * len(points)), layout="constrained")
+        axis = figure.subplots()
+        for verdict, colour in VERDICT_COLOURS.items():
+            kept = [(place, point) for place, point in enumerate(points) if point.verdict == verdict]
+            sides = [[point.value - point.low for _, point in kept], [point.high - point.value for _, point in kept]]
+            places, values = [place for place, _ in kept], [point.value for _, point in kept]
+            axis.errorbar(values, places, xerr=sides, fmt=".", color=colour, label=verdict, linewidth=1, markersize=5)
+        axis.axvline(0.0, color="#7d8793", linewidth=1)
+        axis.set_yticks(range(len(points)), [point.words for point in points], fontsize=6)
+        axis.set_ylim(len(points) - 0.5, -0.5)
+        axis.set_xlabel("ours minus print, as a share of print, with its 95 % interval over seeds")
+        axis.set_xscale("symlog", linthresh=0.1)
+        axis.legend(frameon=False, loc="best")
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None, "Description": digest(points)})
 
 
 def pictures() -> Iterator[tuple[str, list[FigurePanel]]]:
@@ -86,7 +148,7 @@ def _draw_panel(axis: Any, panel: FigurePanel, words: str) -> None:
     axis.grid(color="#e9ecf0", linewidth=0.6)
 
 
-def digest(found: Sequence[FigurePanel]) -> str:
+def digest(found: Sequence[FigurePanel | Point]) -> str:
     """SHA-256 of what a picture shows."""
     return hashlib.sha256(json.dumps(found).encode()).hexdigest()
 

@@ -2,7 +2,7 @@
 
 import re
 
-from benchmarks.pictures import FOLDER, digest, pictures
+from benchmarks.pictures import FOLDER, besides, digest, pictures
 
 
 def test_every_figure_with_curves_is_drawn_from_the_rows_that_are_kept():
@@ -14,3 +14,15 @@ def test_every_figure_with_curves_is_drawn_from_the_rows_that_are_kept():
         assert len(set(re.findall(r'id="(axes_\d+)"', text))) == len(panels), name
         assert all(panel.row in text and panel.words in text for panel in panels), name
         assert any(f"({name}.svg)" in page.read_text() for page in FOLDER.glob("*.md")), name
+
+
+def test_each_papers_printed_figures_stand_beside_ours():
+    drawn = dict(besides())
+    assert set(drawn) == {"hot", "hot-stocks", "ndlinear"}  # TGA prints no figure
+    for name, points in drawn.items():
+        text = (FOLDER / f"{name}-beside.svg").read_text()
+        assert f">{digest(points)}<" in text, f"{name}: python -m benchmarks.pictures draws it"
+        assert len(points) >= 12 and all(
+            point.words in text and point.low <= point.value <= point.high for point in points
+        )
+        assert f"({name}-beside.svg)" in (FOLDER / f"{name}.md").read_text(), name

@@ -1,0 +1,52 @@
+"""No sentence of cause in the papers' pages without two rows that differ in that cause alone."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from multiway.config import leaves
+from multiway.workflows.recipe import load_recipe
+
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "papers").glob("*.md"))
+CAUSE = re.compile(
+    r"\b(because|since|explain(?:s|ed)?|c[ao]mes? from|owing to|due to|thanks to|causes?|caused)\b", re.I
+)
+CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.S)
+
+
+def sentences(text: str) -> list[str]:
+    """Lines of tables and sentences of prose, without blocks of code."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.S)
+    blocks = [line for block in prose.split("\n\n") for line in ([block] if "|" not in block else block.splitlines())]
+    return [part for block in blocks for part in re.split(r"(?<=[.:])\s+|\n- ", block)]
+
+
+def unlinked(text: str) -> list[str]:
+    """Sentences of cause that do not name two recipes which differ in one setting."""
+    found = [part for part in sentences(text) if CAUSE.search(CODE.sub("", part))]
+    return [part for part in found if not differ_in_one(re.findall(r"`([\w-]+)`", part))]
+
+
+def differ_in_one(names: list[str]) -> bool:
+    """Whether there are two recipes, and one setting apart."""
+    if len(names) != 2:
+        return False
+    left, right = (leaves(load_recipe(name).settings) for name in names)
+    return sum(left.get(key) != right.get(key) for key in left.keys() | right) == 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_cause_is_a_run_that_changes_it_alone(page):
+    assert unlinked(page.read_text()) == []
+
+
+def test_a_cause_without_its_two_rows_is_seen():
+    assert unlinked("It is higher, because the order is lost.") == ["It is higher, because the order is lost."]
+    assert unlinked("A row `hot-ecl-96` explains it: `tests/explain/test_spectra.py`.") == [
+        "A row `hot-ecl-96` explains it:"
+    ]
+    linked = "The order is lost because of the mean (`short-hot-ettm1-none`, `short-hot-ettm1-mean-none`)."
+    assert unlinked(linked) == [] and unlinked("See `explain/spectra.py`.") == []
+    two = linked.replace("short-hot-ettm1-mean-none", "short-hot-ettm1-mean-time")
+    assert unlinked(two) == [two]
