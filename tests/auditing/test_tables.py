@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.tables import audit_table, check_formula
+from multiway.auditing.tables import audit_table, check_formula, tolerated
 from multiway.data.splitting import SplitShares
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.source import TableOptions
@@ -47,3 +47,32 @@ def test_a_target_that_columns_and_levels_sum_to_is_a_formula(has_levels):
     assert check_formula(numbers, levels, target, learnt, judged).kind == "formula"
     noisy = check_formula(numbers, levels, target + draw.normal(size=200), learnt, judged)
     assert noisy == "no formula of the columns gives the target"
+
+
+def test_cells_that_are_there_for_some_rows_alone_and_tell_their_class_leak():
+    chance = np.random.default_rng(3)
+    ill = chance.random(400) < 0.4
+    note = np.where(chance.random(400) < 0.4, np.where(ill, "referred", "home"), "")
+    frame = pd.DataFrame({"age": chance.normal(size=400), "note": note, "ill": np.where(ill, "yes", "no")})
+    said = words(audit_table(prepared(frame, "ill")))
+    assert "column note, where it is not empty, alone tells the target" in said
+    frame["note"] = np.where(note == "", "", chance.choice(["referred", "home"], 400))
+    assert "where it is not empty" not in words(audit_table(prepared(frame, "ill")))
+
+
+def test_rows_measured_twice_leak_in_many_dimensions():
+    chance = np.random.default_rng(4)
+    rows = chance.normal(size=(300, 12)) @ chance.normal(size=(12, 12))
+    twice = np.vstack([rows, rows[:40] + 0.3 * chance.normal(size=(40, 12))])
+    for values, leaks in ((rows, False), (twice, True)):
+        frame = pd.DataFrame(values, columns=[f"c{place}" for place in range(12)]).assign(
+            y=chance.choice(["a", "b"], len(values))
+        )
+        assert ("training rows but for a little noise" in words(audit_table(prepared(frame, "y")))) == leaks
+
+
+def test_two_repeated_rows_of_a_split_are_no_leak():
+    chance = np.random.default_rng(5)
+    table = prepared(pd.DataFrame(chance.normal(size=(60, 3)), columns=list("abc")).assign(y=["p", "q"] * 30), "y")
+    smallest = min(len(table.rows(split)) for split in ("validation", "test"))
+    assert tolerated(table) == 2 / smallest

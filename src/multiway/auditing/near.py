@@ -20,7 +20,8 @@ LEAST_OF_BENDS = 0.98
 """Correlation of what steps do not share with their neighbours, from which on series may be copies with noise."""
 MOST_TRAIN, MOST_REST = 4000, 2000
 NEAR, NEARER = 0.5, 0.1
-"""Distance to the nearest row, beside that to the second nearest, of neighbours and of near copies."""
+"""Distance to the nearest row beside that to the second nearest, of neighbours and of near copies in few dimensions."""
+RARE = 1e-3
 MOSTLY = 0.5
 """Share of the near neighbours that must be near copies; of rows drawn alone it is 0.2 in one dimension, else less."""
 SHARE = 0.03
@@ -165,7 +166,7 @@ def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Ve
         return f"rows held out are no training rows with noise ({nearer:.1%} have a neighbour that is very near)"
     return finding(
         "near", "error", f"{nearer:.0%} of the rows held out are training rows but for a little noise: their nearest "
-        f"training row is ten times nearer than the next", "Double rows after the split, in training alone.",
+        f"training row is far nearer than the next", "Double rows after the split, in training alone.",
     )  # fmt: skip
 
 
@@ -178,5 +179,12 @@ def _shares(known: NDArray[np.float64], held: NDArray[np.float64]) -> tuple[floa
     order = np.argpartition(square, 1, axis=1)[:, :2]
     nearest, second = (np.linalg.norm(held - known[rows], axis=1) for rows in order.T)
     differs = (np.abs(held - known[order[:, 0]]) > 0).sum(1) >= FEWEST_COLUMNS
-    near, nearer = (float((differs & (nearest < ratio * second)).mean()) for ratio in (NEAR, NEARER))
+    ratio = nearest / np.where(second > 0, second, np.inf)
+    near, nearer = (float((differs & (ratio < least)).mean()) for least in (NEAR, _nearer(ratio)))
     return near, nearer
+
+
+def _nearer(ratio: NDArray[np.float64]) -> float:
+    """The ratio that one row of a thousand has by chance, after the dimension that half of the rows tell."""
+    middle = float(np.clip(np.median(ratio), 1e-6, 1 - 1e-6))
+    return float(np.clip(RARE ** (np.log(middle) / np.log(0.5)), NEARER, NEAR))

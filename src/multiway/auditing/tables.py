@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.auditing import probes
+from multiway.auditing import means, probes
 from multiway.auditing.duplicates import chance_of_repeats
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
@@ -36,6 +36,10 @@ COPY = 0.998
 """R² of the ranks that one column of numbers must reach."""
 FORMULA = 0.9999
 """R² that a weighted sum must reach; measured things never fit so well."""
+FEW = 2
+"""Repeated rows of a split that chance makes in real tables of few digits."""
+PARTLY = 0.05
+"""Share of the cells that are missing, and that are there, from which on those there are looked at alone."""
 USUAL = 4.0
 """Repeats may be this much more frequent than chance makes them."""
 LEAST_ROWS = 50
@@ -50,7 +54,7 @@ def audit_table(prepared: Prepared[Cells, Any], used: Scaler | None = None) -> A
 
 def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[Verdict | None]:
     table = prepared.raw
-    yield from check_copies(prepared, row_digests(table), "rows", tolerated=max(TOLERATED, usual_repeats(prepared)))
+    yield from check_copies(prepared, row_digests(table), "rows", tolerated=tolerated(prepared))
     copies = copies_of_target(table)
     rule = f"{len(copies)} columns are the target under another name"
     leave = ("Leave them out (", NAMED, ").")
@@ -61,6 +65,12 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
         yield from (verdict for verdict in told if isinstance(verdict, Finding))
     if table.inputs.of_numbers:
         yield check_scaling(prepared, used, table.inputs.of_numbers)
+
+
+def tolerated(prepared: Prepared[Cells, Any]) -> float:
+    """Share of a split that may repeat training rows: more where few values make it likely, or where rows are few."""
+    smallest = min(len(prepared.rows(name)) for name in ("validation", "test"))
+    return max(TOLERATED, usual_repeats(prepared), FEW / max(smallest, 1))
 
 
 def row_digests(table: Samples[Cells]) -> list[bytes]:
@@ -110,6 +120,9 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
     for name, column in numbers.items():
         if name not in known:
             yield check_column(name, column, target, parts, classes=table.labels is not None)
+            yield check_mean(name, column, target, table.labels)
+    if table.labels is not None:
+        yield from check_cells(cells, table.labels, parts, known)
     yield check_near_rows(cells.numbers, train, rest)
     if table.labels is None:
         words = dict(zip(cells.of_words, cells.words.T, strict=True))
@@ -138,16 +151,46 @@ def check_column(name: str, column: Floats, target: Floats, parts: Parts, *, cla
     if len(target) < LEAST_ROWS or np.isnan(column).all():
         return None
     if classes:
-        errors = ProbeErrors.of_column(column, target.astype(np.int64), parts)
-        if errors.surely_removed <= SURE:
-            return None
-        said = f"{errors.count} errors on rows held out, where the commonest class makes {errors.usual}"
-    else:
-        explained = probes.explained_by_column(column, target, parts)
-        if explained <= COPY:
-            return None
-        said = f"{explained:.3%} of the variance of its ranks on rows held out"
+        return _told(f"column {quoted(name)}", column, target.astype(np.int64), parts)
+    explained = probes.explained_by_column(column, target, parts)
+    if explained <= COPY:
+        return None
+    said = f"{explained:.3%} of the variance of its ranks on rows held out"
     return finding("copy", "error", f"column {quoted(name)} alone tells the target: {said}", DROP)
+
+
+def check_mean(name: str, column: Floats, target: Floats, labels: Ints | None) -> Verdict | None:
+    """Whether a column is the target's mean over the rows that share a cell; None where it is not."""
+    is_mean = means.is_mean_of_numbers(column, target) if labels is None else means.is_share_of_class(column, labels)
+    if len(target) < LEAST_ROWS or not is_mean:
+        return None
+    rule = f"column {quoted(name)} is the target's mean over few rows, those rows themselves included"
+    return finding("copy", "error", rule, ("Make such means from training rows alone, or leave it out (", NAMED, ")."))
+
+
+def check_cells(cells: Cells, labels: Ints, parts: Parts, known: Collection[str]) -> Iterator[Verdict | None]:
+    """Whether the cells that are there tell the class, in columns that are empty for others."""
+    columns = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
+    for name, words in zip(cells.of_words, cells.words.T, strict=True):
+        columns[name] = np.where(words == "", np.nan, probes.class_numbers(words))
+    for name, column in columns.items():
+        there = np.isfinite(column)
+        if name not in known and PARTLY < there.mean() < 1 - PARTLY:
+            yield _told(f"column {quoted(name)}, where it is not empty,", column, labels, _among(parts, there))
+
+
+def _among(parts: Parts, chosen: NDArray[np.bool_]) -> Parts:
+    return [(learnt[chosen[learnt]], judged[chosen[judged]]) for learnt, judged in parts]
+
+
+def _told(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict | None:
+    if any(len(learnt) < probes.NEIGHBOURS for learnt, _ in parts) or sum(len(rows) for _, rows in parts) < LEAST_ROWS:
+        return None
+    errors = ProbeErrors.of_column(column, labels, parts)
+    if errors.surely_removed <= SURE:
+        return None
+    said = f"{errors.count} errors on rows held out, where the commonest class makes {errors.usual}"
+    return finding("copy", "error", f"{what} alone tells the target: {said}", DROP)
 
 
 def check_formula(
