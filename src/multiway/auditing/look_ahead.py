@@ -12,6 +12,8 @@ from multiway.errors import Message
 
 FORESEEN = 0.997
 """Share of the squared error of a series' own past that another series must remove; honest leads remove less."""
+MOSTLY_ONE = 0.8
+"""Share of the weights on one row of the past from which on a series is a copy of that row."""
 MOST_ROWS = 6000
 MOST_SERIES = 128
 MOST_LAGS = 48
@@ -118,7 +120,19 @@ def _removed(learnt: _Moments, judged: _Moments, own: NDArray[np.int64], series:
     shares = np.zeros(len(own))
     if before > SETTLED * judged.total[series]:
         shares[others] = 1 - judged.error(learnt.weights(both, series), both, series) / before
+        for other in np.flatnonzero(shares > FORESEEN).tolist():
+            shares[other] *= not _is_window(learnt, judged, own[other][None], series)
     return shares
+
+
+def _is_window(learnt: _Moments, judged: _Moments, columns: NDArray[np.int64], series: int) -> bool:
+    """Whether a series is a weighted mean of several rows of another one's past, as a feature that looks back is.
+
+    One row of the past alone may as well be a copy that is shifted.
+    """
+    weights = learnt.weights(columns, series)
+    is_made = judged.error(weights, columns, series)[0] < (1 - FORESEEN) * judged.total[series]
+    return bool(is_made and np.abs(weights).max() < MOSTLY_ONE * np.abs(weights).sum())
 
 
 def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
 from multiway.auditing.fingerprints import check_near_stretches
+from multiway.auditing.foreseen import check_exact
 from multiway.auditing.look_ahead import check_interpolated, check_look_ahead
 from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.smoothing import check_smoothed
 from multiway.auditing.spans import Spans, check_order, check_overlap
 
 USUAL = 4.0
@@ -102,6 +104,8 @@ def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
         _copies(split),
         _near(split),
         check_look_ahead(split.values, split.names, LOOK_AHEAD),
+        check_exact(split.values, split.names),
+        check_smoothed(split.values, split.names),
         check_interpolated(split.values, split.names),
         _calendar(split),
         _tested(split),
