@@ -9,7 +9,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from benchmarks.timing import bandwidth, gemm_flops, median, rounds, saved_bytes
+from benchmarks.timing import saved_bytes
+from multiway.bench import bandwidth, gemm_flops, median, rounds
 from multiway.kernels.library import library
 
 PASSES = ("forward", "forward+backward")

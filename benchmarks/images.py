@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.timing import median, rounds
+from multiway.bench import median, rounds
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.models import create_model

@@ -14,9 +14,9 @@ from torch import nn
 
 from benchmarks.comparison import processor
 from benchmarks.peak import peak_bytes
-from benchmarks.timing import median
 from benchmarks.volume_memory import peak_of
 from multiway import nn as mnn
+from multiway.bench import median
 
 DIM = 64
 OURS = "graph"

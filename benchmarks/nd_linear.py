@@ -1,6 +1,5 @@
 """NdLinear beside the `ndlinear` package, the printed algorithm and a dense layer."""
 
-import itertools
 import math
 from collections.abc import Iterator
 
@@ -9,6 +8,7 @@ from torch import Tensor, nn
 
 from benchmarks.comparison import Comparison, measure, same_answers
 from multiway import nn as mnn
+from multiway.bench import nd_linear_flops
 
 SHAPES: dict[str, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
     "image expanded": (64, (28, 28, 3), (64, 64, 6)),
@@ -76,19 +76,6 @@ def peers(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> dict[str, nn
     return {**found, "ndlinear": package}
 
 
-def flops(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> int:
-    """Operations per sample of the order of single products that has the fewest."""
-    return min(_flops_in_order(in_sizes, out_sizes, order) for order in itertools.permutations(range(len(in_sizes))))
-
-
-def _flops_in_order(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], order: tuple[int, ...]) -> int:
-    sizes, total = list(in_sizes), 0
-    for mode in order:
-        total += 2 * math.prod(sizes) * out_sizes[mode]
-        sizes[mode] = out_sizes[mode]
-    return total
-
-
 def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
     """Rows of every shape."""
     for name, (batch, in_sizes, out_sizes) in SHAPES.items():
@@ -107,7 +94,7 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
             facts={"batch": batch, "in_sizes": list(in_sizes), "out_sizes": list(out_sizes)},
             layers=layers,
             x=torch.randn(batch, *in_sizes),
-            flops=batch * flops(in_sizes, out_sizes),
+            flops=batch * nd_linear_flops(in_sizes, out_sizes),
             traffic=batch * (math.prod(in_sizes) + math.prod(out_sizes)) + weights,
             bars={"forward": {"ndlinear": forward}, "forward+backward": {"ndlinear": both}},
         )

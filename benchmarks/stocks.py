@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.comparison import processor
-from benchmarks.timing import median, rounds
 from benchmarks.volumes import MatrixFormed
+from multiway.bench import median, rounds
 from multiway.models import create_model
 from multiway.models.hot_stock_classifier import HOTStockClassifier
 

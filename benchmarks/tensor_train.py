@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.comparison import Comparison, measure, same_answers
 from multiway import nn as mnn
-from multiway import ops
+from multiway.bench import train_flops
 
 BATCH = 64
 SHAPES: dict[str, tuple[int, tuple[int, ...], tuple[int, ...], int]] = {
@@ -82,15 +82,6 @@ def _tensorly(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], ranks: tupl
     return found
 
 
-def flops(layer: mnn.TTLinear, rows: int) -> int:
-    """Operations of the two halves, or of the dense product where that is fewer."""
-    cut = ops.cheapest_cut(layer.in_sizes, layer.out_sizes, layer.tt_ranks, rows).position
-    rank = layer.tt_ranks[cut]
-    (i1, i2), (o1, o2) = ((math.prod(part[:cut]), math.prod(part[cut:])) for part in (layer.in_sizes, layer.out_sizes))
-    halves = rank * min(i1 * o2 * (i2 + o1), i2 * o1 * (i1 + o2))
-    return 2 * rows * min(halves, i1 * i2 * o1 * o2)
-
-
 def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
     """Rows of every shape."""
     for name, (rows, in_sizes, out_sizes, rank) in SHAPES.items():
@@ -107,7 +98,7 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
             facts={"rows": rows, "in_sizes": list(in_sizes), "out_sizes": list(out_sizes), "rank": rank},
             layers=layers,
             x=x,
-            flops=flops(ours, rows),
+            flops=rows * train_flops(ours, rows),
             traffic=rows * (math.prod(in_sizes) + math.prod(out_sizes)),
             bars={"forward+backward": {**ALWAYS, **BARS.get(name, {})}},
         )

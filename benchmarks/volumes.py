@@ -12,9 +12,10 @@ from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.comparison import processor, same_answers
-from benchmarks.timing import median, rounds, saved_bytes
+from benchmarks.timing import saved_bytes
 from benchmarks.volume_memory import peak_of
 from multiway import nn as mnn
+from multiway.bench import median, rounds
 from multiway.models import create_model
 
 OURS = "hot"

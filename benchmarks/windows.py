@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from benchmarks.timing import median, rounds
+from multiway.bench import median, rounds
 from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
 
 LOOKBACK, HORIZON, BATCH = 96, 96, 128

@@ -48,7 +48,8 @@ MAY_IMPORT = {
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
     "papers": {"workflows", "tasks", "models", "nn", "report", "data", "auditing"} | GROUND,
-    "cli": {"papers", "workflows", "errors", "files", "memory"},
+    "bench": {"nn", "ops", "errors", "extras"},
+    "cli": {"papers", "workflows", "bench", "errors", "files", "memory"},
     "__main__": {"cli"},
 }
 

@@ -20,7 +20,7 @@ from tasks.tiny import stories, waves
 ROOT = Path(__file__).parent.parent
 NEEDS = {"adapters.md": "peft"}
 """Packages without which a guide is skipped."""
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_block_runs(path, folder):
     if path.name in NEEDS:
         pytest.importorskip(NEEDS[path.name], reason=f"{NEEDS[path.name]} is not installed")

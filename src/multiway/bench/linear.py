@@ -1,0 +1,167 @@
+"""Linear layers of our own beside the package for them and the dense layer, on one's own shape."""
+
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from multiway import nn as mnn
+from multiway import ops
+from multiway.bench.timing import bandwidth, gemm_flops, median, rounds
+from multiway.errors import ConfigError, closest
+from multiway.extras import is_installed, load_extra
+
+LARGEST_DENSE = 2**24
+"""Weights of a dense layer that is still timed beside."""
+PASSES = {"forward": 1, "forward and backward": 3}
+"""With how many forward passes each is worth."""
+
+Sizes = tuple[int, ...]
+
+
+class Flat(nn.Module):
+    """A layer that maps one last axis, on flattened modes."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Flatten what follows the batch, and map it."""
+        out: Tensor = self.layer(x.flatten(1))
+        return out
+
+
+def bench(layer: str, shape: Sequence[int], to: Sequence[int], *, rank: int = 2, repeats: int = 15) -> dict[str, Any]:
+    """Time a layer and its peers in turns.
+
+    Args:
+        layer: A name of `LAYERS`.
+        shape: Of the input, batch first: `(64, 28, 28, 3)`.
+        to: Sizes of the output without the batch.
+        rank: Terms of NdLinear, rank of the others.
+        repeats: Timed rounds.
+
+    Returns:
+        What was timed, rows of each layer and pass with milliseconds and their ratio to ours, and the roof: the longer
+        of the operations at the speed of a large product and the numbers at the speed of memory.
+
+    Raises:
+        ConfigError: An unknown layer, or a shape that has no batch.
+    """
+    if layer not in LAYERS:
+        raise ConfigError(f"bench: {layer!r} is not one of {', '.join(LAYERS)}{closest(layer, LAYERS)}")
+    batch, *sizes = shape
+    if not sizes or batch < 1 or rank < 1:
+        raise ConfigError(
+            f"bench: shape is the batch and then at least one size. Got shape={tuple(shape)}, rank={rank}."
+        )
+    layers, flops = LAYERS[layer](tuple(sizes), tuple(to), rank, batch)
+    x = torch.randn(batch, *sizes)
+    roof = max(batch * flops / gemm_flops(), _traffic(x, tuple(to), layers[layer]) / bandwidth())
+    rows = [row for name in PASSES for row in _rows(name, layers, x, roof, repeats)]
+    facts = {"layer": layer, "shape": tuple(shape), "to": tuple(to), "rank": rank}
+    return {**facts, "threads": torch.get_num_threads(), "rows": rows}
+
+
+def _traffic(x: Tensor, out_sizes: Sizes, layer: nn.Module) -> int:
+    """Bytes that are read or written at least once."""
+    weights = sum(parameter.numel() for parameter in layer.parameters())
+    return 4 * (x.numel() + len(x) * math.prod(out_sizes) + weights)
+
+
+def _rows(name: str, layers: Mapping[str, nn.Module], x: Tensor, roof: float, repeats: int) -> list[dict[str, Any]]:
+    with_gradient = PASSES[name] > 1
+    times = rounds({key: _call(layer, x, with_gradient) for key, layer in layers.items()}, repeats)
+    ours = median(next(iter(times.values())))
+    seconds = {**{key: median(each) for key, each in times.items()}, "roof": PASSES[name] * roof}
+    counts = {key: sum(parameter.numel() for parameter in layer.parameters()) for key, layer in layers.items()}
+    return [
+        {"pass": name, "layer": key, "parameters": counts.get(key), "ms": 1e3 * each, "times ours": each / ours}
+        for key, each in seconds.items()
+    ]
+
+
+def _call(layer: nn.Module, x: Tensor, with_gradient: bool) -> Callable[[], object]:
+    if not with_gradient:
+        return torch.no_grad()(lambda: layer(x))
+    leaf = x.detach().requires_grad_()
+    leaves = [leaf, *layer.parameters()]
+    cotangent = torch.ones_like(layer(leaf))
+    return lambda: torch.autograd.grad(layer(leaf), leaves, cotangent)
+
+
+def nd_linear_flops(in_sizes: Sequence[int], out_sizes: Sequence[int]) -> int:
+    """Operations per sample of the order of single products that has the fewest."""
+    orders = itertools.permutations(range(len(in_sizes)))
+    return min(_flops_in_order(in_sizes, out_sizes, order) for order in orders)
+
+
+def _flops_in_order(in_sizes: Sequence[int], out_sizes: Sequence[int], order: Sequence[int]) -> int:
+    sizes, total = list(in_sizes), 0
+    for mode in order:
+        total += 2 * math.prod(sizes) * out_sizes[mode]
+        sizes[mode] = out_sizes[mode]
+    return total
+
+
+def train_flops(layer: mnn.TTLinear, rows: int) -> int:
+    """Operations per row of a tensor train in two halves, or of the dense product where that is fewer."""
+    cut = ops.cheapest_cut(layer.in_sizes, layer.out_sizes, layer.tt_ranks, rows).position
+    rank = layer.tt_ranks[cut]
+    (i1, i2), (o1, o2) = ((math.prod(part[:cut]), math.prod(part[cut:])) for part in (layer.in_sizes, layer.out_sizes))
+    halves = rank * min(i1 * o2 * (i2 + o1), i2 * o1 * (i1 + o2))
+    return 2 * min(halves, i1 * i2 * o1 * o2)
+
+
+def _dense(in_sizes: Sizes, out_sizes: Sizes) -> dict[str, nn.Module]:
+    features = math.prod(in_sizes), math.prod(out_sizes)
+    return {"nn.Linear": Flat(nn.Linear(*features))} if math.prod(features) <= LARGEST_DENSE else {}
+
+
+def _nd_linear(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
+    ours = mnn.NdLinear(in_sizes, out_sizes, rank=rank, init="package")
+    layers: dict[str, nn.Module] = {"NdLinear": ours}
+    package = _imported("ndlinear") if rank == 1 else None
+    if package is not None:
+        layers["ndlinear"] = package.NdLinear(in_sizes, out_sizes)
+        layers["ndlinear"].load_state_dict(ours.package_state_dict())
+    return {**layers, **_dense(in_sizes, out_sizes)}, rank * nd_linear_flops(in_sizes, out_sizes)
+
+
+def _tt_linear(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
+    ours = mnn.TTLinear(in_sizes, out_sizes, tt_ranks=rank)
+    layers: dict[str, nn.Module] = {"TTLinear": Flat(ours)}
+    package = _imported("tltorch")
+    if package is not None:
+        layers["tensorly-torch"] = Flat(
+            package.FactorizedLinear(
+                in_sizes, out_sizes, bias=True, factorization="blocktt", rank=ours.tt_ranks, implementation="factorized"
+            )
+        )
+    return {**layers, **_dense(in_sizes, out_sizes)}, train_flops(ours, rows)
+
+
+def _low_rank(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
+    features = math.prod(in_sizes), math.prod(out_sizes)
+    ours = Flat(mnn.LowRankLinear(*features, rank=rank))
+    return {"LowRankLinear": ours, **_dense(in_sizes, out_sizes)}, 2 * rank * sum(features)
+
+
+def _imported(package: str) -> Any:
+    """A package to compare with, or None where it is not installed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load_extra(package, "bench", "benchmarks") if is_installed(package) else None
+
+
+LAYERS: dict[str, Callable[[Sizes, Sizes, int, int], tuple[dict[str, nn.Module], int]]] = {
+    "NdLinear": _nd_linear,
+    "TTLinear": _tt_linear,
+    "LowRankLinear": _low_rank,
+}
+"""Layers that are timed, each with how it and its peers are made and the operations of a sample."""

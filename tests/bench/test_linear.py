@@ -1,0 +1,100 @@
+"""`bench` and its command: which layers are timed, what they and the roof are counted as, and what is refused."""
+
+import itertools
+import json
+import math
+
+import pytest
+import torch
+
+from command import outcome
+from multiway import bench
+from multiway import nn as mnn
+from multiway.bench import linear
+from multiway.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch):
+    """A machine of known speed, on which every call takes a millisecond, ours included."""
+    monkeypatch.setattr(linear, "gemm_flops", lambda: 1e6)
+    monkeypatch.setattr(linear, "bandwidth", lambda: 1e9)
+
+    def rounds(cases, repeats):
+        for case in cases.values():
+            case()
+        return {name: [2e-3 if name == "nn.Linear" else 1e-3] * repeats for name in cases}
+
+    monkeypatch.setattr(linear, "rounds", rounds)
+    monkeypatch.setattr(linear, "_imported", lambda package: None)
+
+
+@pytest.mark.parametrize(
+    ("layer", "rank", "operations"),
+    [("NdLinear", 1, 2 * (15 * 2 + 10 * 7)), ("NdLinear", 2, 4 * (15 * 2 + 10 * 7)), ("LowRankLinear", 4, 2 * 4 * 29)],
+)
+def test_rows_of_every_pass(layer, rank, operations):
+    done = bench.bench(layer, (6, 3, 5), (2, 7), rank=rank, repeats=3)
+    rows = {(row["pass"], row["layer"]): row for row in done["rows"]}
+    assert set(rows) == set(itertools.product(linear.PASSES, (layer, "nn.Linear", "roof")))
+    for name, worth in linear.PASSES.items():
+        assert rows[name, "nn.Linear"]["times ours"] == 2 and rows[name, "nn.Linear"]["parameters"] == 16 * 14
+        assert rows[name, "roof"]["ms"] == pytest.approx(worth * 6 * operations / 1e6 * 1e3)
+
+
+def test_the_order_of_fewest_operations_by_every_order():
+    sizes, to = (3, 8, 5), (7, 2, 5)
+    counts = []
+    for order in itertools.permutations(range(3)):
+        now, count = list(sizes), 0
+        for mode in order:
+            count += 2 * math.prod(now) // now[mode] * now[mode] * to[mode]
+            now[mode] = to[mode]
+        counts.append(count)
+    assert bench.nd_linear_flops(sizes, to) == min(counts) < max(counts)
+
+
+def test_a_train_of_full_rank_counts_as_dense():
+    assert bench.train_flops(mnn.TTLinear((4, 4), (4, 4), tt_ranks=16), 64) == 2 * 16 * 16
+    assert bench.train_flops(mnn.TTLinear((32, 32), (32, 32), tt_ranks=1), 64) == 2 * 2 * 32**3
+
+
+def test_the_package_has_our_weights_and_takes_its_turn(monkeypatch):
+    class Package(torch.nn.Module):
+        def __init__(self, in_sizes, out_sizes):
+            super().__init__()
+            self.layer = mnn.NdLinear(in_sizes, out_sizes)
+
+        def load_state_dict(self, state):
+            self.layer.load_state_dict(dict(state))
+
+        def forward(self, x):
+            return self.layer(x)
+
+    monkeypatch.setattr(linear, "_imported", lambda package: type("module", (), {"NdLinear": Package}))
+    layers, _ = linear.LAYERS["NdLinear"]((3, 5), (2, 7), 1, 6)
+    x = torch.randn(6, 3, 5)
+    assert list(layers) == ["NdLinear", "ndlinear", "nn.Linear"]
+    assert torch.equal(layers["NdLinear"](x), layers["ndlinear"](x))
+
+
+def test_the_command_prints_a_table_and_a_document():
+    words = ("bench", "TTLinear", "--shape", "4,3,5", "--to", "2,7", "--repeats", "1")
+    code, text, _ = outcome(*words)
+    assert code == 0 and text.startswith("TTLinear 4,3,5 to 2,7, rank 2") and "nn.Linear" in text
+    document = json.loads(outcome(*words, "--json")[1])
+    assert document["shape"] == [4, 3, 5] and [row["layer"] for row in document["rows"]][:2] == [
+        "TTLinear",
+        "nn.Linear",
+    ]
+
+
+def test_what_is_refused():
+    with pytest.raises(ConfigError, match=r"'NdLinea' is not one of .*did you mean NdLinear"):
+        bench.bench("NdLinea", (4, 3), (2,))
+    with pytest.raises(ConfigError, match=r"shape is the batch and then at least one size\. Got shape=\(4,\)"):
+        bench.bench("NdLinear", (4,), (2,))
+    assert (
+        "--shape: sizes are whole numbers from 1 on, as 64,28,28,3. Got '4,x'."
+        in outcome("bench", "NdLinear", "--shape", "4,x", "--to", "2")[2]
+    )
