@@ -20,9 +20,13 @@ from multiway.data.sources.scans.encoding import IntensityScale, far_scan
 from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
 from multiway.errors import DataError, MultiwayWarning
+from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.source import _follows
+from multiway.tasks.images.source import read_images
+from multiway.tasks.language.source import TextOptions, documents_of
 from multiway.tasks.run import load
 from tasks.finished import finished
+from tasks.images.shapes import write_picture
 from tasks.tiny import TINY, stories, written
 from tasks.tiny_estimators import ESTIMATORS
 
@@ -286,3 +290,30 @@ def test_half_of_a_surrogate_pair_in_memory_is_a_question_mark():
     frame = pd.DataFrame({"age": [1, 2], "word": pd.Series(["\ud83d owl", "owl"], dtype=object)})
     table = load_table(frame, FileOptions(), Findings(""))
     assert list(table.frame["word"]) == ["? owl", "owl"]
+
+
+NFC, NFD = (unicodedata.normalize(form, "caf\u00e9") for form in ("NFC", "NFD"))
+
+
+@pytest.mark.parametrize(("named", "written_as"), [(NFC, NFD), (NFD, NFC)])
+def test_a_name_in_an_option_is_the_column_in_either_form(named, written_as, tmp_path):
+    people = pd.read_csv(TINY["tabular"](tmp_path).data).rename(columns={"ill": written_as})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    code, _, err = outcome("check", tmp_path / "people.csv", "--task", "tabular", "--target", named)
+    assert code == 0, err
+    loads = pd.read_csv(TINY["forecast"](tmp_path).data)
+    loads.rename(columns={loads.columns[1]: written_as}).to_csv(tmp_path / "loads.csv", index=False)
+    code, _, err = outcome("check", tmp_path / "loads.csv", "--task", "forecast", "--variates", named)
+    assert code == 0, err
+    assert ForecastConfig(targets=(named,)).targets == (NFC,)
+    lines = written(tmp_path / "stories.jsonl", [json.dumps({written_as: text}) for text in stories()])
+    assert len(documents_of(lines, TextOptions(column=named), Findings(""))) == len(stories())
+
+
+def test_classes_of_folders_and_documents_have_one_form(tmp_path):
+    for row, name in enumerate([NFC, NFD, "t"]):
+        write_picture(tmp_path / "shapes" / name / f"{row}.png", 4)
+    assert read_images(tmp_path / "shapes").classes == (NFC, "t")
+    path = written(tmp_path / "story.txt", [f"one {NFD} more"])
+    for source in (path, [f"one {NFD} more"]):
+        assert documents_of(source, TextOptions(), Findings("")).inputs[0].strip() == f"one {NFC} more"

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed
+from multiway.data.letters import composed
 from multiway.data.sources.options import FileOptions
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "day", "month", "year", "week")
@@ -132,11 +132,6 @@ def looks_numeric(text: pd.Series) -> bool:
 def sound_text(value: object) -> str:
     """A value as text that can be written; half of a surrogate pair becomes a question mark."""
     return str(value).encode("utf-8", "replace").decode()
-
-
-def composed(text: str) -> str:
-    """Text with every accent in its letter (NFC): one name has one spelling, wherever it is read."""
-    return unicodedata.normalize("NFC", text)
 
 
 def _is_torn(column: pd.Series) -> bool:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from multiway.config import Config
+from multiway.data.letters import NamedOptions
 from multiway.data.sources.bytes import MAX_BYTES
 
 
@@ -13,7 +13,7 @@ def several(given: object) -> object:
     return (given,) if isinstance(given, str) else given
 
 
-class FileOptions(Config):
+class FileOptions(NamedOptions):
     """How the bytes of a table become columns, whatever it is a table of."""
 
     encoding: str | None = None

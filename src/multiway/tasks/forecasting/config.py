@@ -6,6 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Plain, merge
 from multiway.data import ReadOptions
+from multiway.data.letters import Names
 from multiway.models import list_models, model_config, model_defaults
 from multiway.tasks.choice import Answering
 from multiway.tasks.forecasting.splitting import SplitOptions
@@ -64,7 +65,7 @@ class ForecastConfig(Answering):
     mean errors alike, as one model for several horizons needs."""
     season: int | None = Field(None, ge=1)
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
-    targets: tuple[str, ...] = ()
+    targets: Names = ()
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
     network: bool | Literal["auto"] = "auto"
     """Train a network. "auto" trains one where there are at least 2,000 training windows, or where `model`, `partner`,

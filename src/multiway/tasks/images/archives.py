@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from multiway.config import Plain
 from multiway.data.findings import listed, quoted
+from multiway.data.letters import composed
 from multiway.data.matching import positions
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.arrays import Archive, check_bytes, read_npy
@@ -44,9 +45,10 @@ def images_of(values: Bytes, names: Sequence[str], source: str, **known: Any) ->
 
 def numbered_classes(labels: Sequence[object]) -> Plain:
     """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet."""
-    names = set(map(str, labels))
+    given = [composed(str(label)) for label in labels]
+    names = set(given)
     order = sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
-    return {"target": positions(list(map(str, labels)), order), "classes": tuple(order)}
+    return {"target": positions(given, order), "classes": tuple(order)}
 
 
 def joined_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> Samples[Bytes]:

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from multiway.config import Config
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.letters import NamedOptions, composed
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.bytes import BROKEN, MAX_BYTES, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
@@ -40,7 +40,7 @@ HEAD, PROSE = 4096, 0.6
 Documents = NDArray[np.object_]
 
 
-class TextOptions(Config):
+class TextOptions(NamedOptions):
     """Where the text stands, and where a document ends."""
 
     column: str | None = None
@@ -95,7 +95,7 @@ def documents_of(source: Any, options: TextOptions, findings: Findings, *, later
 
 
 def _samples(source: str, documents: Sequence[Document], **known: Any) -> Samples[Documents]:
-    texts = [document.text for document in documents]
+    texts = [composed(document.text) for document in documents]
     return Samples(
         inputs=np.array(texts, dtype=object), source=source, word="documents", keys=tuple(map(str.strip, texts)),
         names={"document": [document.place for document in documents]}, labelling=(),
@@ -252,6 +252,8 @@ def _lines(path: Path, options: TextOptions, findings: Findings) -> Iterator[tup
     column = options.column or "text"
     raw = unpacked(bytes_of(path, findings), options.max_bytes, findings)
     for number, item in objects_of(io.BytesIO(raw), len(raw), findings):
+        if column not in item:
+            item = {composed(name): value for name, value in item.items()}
         if column not in item:
             raise _lacking(path, "text under", column, item, findings, Place(row=number))
         if isinstance(item[column], str):

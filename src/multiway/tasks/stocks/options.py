@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from multiway.config import Config
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.letters import NamedOptions
 from multiway.data.sessions import OF_ZONES
 from multiway.data.sources.bytes import MAX_BYTES
 from multiway.data.sources.cells import RawTable, as_text
@@ -50,8 +50,10 @@ USUAL = {
 }  # fmt: skip
 
 
-class StockOptions(Config):
+class StockOptions(NamedOptions):
     """How a table or folder of prices is read, and the texts beside it."""
+
+    paths = ("texts",)
 
     texts: str | None = None
     """File or folder of texts, or of ready vectors (columns e0, e1, ..., or one list column `embedding`); what the data

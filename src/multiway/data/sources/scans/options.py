@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from multiway.config import Config
+from multiway.data.letters import NamedOptions
 from multiway.data.sources.bytes import MAX_BYTES as MAX_BYTES
 from multiway.data.sources.scans.volume import is_orientation
 from multiway.data.splitting import SplitShares
@@ -13,8 +13,10 @@ Triple = tuple[int, int, int]
 Normalisation = Literal["auto", "none", "unit", "volume", "train"]
 
 
-class VolumeOptions(Config):
+class VolumeOptions(NamedOptions):
     """How scans and the table that lists them are read."""
+
+    paths = ("root",)
 
     path: str = "path"
     """Column of files: NIfTI, .npy, .npz, .dcm, or a folder that holds one DICOM series."""
