@@ -48,6 +48,11 @@ SPEED = {
     "first_contact": "python -m benchmarks.first_contact --out results/first_contact.jsonl",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",
+    "adapters": (
+        "python -m benchmarks.adapters speed --out results/adapters.jsonl; "
+        "python -m benchmarks.adapters text --encoder FOLDER --out results/adapters.jsonl"
+    ),
+    "whole_models": "python -m benchmarks.whole_models --out results/whole_models.jsonl",
     "kills": "python -m benchmarks.kills",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "mutants": "python -m benchmarks.mutants",

@@ -137,7 +137,7 @@ def compress_command(
     rule: Annotated[
         list[str],
         typer.Option(
-            help="REGEX=KIND:option=value,... with KIND nd, tt or lowrank: '.*fc1=tt:rank=8'. Whole names; may repeat."
+            help="REGEX=KIND:option=value,... with KIND nd, tt, lowrank, tucker or cp: '.*fc1=tt:rank=8'. May repeat."
         ),
     ],
     max_parameters: Annotated[
@@ -156,14 +156,22 @@ def compress_command(
     report: Annotated[
         Path | None, typer.Option(help="Also write the plan as one HTML file.", show_default="none")
     ] = None,
+    finetune: Annotated[
+        int | None, typer.Option(help="Train a run's smaller network so many epochs.", show_default="none")
+    ] = None,
+    distil: Annotated[
+        int | None,
+        typer.Option(help="The same, towards the outputs of the network as it was too.", show_default="none"),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each layer.")] = False,
 ) -> Output:
-    """Swap a model's dense layers for smaller ones: say what that saves and loses, and write the smaller model."""
+    """Swap a model's layers for smaller ones: say what that saves and loses, and write the smaller model."""
     source = model.resolve() if model.name in ("", "..") else model
     target = None if dry_run else out or source.with_name(f"{source.name}-compressed")
     done = workflows.compress(
-        model, rule, max_parameters=max_parameters, max_error=max_error, data=data, out=target, report=report
-    )
+        model, rule, max_parameters=max_parameters, max_error=max_error, data=data, out=target, report=report,
+        finetune=finetune, distil=distil,
+    )  # fmt: skip
     written = [] if target is None else ["", f"written to {target}", *done.lines(), *show.aligned(done.table())]
     return Output(
         lines=[done.plan.report(), *written],

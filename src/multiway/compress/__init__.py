@@ -9,6 +9,8 @@ from multiway.compress.adapters import remove_adapters as remove_adapters
 from multiway.compress.adapters import save_adapters as save_adapters
 from multiway.compress.plan import Plan as Plan
 from multiway.compress.plan import plan as plan
+from multiway.compress.recovering import distil as distil
+from multiway.compress.recovering import finetune as finetune
 from multiway.compress.rules import CP as CP
 from multiway.compress.rules import LowRank as LowRank
 from multiway.compress.rules import NdLinear as NdLinear

@@ -110,7 +110,7 @@ def _in_turns(before: Callable[[], float], after: Callable[[], float], seconds: 
 def _seconds(module: nn.Module, batch: Any) -> float:
     _wait()
     start = time.perf_counter()
-    _call(module, batch)
+    call(module, batch)
     _wait()
     return time.perf_counter() - start
 
@@ -159,7 +159,7 @@ def observe(model: nn.Module, layers: Sequence[tuple[nn.Module, nn.Module | None
 def layer_outputs(model: nn.Module, data: Any) -> list[Tensor]:
     """Every floating tensor that the model returns on the data, in evaluation mode and without gradients."""
     with evaluating(model), torch.no_grad():
-        return [tensor for batch in batches_of(data) for tensor in _floats(_call(model, batch))]
+        return [tensor for batch in batches_of(data) for tensor in floats(call(model, batch))]
 
 
 def difference(before: Sequence[Tensor], after: Sequence[Tensor]) -> float:
@@ -206,14 +206,16 @@ def batches_of(data: Any) -> list[Any]:
     return batches
 
 
-def _call(model: nn.Module, batch: Any) -> Any:
+def call(model: nn.Module, batch: Any) -> Any:
+    """What a model returns on a batch of any of the forms that `batches_of` takes."""
     if isinstance(batch, Tensor):
         return model(batch)
     return model(*batch) if isinstance(batch, tuple) else model(**batch)
 
 
-def _floats(output: Any) -> list[Tensor]:
+def floats(output: Any) -> list[Tensor]:
+    """Every floating tensor in what a model returns."""
     if isinstance(output, Tensor):
         return [output] if output.is_floating_point() else []
     parts = output.values() if isinstance(output, Mapping) else output if isinstance(output, tuple | list) else ()
-    return [tensor for part in parts for tensor in _floats(part)]
+    return [tensor for part in parts for tensor in floats(part)]

@@ -1,21 +1,44 @@
 """A finished run made smaller: its network compressed, calibrated and scored anew."""
 
-from collections.abc import Mapping
+import contextlib
+import copy
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
+
+from torch import nn
 
 from multiway import compress
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, RunError
+from multiway.tasks.declarations import Context
 from multiway.tasks.lifecycle import costs_of, finish, parameters_of
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, digest_of, load, opening, store
+from multiway.tasks.split_task import SplitTask
 from multiway.training import RunFolder
+
+
+class Recovery(NamedTuple):
+    """Training of a network whose layers were swapped, at a part of the rate that the run was trained at.
+
+    epochs: Passes over the training samples.
+    distil: Whether it nears the outputs of the uncompressed network as well.
+    """
+
+    epochs: int
+    distil: bool = False
+
+
+RATE = 0.5
+"""Share of the learning rate of the run."""
 
 
 def compress_run(
     path: Path,
     rules: Mapping[str, compress.Rule],
     *,
+    recovery: Recovery | None = None,
     max_parameters: float | None = None,
     max_error: float | None = None,
     out: Path | None = None,
@@ -28,13 +51,15 @@ def compress_run(
     """
     run = load(path)
     network = run.task.swappable(run.model)
+    if recovery is not None and recovery.distil and not isinstance(run.task, SplitTask):
+        raise ConfigError(f"compress: distil is not for runs of {run.task.name}. Train them further by finetune.")
     run.prepared = _data_of(run, path)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, max_parameters=max_parameters, max_error=max_error)
     if out is not None and all(layer.replacement is None for layer in plan.layers):
         names = listed(layer.name for layer in plan.layers)
         raise ConfigError(f"compress: no layer becomes smaller by these rules. Matched are {names}; give other rules.")
-    return plan, None if out is None else _smaller(run, plan, out)
+    return plan, None if out is None else _smaller(run, plan, out, recovery)
 
 
 def _data_of(run: Run, path: Path) -> object:
@@ -47,12 +72,18 @@ def _data_of(run: Run, path: Path) -> object:
     return prepared
 
 
-def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
+def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None) -> Run:
     """Swap layers of the run itself, which was loaded for that, and keep it in a folder of its own."""
     assert run.folder is not None
     log = run.folder.read_log()
     run.facts["before_compression"] = run.task.sentence(run)
+    teacher = copy.deepcopy(run.model) if recovery is not None and recovery.distil else None
+    scores = {} if recovery is None else {"before": validation_score(run)}
     network = plan.apply(inplace=True, keep_originals=False)
+    if recovery is not None:
+        scores["after"] = validation_score(run)
+        _recover(run, recovery, teacher)
+        run.facts["recovery"] = {**scores, "recovered": validation_score(run), **recovery._asdict()}
     run.facts |= costs_of(run)
     if NETWORK in run.answer.shares:
         run.answer = run.task.choice(run, run.prepared, refit=False)
@@ -64,3 +95,31 @@ def _smaller(run: Run, plan: compress.Plan, out: Path) -> Run:
         run.folder = folder
         store(run, folder)
     return run
+
+
+def validation_score(run: Run) -> float | None:
+    """The network's first metric on the validation samples."""
+    run.known.clear()
+    metric = run.task.metrics(run.config)[0]
+    rows = run.task.score(run, run.task.predict(run, run.prepared, "validation"), "validation")
+    value: float | None = next((row["value"] for row in rows if row["model"] == NETWORK and metric.measures(row)), None)
+    return value
+
+
+def _recover(run: Run, recovery: Recovery, teacher: nn.Module | None) -> None:
+    """Train the network further, as its run was trained but shorter and more slowly."""
+    with _briefly(run, recovery.epochs):
+        run.task.fit(run, run.task.own, run.prepared, Context(teacher=teacher))
+    run.model.to("cpu").eval()
+
+
+@contextlib.contextmanager
+def _briefly(run: Run, epochs: int) -> Iterator[None]:
+    """Lend a run the settings of a short training."""
+    config, training = run.config, run.config.training
+    shorter = training.model_copy(update={"epochs": epochs, "learning_rate": RATE * training.learning_rate})
+    try:
+        run.config = config.model_copy(update={"training": shorter})
+        yield
+    finally:
+        run.config = config

@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
+from torch import nn
+
 from multiway.config import Plain
 from multiway.training import History, RunFolder, TrainingConfig
 
@@ -50,12 +52,14 @@ class Context:
     """What the work on a model of a run carries along: where the run is kept, and whether progress is shown.
 
     follow: Is given the row of each validation; what it raises ends the training.
+    teacher: A network whose outputs the one that is trained nears as well.
     """
 
     folder: RunFolder | None = None
     progress: bool = False
     model: str = NETWORK
     follow: Callable[[dict[str, Any]], None] | None = None
+    teacher: nn.Module | None = None
 
     def own_folder(self) -> RunFolder | None:
         """Where a training by steps is kept; that of a baseline in a part of the run's."""

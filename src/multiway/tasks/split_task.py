@@ -12,6 +12,7 @@ from multiway.config import Plain
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix
 from multiway.tasks.lifecycle import announce
+from multiway.tasks.nearing import nearing
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Prepared, Row, State, Task, TaskConfig
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
@@ -129,8 +130,11 @@ class SplitTask(Task[ConfigT, PreparedT, StateT], Generic[ConfigT, PreparedT, St
         announce(name, context)
         validated, score = self.validated_by(run, validation)
         source, checked = self.learnt_from(run, training), self.checked_on(run, validation)
+        objective = self.objective_of(run, name, training)
+        if context.teacher is not None:
+            objective = nearing(context.teacher, objective)
         return train(
-            model, self.objective_of(run, name, training), source, checked, self.training_of(run.config, name),
+            model, objective, source, checked, self.training_of(run.config, name),
             validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
             progress=context.progress, follow=context.follow,
         )  # fmt: skip

@@ -8,7 +8,8 @@ from typing import Any
 from multiway import files, leftovers
 from multiway.compress import NdLinear, Plan, Rule, compress_pretrained, parse_rule
 from multiway.errors import ConfigError, Fix, RunError
-from multiway.tasks.compressed import compress_run
+from multiway.report.text import number
+from multiway.tasks.compressed import Recovery, compress_run
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import score_table
@@ -28,7 +29,9 @@ class Compressed:
         """What came out of the run before and after."""
         if self.run is None:
             return []
-        return [f"before: {self.run.facts['before_compression']}", f"after: {self.run.task.sentence(self.run)}"]
+        lines = [f"before: {self.run.facts['before_compression']}", f"after: {self.run.task.sentence(self.run)}"]
+        recovery = self.run.facts.get("recovery")
+        return lines if recovery is None else [*lines, recovery_line(self.run, recovery)]
 
     def table(self) -> list[Row]:
         """Its test scores, made anew."""
@@ -48,6 +51,8 @@ def compress(
     data: Path | None = None,
     out: Path | None = None,
     report: Path | None = None,
+    finetune: int | None = None,
+    distil: int | None = None,
 ) -> Compressed:
     """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
     files.check_place(out, report)
@@ -58,15 +63,39 @@ def compress(
     is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
         raise ConfigError("compress: a run is measured on its own validation samples. Leave out the data.")
+    recovery = _recovery(finetune, distil, is_run=is_run)
     leftovers.remove(out, report)
     with files.all_or_nothing():
         if is_run:
-            plan, run = compress_run(folder, parsed, **budget, out=out)
+            plan, run = compress_run(folder, parsed, **budget, out=out, recovery=recovery)
         else:
             plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
         if report is not None:
             files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run)
+
+
+def recovery_line(run: Run, recovery: dict[str, Any]) -> str:
+    """The network's score on the validation samples before, after, and after its training."""
+    metric = run.task.metrics(run.config)[0]
+    told = (number(recovery[name], 4) for name in ("before", "after", "recovered"))
+    return "{} of the network on validation: {} before, {} with smaller layers, {} after recovery".format(
+        metric.title, *told
+    )
+
+
+def _recovery(finetune: int | None, distil: int | None, *, is_run: bool) -> Recovery | None:
+    """How a run is trained further, if at all."""
+    epochs = finetune if distil is None else distil
+    if epochs is None:
+        return None
+    if finetune is not None and distil is not None:
+        raise ConfigError("compress: give one of finetune and distil; distil learns from labels as well.")
+    if not is_run:
+        raise ConfigError("compress: a run is trained further on its own samples; a folder of Hugging Face has none.")
+    if epochs < 1:
+        raise ConfigError(f"compress: a recovery takes one epoch or more. Got {epochs}.")
+    return Recovery(epochs, distil=distil is not None)
 
 
 def _parse_rules(texts: Sequence[str], *, has_budget: bool) -> dict[str, Rule]:

@@ -1,0 +1,28 @@
+"""A loss that also nears the outputs of another network, from which a smaller one came."""
+
+import torch
+from torch import Tensor, nn
+
+from multiway.compress.measuring import floats
+from multiway.compress.recovering import relative_distance
+from multiway.training.config import Batch, Objective
+
+
+def nearing(teacher: nn.Module, objective: Objective) -> Objective:
+    """The objective, and for each of its terms the distance of the model's outputs to the teacher's."""
+    teacher.eval().requires_grad_(False)
+
+    def together(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        calls: list[tuple[tuple[object, ...], dict[str, object], object]] = []
+        handle = model.register_forward_hook(lambda _, *call: calls.append(call), with_kwargs=True)
+        try:
+            total, count = objective(model, batch)
+        finally:
+            handle.remove()
+        for inputs, named, output in calls if model.training else []:
+            with torch.no_grad():
+                expected = floats(teacher(*inputs, **named))
+            total = total + count * relative_distance(floats(output), expected) / len(calls)
+        return total, count
+
+    return together
