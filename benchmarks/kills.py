@@ -1,4 +1,4 @@
-"""Kill train, predict, report, compress and data encode at random instants and inside saves; then go on, or run again.
+"""Kill every command that writes, of every task, at random instants and inside saves; then go on, or run again.
 
 A training that is resumed has to end with the files of one that was left alone, bit for bit, without a stray file. Any
 other command must leave what it reads untouched and no half-written answer, and give the same answer when run again.
@@ -22,13 +22,18 @@ from typing import Any, NamedTuple
 import torch
 
 from benchmarks.forked import forked
-from benchmarks.tiny_runs import Task, contents, make, predicting
+from benchmarks.mutations import OPTIONS, tuning
+from benchmarks.tiny_runs import Task, contents, make, origin, predicting
 from multiway import files
 from tasks.tiny import TINY
 
 CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
 """Files of a run that hold seconds, or hashes of files that do."""
+SEARCHES = ("trials.jsonl", "study.journal")
+"""Files of a search that hold seconds, one line a trial."""
 RULE = ".*=lowrank:rank=1"
+ROWS = Path(__file__).parents[1] / "results" / "forecasting.jsonl"
+"""Measured cells of a table of a paper."""
 
 
 class Command(NamedTuple):
@@ -76,22 +81,29 @@ def measure(folder: Path, count: int, tasks: list[str], seconds: float = float("
     return {
         "benchmark": "kills", **{name: counts[name] for name in names}, "commands": len(commands),
         "by_command": {name: counts[name] for name in dict.fromkeys(command.name for command in commands)},
-        "tasks": tasks, "seconds": round(time.monotonic() - start, 1),
+        "tasks": tasks, "seconds": round(time.monotonic() - start, 1), **origin(),
     }  # fmt: skip
 
 
 def commands_of(task: Task, result: Path) -> list[Command]:
     """Every command of a task, measured once without a kill."""
-    name = task.tiny.task
+    name, data, space = task.tiny.task, task.tiny.data, task.folder / "space.yaml"
+    space.write_text(json.dumps(OPTIONS))
     words: dict[str, list[object]] = {
         "train": task.tiny.train(result / "run"),
         "predict": ["predict", *predicting(task.tiny, task.run, _empty(result))[1:], "--overwrite"],
         "report": ["report", task.run, "--out", result / "report.html"],
+        "explain": ["explain", task.run, "--out", result / "explained"],
+        "tune": tuning(task, space, result / "study", trials=2),
     }
     if name != "stocks":
         words["compress"] = ["compress", task.run, "--rule", RULE, "--out", result / "smaller"]
     else:
-        words["encode"] = ["data", "encode", task.tiny.data, "--set", f"text.cache={result / 'vectors'}"]
+        words["encode"] = ["data", "encode", data, "--set", f"text.cache={result / 'vectors'}"]
+    if name == "volumes":
+        words["data make"] = ["data", "make", "lesions", "--from", data, "--out", result / "lesions"]
+    if name == "forecast":
+        words["reproduce"] = ["reproduce", "hot-table-1", "--from", ROWS, "--report", result / "table.html"]
     return [measured(name, task, each, result) for name, each in words.items()]
 
 
@@ -161,7 +173,16 @@ def one_kill(command: Command, number: int) -> collections.Counter[str]:
 def timeless(folder: Path) -> dict[str, str]:
     """Hashes of what was written, of a report and of files with clocks in them only their names."""
     found = contents(folder).items()
-    return {name: "" if Path(name).name in CLOCKS or name.endswith(".html") else value for name, value in found}
+    plain = {name: "" if Path(name).name in CLOCKS or name.endswith(".html") else value for name, value in found}
+    return plain | {name: _trials(folder / name) for name in plain if Path(name).name in SEARCHES}
+
+
+def _trials(path: Path) -> str:
+    """Trials of a search without their times; the journal has lines of every attempt, so only its name counts."""
+    if path.suffix != ".jsonl":
+        return ""
+    rows = ({**json.loads(line), "seconds": None} for line in path.read_text().splitlines())
+    return "\n".join(sorted(json.dumps(row, sort_keys=True) for row in rows))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from interruption import left_over
 from multiway import papers
 from multiway.errors import ConfigError, RunError
 from multiway.papers import reproducing
@@ -184,6 +185,13 @@ def test_a_line_that_is_no_json_is_named(line, tmp_path):
     path.write_bytes(path.read_bytes() + line)
     with pytest.raises(ConfigError, match=r"cells.jsonl, line 5: is not JSON"):
         list(papers.reproduce("hot-table-1", measured=path))
+
+
+def test_what_a_killed_command_left_beside_its_page_goes_with_the_next_one(tmp_path):
+    left = left_over(tmp_path / "page.html")
+    left.write_text("half a page")
+    drawn(tmp_path, "hot-table-1", EXCHANGE)
+    assert not left.exists() and (tmp_path / "page.html").is_file()
 
 
 def drawn(tmp_path, table, cells):

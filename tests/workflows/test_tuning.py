@@ -234,6 +234,16 @@ def test_a_killed_search_ends_as_one_that_is_not(words, tmp_path):
         assert {path.name for path in folder.iterdir()} == {"study.journal", "trials.jsonl", "best.yaml"}
 
 
+def test_a_changed_last_line_of_the_journal_is_refused_once_another_follows(tiny, tmp_path):
+    search(tiny, trials=1, out=tmp_path / "out")
+    path = tmp_path / "out" / "study.journal"
+    content = path.read_bytes()
+    path.write_bytes(content[:-9] + b"\x01" + content[-8:])
+    with pytest.raises(RunError, match=r"out cannot be read as a study: Invalid control character|JSON") as caught:
+        search(tiny, trials=2, out=tmp_path / "out")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_database_keeps_the_study(tiny, tmp_path):
     storage = f"sqlite:///{tmp_path}/study.db"
     search(tiny, trials=2, storage=storage, out=tmp_path / "one")

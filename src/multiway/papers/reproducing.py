@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway import files
+from multiway import files, leftovers
 from multiway.errors import ConfigError, typed
 from multiway.papers.cells import recipes_of
 from multiway.papers.page import page_of
@@ -69,6 +69,7 @@ def reproduce(
         shown.append(_plain(cell))
         yield shown[-1]
     if report is not None:
+        leftovers.remove(report)
         files.write_text(report, page_of(table, shown))
 
 

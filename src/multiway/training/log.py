@@ -48,7 +48,8 @@ class TrainingProgress:
     def _report(self, row: dict[str, Any]) -> None:
         text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
         if "validation_score" in row:
-            text += f"  score {row['validation_score']:.4f} (best {row['best_score']:.4f})"
+            best = row["best_score"]  # none where no score was defined, as of weights that have overflown
+            text += f"  score {row['validation_score']:.4f}" + ("" if best is None else f" (best {best:.4f})")
         if self.is_shown:
             self._bar.update(description=text)
         elif self._shows:

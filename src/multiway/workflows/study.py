@@ -8,7 +8,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -53,6 +53,17 @@ class Journal(JournalFileBackend):
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
         self.path = path
+
+    def read_logs(self, log_number_from: int) -> Generator[dict[str, Any]]:
+        """Events from a number on.
+
+        Raises:
+            RunError: A line was changed; that of the last one shows when another follows it.
+        """
+        try:
+            yield from super().read_logs(log_number_from)
+        except ValueError as error:
+            raise RunError(f"{self.path.parent} cannot be read as a study: {in_a_line(error)}.") from None
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Add events.
