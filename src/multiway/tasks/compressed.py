@@ -12,10 +12,10 @@ from multiway import compress
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.declarations import Context
+from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.lifecycle import costs_of, finish, parameters_of
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, digest_of, load, opening, store
-from multiway.tasks.split_task import SplitTask
 from multiway.training import RunFolder
 
 
@@ -51,7 +51,7 @@ def compress_run(
     """
     run = load(path)
     network = run.task.swappable(run.model)
-    if recovery is not None and recovery.distil and not isinstance(run.task, SplitTask):
+    if recovery is not None and recovery.distil and not isinstance(run.task, EncodedTask):
         raise ConfigError(f"compress: distil is not for runs of {run.task.name}. Train them further by finetune.")
     run.prepared = _data_of(run, path)
     sample = run.task.sample(run, run.prepared)

@@ -1,8 +1,7 @@
-"""The lifecycle of samples of any kind: read, split, learnt from, encoded, trained on, scored and answered."""
+"""Classes or numbers of samples of any kind: fitted, chosen among, scored and answered."""
 
-import abc
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
@@ -12,39 +11,24 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.config import Config, Plain
-from multiway.data import CheckReport
-from multiway.data.checking import Hook, check_samples, warnings_of
-from multiway.data.findings import Findings
-from multiway.data.samples import InputsT, Prepared, Samples, read_samples
+from multiway.config import Plain
+from multiway.data.samples import InputsT, Prepared, Samples
 from multiway.data.scaling import Scaler
-from multiway.data.sources.tables import source_name
-from multiway.data.splitting import Shares, Splits, drawn_notes, split
-from multiway.errors import ConfigError, Fix
 from multiway.models import target_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, beside_own, written
 from multiway.tasks.choice import Evidence
+from multiway.tasks.encoded_task import EncodedTask, SampleConfig
 from multiway.tasks.evidence import evidence_of
 from multiway.tasks.protocol import Fitted, Row, State
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.split_task import SplitConfig, SplitTask
-from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective
 from multiway.training.devices import best_device, device_of
 from multiway.training.losses import TargetLoss
 
 PREDICTED = 256
 """Samples that are predicted at once."""
-
-
-class SampleConfig(SplitConfig, Protocol):
-    """A config of such a task."""
-
-    @property
-    def split(self) -> Shares:
-        """Shares of the splits."""
 
 
 class SampleState(State, Protocol):
@@ -60,136 +44,7 @@ class SampleState(State, Protocol):
 
 
 ConfigT = TypeVar("ConfigT", bound=SampleConfig)
-LearntT = TypeVar("LearntT", bound=State)
 StateT = TypeVar("StateT", bound=SampleState)
-
-
-class Counts(Config):
-    """Samples of a split."""
-
-    samples: int
-    groups: int | None
-    classes: dict[str, int] | None
-
-
-class SampleFacts(SplitFacts[Counts]):
-    """Of samples."""
-
-
-class EncodedTask(
-    SplitTask[ConfigT, Prepared[InputsT, LearntT], LearntT, Samples[Any]], Generic[ConfigT, InputsT, LearntT]
-):
-    """Samples that are read, split, learnt from and encoded, whatever a network answers to them.
-
-    A task gives `read` (its source), `learnt` and `encode` (what training learns), `build`, `fit_baseline`, and what a
-    check says of its kind. Its config has `read`, `split`, `baselines` and `draws`.
-    """
-
-    facts: ClassVar[type[SplitFacts[Any]]] = SampleFacts
-    split_field: ClassVar[Fix | None] = None
-    """Names the column of splits, where there can be one."""
-
-    @abc.abstractmethod
-    def read(
-        self,
-        config: ConfigT,
-        source: object,
-        findings: Findings,
-        state: LearntT | None = None,
-        *,
-        has_target: bool = True,
-    ) -> Samples[InputsT]:
-        """Samples of a source, with flaws noted.
-
-        Later samples are matched by name to a `state`, which training learnt.
-        """
-
-    @abc.abstractmethod
-    def learnt(self, config: ConfigT, samples: Samples[InputsT], train: NDArray[np.int64]) -> LearntT:
-        """What the training rows say: classes, sizes, scales, levels, words."""
-
-    @abc.abstractmethod
-    def encode(
-        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, *, progress: bool = False
-    ) -> Samples[Any]:
-        """Samples as the network takes them, `samples.with_inputs(...)`; numbers to predict are scaled."""
-
-    def described(self, samples: Samples[InputsT]) -> Mapping[str, object]:
-        """Facts that a check says first."""
-        return {samples.word: len(samples)}
-
-    def missing(self, samples: Samples[InputsT]) -> dict[str, int]:
-        """Missing values by column."""
-        return {}
-
-    def hooks(self, config: ConfigT) -> Sequence[Hook]:
-        """What a check looks for in samples of the kind, besides what it looks for in all."""
-        return ()
-
-    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
-        """What a reader of the scores should know of the splits, one line each."""
-        return drawn_notes(samples, splits)
-
-    def prepare(
-        self, config: ConfigT, source: object, state: LearntT | None = None, *, progress: bool = False
-    ) -> Prepared[InputsT, LearntT]:
-        """Samples, split and encoded; later ones matched to the training."""
-        samples = self._soundly(config, source, state)
-        if state is not None:
-            return self._prepared(config, samples, state, self.later_splits(config, samples), progress=progress)
-        if samples.target is None and samples.labelling:
-            raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
-        splits = split(samples, config.split, fix=self.split_field)
-        return self.arranged(config, samples, splits, progress=progress)
-
-    def warned(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> Sequence[str]:
-        """What a check warns of."""
-        raw = prepared.raw
-        return (*raw.warned, *warnings_of(raw, prepared.splits, self.hooks(config)))
-
-    def later_splits(self, config: ConfigT, samples: Samples[InputsT]) -> Splits:
-        """Splits of samples that come after the training; none, unless a task says so."""
-        return {}
-
-    def arranged(
-        self, config: ConfigT, samples: Samples[InputsT], splits: Splits, *, progress: bool = False
-    ) -> Prepared[InputsT, LearntT]:
-        """Samples encoded by what the training ones among them say."""
-        return self._prepared(config, samples, self.learnt(config, samples, splits["train"]), splits, progress=progress)
-
-    def unlabelled(self, config: ConfigT, source: object, state: LearntT) -> Prepared[InputsT, LearntT]:
-        """Later samples, on disk or in memory, whose targets nobody needs to know."""
-        return self._prepared(config, self._soundly(config, source, state, has_target=False), state, {})
-
-    def _soundly(
-        self, config: ConfigT, source: object, state: LearntT | None, *, has_target: bool = True
-    ) -> Samples[InputsT]:
-        """Samples without a flaw."""
-        return read_samples(
-            self.called(source), lambda findings: self.read(config, source, findings, state, has_target=has_target)
-        )
-
-    def _prepared(
-        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, splits: Splits, *, progress: bool = False
-    ) -> Prepared[InputsT, LearntT]:
-        encoded = self.encode(config, samples, state, progress=progress)
-        notes = (*encoded.notes, *(self.remarks(encoded, splits) if splits else ()))
-        return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
-
-    def called(self, source: object) -> str:
-        """What messages call a source."""
-        return source_name(source)
-
-    def check(self, config: ConfigT, source: object) -> CheckReport:
-        """What is in the data, and all that is wrong with them."""
-        return check_samples(
-            self.called(source), lambda findings: self.read(config, source, findings),
-            config.split, facts=self.described, missing=self.missing, hooks=self.hooks(config),
-        )  # fmt: skip
-
-    def learn(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> LearntT:
-        """What the training samples say."""
-        return prepared.state
 
 
 class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT, StateT]):

@@ -15,11 +15,11 @@ from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.volume import Volume
 from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError
+from multiway.tasks.encoded_task import EncodedTask, SampleConfig
 from multiway.tasks.estimator import Estimator, estimator, located
 from multiway.tasks.options import numbers, read_names
 from multiway.tasks.protocol import Option, State
 from multiway.tasks.run import Run
-from multiway.tasks.samples import EncodedTask, SampleConfig
 from multiway.training.memory import settled
 
 SCANS = (

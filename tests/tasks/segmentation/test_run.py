@@ -118,7 +118,7 @@ def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monk
             assert run.path != run.root  # the loop names the root, see the tests of training
             raise Interrupted(f"Continue with `multiway train --resume {run.root}`.")
 
-    monkeypatch.setattr("multiway.tasks.split_task.train", stopped)
+    monkeypatch.setattr("multiway.tasks.encoded_task.train", stopped)
     with pytest.raises(Interrupted, match=rf"--resume {folder / 'named'}`"):
         lifecycle.start(TASK, config_of(boxes), folder / "named")
 

@@ -20,6 +20,7 @@ from multiway.explain.gradients import ImageExplanation
 from multiway.models.baselines import fit_pooled, pooled_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
+from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
 from multiway.tasks.images.config import ImageConfig
@@ -32,7 +33,7 @@ from multiway.tasks.options import read_names, read_whole
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleFacts, SampleTask
+from multiway.tasks.samples import SampleTask
 from multiway.training import Objective, Source
 from multiway.training.losses import DistillationLoss, Taught, class_weights
 from multiway.training.validation import Watched, accuracy_of, check_watched, quantiles_of

@@ -18,6 +18,7 @@ from multiway.data.sources.tables import source_name
 from multiway.models.next_token import KneserNey
 from multiway.tasks.answers import Answer, in_folder, written
 from multiway.tasks.choice import Evidence
+from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
 from multiway.tasks.language import page
 from multiway.tasks.language.audit import audit_documents
 from multiway.tasks.language.config import LanguageConfig
@@ -30,8 +31,6 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_count, read_number, read_whole
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.samples import EncodedTask
-from multiway.tasks.split_task import SplitPredictions
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective
 from multiway.training.losses import ClassLoss

@@ -8,8 +8,8 @@ from multiway.config import Plain
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
 from multiway.models import list_models
+from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.options import RunConfig, starting_from
-from multiway.tasks.samples import SampleFacts
 from multiway.training import TrainingConfig
 
 Baseline = Literal["background", "threshold", "logistic", "unet"]

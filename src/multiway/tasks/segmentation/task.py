@@ -29,6 +29,7 @@ from multiway.data.splitting import drawn_notes
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
+from multiway.tasks.encoded_task import Part, SplitPredictions
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
@@ -43,7 +44,6 @@ from multiway.tasks.segmentation.predict import predict_masks
 from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
 from multiway.tasks.segmentation.slices import save_slices
 from multiway.tasks.segmentation.source import check_masks, read_images, values_of_masks
-from multiway.tasks.split_task import Part, SplitPredictions
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
 

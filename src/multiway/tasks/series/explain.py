@@ -10,9 +10,10 @@ from torch import Tensor
 from multiway.config import Config, Plain
 from multiway.data.samples import Samples
 from multiway.explain import attribute_series, mode_shares, occlude_series
+from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleFacts, answered
+from multiway.tasks.samples import answered
 
 EXPLAINED = 16
 """Series, evenly spread, that are looked at at most."""

@@ -17,9 +17,9 @@ from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save
 from multiway.files import make_folder
 from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, written
+from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.samples import EncodedTask
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
 from multiway.tasks.stocks.explain import (  # fmt: skip
     NOT_ATTRIBUTION,

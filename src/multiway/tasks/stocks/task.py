@@ -20,10 +20,10 @@ from multiway.errors import DataError, Fix
 from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
+from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.options import read_names, read_number
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Metric, Option, Row, Task
 from multiway.tasks.run import Run
-from multiway.tasks.samples import EncodedTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stocks.answers import explain_stocks, predict_next
 from multiway.tasks.stocks.audit import audit_stocks

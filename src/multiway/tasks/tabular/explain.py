@@ -13,8 +13,9 @@ from multiway.data.samples import Cells, Samples
 from multiway.metrics.classes import accuracy, average_precision
 from multiway.metrics.regression import mse
 from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleFacts, answered
+from multiway.tasks.samples import answered
 from multiway.tasks.wrong_answers import wrong_answers
 
 SHUFFLES = 5

@@ -22,13 +22,14 @@ from multiway.metrics.classes import accuracy
 from multiway.models.target_baselines import OF_TEXTS, build_baseline
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_whole
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleFacts, SampleTask
+from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts

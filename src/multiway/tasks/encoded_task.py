@@ -1,0 +1,294 @@
+"""What tasks of samples share: read, split, learnt from and encoded, then a network trained on them by steps."""
+
+import abc
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.config import Config, Plain
+from multiway.data import CheckReport
+from multiway.data.checking import Hook, check_samples, warnings_of
+from multiway.data.findings import Findings
+from multiway.data.samples import InputsT, Prepared, Samples, read_samples
+from multiway.data.sources.tables import source_name
+from multiway.data.splitting import Shares, Splits, drawn_notes, split
+from multiway.data.writing import check_target
+from multiway.errors import ConfigError, Fix
+from multiway.tasks.lifecycle import announce
+from multiway.tasks.nearing import nearing
+from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task, TaskConfig
+from multiway.tasks.run import Run
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.stored import SplitFacts
+from multiway.training import Objective, Source, TrainingConfig, train
+
+
+class SampleConfig(TaskConfig, Protocol):
+    """A config of such a task."""
+
+    @property
+    def split(self) -> Shares:
+        """Shares of the splits."""
+
+    @property
+    def baselines(self) -> Sequence[str] | None:
+        """Names of the baselines; None until the data settle them."""
+
+    @property
+    def draws(self) -> int:
+        """Bootstrap samples behind each interval."""
+
+
+class Part(Source, Protocol):
+    """Samples of a split."""
+
+    def some(self, most: int) -> Tensor:
+        """Indices of so many samples at most, evenly spread."""
+
+
+class SplitPredictions(Protocol):
+    """What the models of a run say of a split."""
+
+    def scores(self, split: str, draws: int) -> list[Row]:
+        """A row per model and metric, with its interval."""
+
+    def frame(self, split: str) -> pd.DataFrame:
+        """What each model says, sample by sample."""
+
+
+class Counts(Config):
+    """Samples of a split."""
+
+    samples: int
+    groups: int | None
+    classes: dict[str, int] | None
+
+
+class SampleFacts(SplitFacts[Counts]):
+    """Of samples."""
+
+
+ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+LearntT = TypeVar("LearntT", bound=State)
+
+
+class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[ConfigT, InputsT, LearntT]):
+    """A network that is trained by steps on encoded samples of one split, and baselines fitted on the same.
+
+    A task gives `read` (its source), `learnt` and `encode` (what training learns), `build`, `objective`,
+    `fit_baseline`, and what a check says of its kind. What it predicts are `SplitPredictions`.
+    """
+
+    facts: ClassVar[type[SplitFacts[Any]]] = SampleFacts
+    split_field: ClassVar[Fix | None] = None
+    """Names the column of splits, where there can be one."""
+
+    needs: ClassVar[str]
+    """What `predict` is given, and how, to say where there is none."""
+    scored: ClassVar[tuple[Metric, ...]]
+    """The first decides."""
+    told: ClassVar[tuple[str, str]]
+    """Metrics of the sentence on a run."""
+    sampled: ClassVar[int] = 64
+    """Samples that a compression is measured on."""
+    by_steps: ClassVar[tuple[str, ...]] = (NETWORK,)
+    """Models that are trained by steps; all others are fitted in their own way."""
+
+    @abc.abstractmethod
+    def read(
+        self,
+        config: ConfigT,
+        source: object,
+        findings: Findings,
+        state: LearntT | None = None,
+        *,
+        has_target: bool = True,
+    ) -> Samples[InputsT]:
+        """Samples of a source, with flaws noted.
+
+        Later samples are matched by name to a `state`, which training learnt.
+        """
+
+    @abc.abstractmethod
+    def learnt(self, config: ConfigT, samples: Samples[InputsT], train: NDArray[np.int64]) -> LearntT:
+        """What the training rows say: classes, sizes, scales, levels, words."""
+
+    @abc.abstractmethod
+    def encode(
+        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, *, progress: bool = False
+    ) -> Samples[Any]:
+        """Samples as the network takes them, `samples.with_inputs(...)`; numbers to predict are scaled."""
+
+    def described(self, samples: Samples[InputsT]) -> Mapping[str, object]:
+        """Facts that a check says first."""
+        return {samples.word: len(samples)}
+
+    def missing(self, samples: Samples[InputsT]) -> dict[str, int]:
+        """Missing values by column."""
+        return {}
+
+    def hooks(self, config: ConfigT) -> Sequence[Hook]:
+        """What a check looks for in samples of the kind, besides what it looks for in all."""
+        return ()
+
+    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
+        """What a reader of the scores should know of the splits, one line each."""
+        return drawn_notes(samples, splits)
+
+    def prepare(
+        self, config: ConfigT, source: object, state: LearntT | None = None, *, progress: bool = False
+    ) -> Prepared[InputsT, LearntT]:
+        """Samples, split and encoded; later ones matched to the training."""
+        samples = self._soundly(config, source, state)
+        if state is not None:
+            return self._prepared(config, samples, state, self.later_splits(config, samples), progress=progress)
+        if samples.target is None and samples.labelling:
+            raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
+        splits = split(samples, config.split, fix=self.split_field)
+        return self.arranged(config, samples, splits, progress=progress)
+
+    def warned(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> Sequence[str]:
+        """What a check warns of."""
+        raw = prepared.raw
+        return (*raw.warned, *warnings_of(raw, prepared.splits, self.hooks(config)))
+
+    def later_splits(self, config: ConfigT, samples: Samples[InputsT]) -> Splits:
+        """Splits of samples that come after the training; none, unless a task says so."""
+        return {}
+
+    def arranged(
+        self, config: ConfigT, samples: Samples[InputsT], splits: Splits, *, progress: bool = False
+    ) -> Prepared[InputsT, LearntT]:
+        """Samples encoded by what the training ones among them say."""
+        return self._prepared(config, samples, self.learnt(config, samples, splits["train"]), splits, progress=progress)
+
+    def unlabelled(self, config: ConfigT, source: object, state: LearntT) -> Prepared[InputsT, LearntT]:
+        """Later samples, on disk or in memory, whose targets nobody needs to know."""
+        return self._prepared(config, self._soundly(config, source, state, has_target=False), state, {})
+
+    def _soundly(
+        self, config: ConfigT, source: object, state: LearntT | None, *, has_target: bool = True
+    ) -> Samples[InputsT]:
+        """Samples without a flaw."""
+        return read_samples(
+            self.called(source), lambda findings: self.read(config, source, findings, state, has_target=has_target)
+        )
+
+    def _prepared(
+        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, splits: Splits, *, progress: bool = False
+    ) -> Prepared[InputsT, LearntT]:
+        encoded = self.encode(config, samples, state, progress=progress)
+        notes = (*encoded.notes, *(self.remarks(encoded, splits) if splits else ()))
+        return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
+
+    def called(self, source: object) -> str:
+        """What messages call a source."""
+        return source_name(source)
+
+    def check(self, config: ConfigT, source: object) -> CheckReport:
+        """What is in the data, and all that is wrong with them."""
+        return check_samples(
+            self.called(source), lambda findings: self.read(config, source, findings),
+            config.split, facts=self.described, missing=self.missing, hooks=self.hooks(config),
+        )  # fmt: skip
+
+    def learn(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> LearntT:
+        """What the training samples say."""
+        return prepared.state
+
+    @abc.abstractmethod
+    def objective(self, run: Run, training: Samples[Any]) -> Objective:
+        """What training minimises."""
+
+    @abc.abstractmethod
+    def fit_baseline(self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]) -> Fitted:
+        """Fit one of the run's baselines; what a closed form found is returned as facts."""
+
+    def objective_of(self, run: Run, name: str, training: Samples[Any]) -> Objective:
+        """What the training of one of the models minimises, where they differ."""
+        return self.objective(run, training)
+
+    def training_of(self, config: ConfigT, name: str) -> TrainingConfig:
+        """How one of the models is trained, where they differ."""
+        return config.training
+
+    def learnt_from(self, run: Run, training: Samples[Any]) -> Source:
+        """Training samples as the network sees them, changed at random where a config says so."""
+        return training
+
+    def checked_on(self, run: Run, validation: Samples[Any]) -> Part:
+        """Validation samples as the network sees them."""
+        return validation
+
+    def seen_by(self, run: Run, name: str, samples: Samples[Any]) -> Samples[Any]:
+        """Samples with the inputs of a model of the run, where a baseline has others than the network."""
+        return samples
+
+    def validated_by(
+        self, run: Run, validation: Samples[Any]
+    ) -> tuple[Objective | None, Callable[[nn.Module], float] | None]:
+        """Another objective for the choice of the epoch, and a score that takes its place; none, unless a task says."""
+        return None, None
+
+    def watch(self, run: Run) -> Callable[[nn.Module], dict[str, list[float]]] | None:
+        """What the log keeps of the network at each validation; nothing, unless a task says otherwise."""
+        return None
+
+    def names(self, config: ConfigT, state: LearntT) -> tuple[str, ...]:
+        """The network and the baselines of the config."""
+        return (self.own, *(config.baselines or ()))
+
+    def fit(self, run: Run, name: str, prepared: Prepared[InputsT, LearntT], context: Context) -> Fitted:
+        """Networks by steps, all else in its own way."""
+        model, training, validation = run.models[name], prepared.part("train"), prepared.part("validation")
+        if name not in self.by_steps:
+            seen = self.seen_by(run, name, training), self.seen_by(run, name, validation)
+            return self.fit_baseline(model, run, *seen)
+        announce(name, context)
+        validated, score = self.validated_by(run, validation)
+        source, checked = self.learnt_from(run, training), self.checked_on(run, validation)
+        objective = self.objective_of(run, name, training)
+        if context.teacher is not None:
+            objective = nearing(context.teacher, objective)
+        return train(
+            model, objective, source, checked, self.training_of(run.config, name),
+            validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
+            progress=context.progress, follow=context.follow,
+        )  # fmt: skip
+
+    def score(self, run: Run, predictions: SplitPredictions, split: str) -> list[Row]:
+        """Every metric of every model, with its interval."""
+        return predictions.scores(split, run.config.draws)
+
+    def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
+        """Predictions sample by sample."""
+        return {"predictions": predictions.frame(split)}
+
+    def describe(self, run: Run, prepared: Prepared[InputsT, LearntT]) -> Plain:
+        """How much is in each split."""
+        return {"splits": {split: prepared.counts(split) for split in SPLITS}}
+
+    def metrics(self, config: ConfigT) -> tuple[Metric, ...]:
+        """The first one decides."""
+        return self.scored
+
+    def sentence(self, run: Run) -> str:
+        """Two test scores."""
+        return sentence_of(run, *self.told)
+
+    def sample(self, run: Run, prepared: Prepared[InputsT, LearntT]) -> tuple[Tensor | None, ...]:
+        """Some validation inputs."""
+        samples = self.checked_on(run, prepared.part("validation"))
+        return (samples.gather(samples.some(self.sampled))["inputs"],)
+
+    def later(self, data: str | None, out: Path | None) -> str:
+        """Where the data lie that `predict` is asked about, once its answer can be written."""
+        if data is None:
+            raise ConfigError(f"predict: a run of {self.name} needs {self.needs} (", Fix("data", like="FILE"), ").")
+        check_target(out)
+        return self.locate(data)
