@@ -39,11 +39,31 @@ def test_of_candidates_within_one_standard_error_the_simpler_answers_and_of_equa
     assert "simpler and within one standard error of the network" in chosen.line()
 
 
-def test_a_constant_answers_only_where_it_is_the_best():
+def test_a_constant_answers_where_nothing_is_better_by_one_standard_error():
     near = losses(network=0.0, logistic=0.004, majority=0.004)
-    assert choose(Evidence(losses=near)).name == "logistic"
-    assert choose(Evidence(losses=near | {"logistic": near["logistic"] + 0.1})).name == NETWORK
-    assert choose(Evidence(losses=near | {"majority": near["majority"] - 0.1})).name == "majority"
+    chosen = choose(Evidence(losses=near))
+    assert chosen.name == "majority"
+    assert chosen.line().startswith("Answer: majority, a constant, as nothing is better by more than one standard error")
+    assert choose(Evidence(losses=near | {"logistic": near["logistic"] - 0.1})).name == "logistic"
+
+
+def test_a_constant_that_one_candidate_beats_is_not_the_simpler_one():
+    """The network is the best but unsteady; the logistic regression is surely better than the constant."""
+    known = losses(logistic=0.0)["logistic"]
+    unsteady = known - 0.01 + 3 * normal(7, CASES)
+    unsteady += known.mean() - 0.01 - unsteady.mean()
+    given = {NETWORK: unsteady, "logistic": known, "majority": known + 0.05 + 0.01 * normal(8, CASES)}
+    assert choose(Evidence(losses=given)).name == "logistic"
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_a_constant_is_no_tie_of_a_rare_class_or_of_few_cases(few):
+    near = losses(network=0.0, logistic=0.004, majority=0.004)
+    units = np.arange(CASES) * 9 // CASES if few else None
+    evidence = Evidence(losses=near, units=units, is_rare=not few)
+    assert choose(evidence).name == "logistic"
+    best = near | {"majority": near["majority"] - 0.1}
+    assert choose(Evidence(losses=best, units=units, is_rare=not few)).name == "majority"
 
 
 def test_a_clearly_better_network_answers():

@@ -19,7 +19,8 @@ from multiway.tasks.declarations import NETWORK
 AUTO = "auto"
 """The answer that a config names where validation decides."""
 FOLDS, FEWEST = 5, 10
-"""Parts that the weights of a blend are tried on in turn, and clusters below which no blend is tried."""
+"""Parts that the weights of a blend are tried on in turn, and clusters below which neither a blend nor a constant is
+taken for as good as the best."""
 Floats = NDArray[np.float64]
 
 
@@ -106,6 +107,8 @@ class Evidence:
     measured: str = "validation"
     partly: str = "validation"
     unit: str = "cases"
+    is_rare: bool = False
+    """Whether a rare class is looked for: a constant, near as its loss always is, finds none of it."""
 
     @classmethod
     def squared(cls, outputs: Mapping[str, Floats], truth: Floats, **more: Any) -> Self:
@@ -131,7 +134,8 @@ def fixed(name: str, reason: str = ", as the settings say") -> Choice:
 def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
     """The candidate of the lowest mean loss, the simpler of those within one standard error of it, or a blend.
 
-    A constant is never the simpler one: of a rare class it is always near, and tells nothing.
+    A constant, the simplest, answers where no other is better than it by more than one standard error; not where there
+    are few independent cases, or a rare class is looked for.
 
     A blend, weights w >= 0 with sum 1 of the candidates' outputs, is taken where weights that were fitted on other
     cases are better than the best single candidate by more than one standard error.
@@ -180,9 +184,14 @@ class _Trial:
         return standard_error((self.losses[name] - self.losses[other])[cases], self.clusters[cases])
 
     def near(self) -> list[str]:
-        """Candidates within one standard error of the best; a constant, which knows no case, only if it is the best."""
+        """Candidates within one standard error of the best."""
         near = [name for name in self.names if self.above(name, self.best) <= self.error(name, self.best)]
-        return [name for name in near if name == self.best or complexity_of(name) > CONSTANT]
+        return [name for name in near if name == self.best or complexity_of(name) > CONSTANT or self._is_unbeaten(name)]
+
+    def _is_unbeaten(self, constant: str) -> bool:
+        """Whether enough cases say that no candidate is better than a constant by more than one standard error."""
+        known = self.count(np.isfinite(self.losses[constant])) >= FEWEST and not self.evidence.is_rare
+        return known and all(self.above(constant, each) <= self.error(constant, each) for each in self.names)
 
     def blend(self) -> dict[str, float] | None:
         """Weights of a blend that is better than the best candidate by more than one standard error."""
@@ -223,6 +232,8 @@ class _Trial:
         """Why a single candidate answers."""
         if len(self.names) == 1:
             return ", the only candidate"
+        if name != self.best and complexity_of(name) == CONSTANT:
+            return ", a constant, as nothing is better by more than one standard error"
         if name != self.best:
             return f", simpler and within one standard error of {_article(self.best)}"
         return ", the best of the candidates"

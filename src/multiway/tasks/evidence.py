@@ -81,7 +81,8 @@ def squared_losses(
 ) -> Evidence:
     """Brier scores of classes, squared errors of scaled numbers, over samples or over groups of them."""
     state, units = run.state, None if samples.groups is None else np.array(samples.groups, dtype=str)
-    of = {"units": units, "unit": samples.word if units is None else "groups", **more}
+    is_rare = getattr(state, "rare", None) is not None
+    of = {"units": units, "unit": samples.word if units is None else "groups", "is_rare": is_rare, **more}
     if state.classes is not None:
         return Evidence.squared(outputs, np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
     scaled = {name: state.target.transform(values[:, None]) for name, values in outputs.items()}

@@ -108,6 +108,18 @@ def test_products_are_those_of_the_errors_one_by_one():
     assert result.validation == len(prepared.windows["validation"])
 
 
+def test_nothing_is_fitted_on_stretches_for_a_named_answer_without_bands(monkeypatch):
+    fits, fit_all = [], candidates.fit_all
+    monkeypatch.setattr(candidates, "fit_all", lambda *given: fits.append(1) or fit_all(*given))
+    settings = {"network": False, "refit": "none"}
+    for answer, levels, expected in (("ridge_log", (), 0), ("ridge_log", (80,), 4), ("auto", (), 4)):
+        fits.clear()
+        run = fitted(make_frame(rows=120), answer=answer, levels=levels, **settings)
+        assert len(fits) == expected
+        selection = run.facts["selection"]
+        assert (selection["windows"] == selection["validation"]) == (not expected)
+
+
 def test_an_answer_that_the_panel_does_not_allow_is_refused():
     with pytest.raises(ConfigError, match="Got arima"):
         fitted(make_frame(rows=120), network=False, answer="arima")

@@ -13,7 +13,7 @@ from torch import Tensor
 from multiway import ops
 from multiway.models.complexity import BLEND
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
-from multiway.tasks.choice import Candidate, Choice
+from multiway.tasks.choice import AUTO, Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
@@ -35,7 +35,7 @@ def decide(
     model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, sizes: candidates.Sizes
 ) -> tuple["Weighing", Tensor, Row]:
     """Set the weights of the answer; these, radii of the intervals, and what was chosen and on how much."""
-    parts = stretches(model, prepared, sizes)
+    parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     names = taking_part(model)
     chosen = choose_weights(products_of(parts, names, _stops(model)), config.answer)
     model.weight.zero_()
@@ -160,7 +160,7 @@ def choose_weights(products: Products, answer: str) -> Weighing:
     """Convex weights by band, or all weight for what the config names."""
     names, ridge = products.names, products.names.index("ridge")
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
-    if answer == "auto":
+    if answer == AUTO:
         rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
         plain = [names.index(name) for name in NAIVE if name in names]
         columns = [

@@ -46,15 +46,17 @@ class Products:
     validation: int
 
 
-def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Stretch]:
+def stretches(
+    model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes, *, refit: bool = True
+) -> list[Stretch]:
     """Rolling stretches of the training rows, each with fits on the rows before it, then validation.
 
-    Where a network takes part there is validation alone: it is trained once. Classical models keep the form that the
-    first fit chose.
+    Where a network takes part there is validation alone, as it is trained once; so without `refit`, where the fits
+    would decide nothing. Classical models keep the form that the first fit chose.
     """
     training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
     last = Stretch(validation, lambda past, observed: model.forecasts(past, observed, model.names))
-    if model.network is not None or training.chosen is not None:
+    if not refit or model.network is not None or training.chosen is not None:
         return [last]
     return [*_earlier(model, training, prepared, sizes), last]
 
