@@ -43,7 +43,9 @@ def test_a_constant_answers_where_nothing_is_better_by_one_standard_error():
     near = losses(network=0.0, logistic=0.004, majority=0.004)
     chosen = choose(Evidence(losses=near))
     assert chosen.name == "majority"
-    assert chosen.line().startswith("Answer: majority, a constant, as nothing is better by more than one standard error")
+    assert chosen.line().startswith(
+        "Answer: majority, a constant, as nothing is better by more than one standard error"
+    )
     assert choose(Evidence(losses=near | {"logistic": near["logistic"] - 0.1})).name == "logistic"
 
 

@@ -53,6 +53,7 @@ class Context:
 
     follow: Is given the row of each validation; what it raises ends the training.
     teacher: A network whose outputs the one that is trained nears as well.
+    fitted: Models of the run that are fitted already: what a network is measured against.
     """
 
     folder: RunFolder | None = None
@@ -60,6 +61,7 @@ class Context:
     model: str = NETWORK
     follow: Callable[[dict[str, Any]], None] | None = None
     teacher: nn.Module | None = None
+    fitted: tuple[str, ...] = ()
 
     def own_folder(self) -> RunFolder | None:
         """Where a training by steps is kept; that of a baseline in a part of the run's."""

@@ -19,6 +19,7 @@ from multiway.data.sources.tables import source_name
 from multiway.data.splitting import Shares, Splits, drawn_notes, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix
+from multiway.tasks.far_behind import Rival
 from multiway.tasks.lifecycle import announce
 from multiway.tasks.nearing import nearing
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task, TaskConfig
@@ -235,6 +236,10 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         """Another objective for the choice of the epoch, and a score that takes its place; none, unless a task says."""
         return None, None
 
+    def loss_of(self, run: Run, name: str, validation: Samples[Any]) -> float | None:
+        """Loss of a fitted baseline, or one less its score, as the network is validated; None where it has none."""
+        return None
+
     def watch(self, run: Run) -> Callable[[nn.Module], dict[str, list[float]]] | None:
         """What the log keeps of the network at each validation; nothing, unless a task says otherwise."""
         return None
@@ -251,6 +256,8 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
             return self.fit_baseline(model, run, *seen)
         announce(name, context)
         validated, score = self.validated_by(run, validation)
+        others = context.fitted if name == self.own else ()
+        rival = Rival.among({each: self.loss_of(run, each, validation) for each in others}, run.config.answer)
         source, checked = self.learnt_from(run, training), self.checked_on(run, validation)
         objective = self.objective_of(run, name, training)
         if context.teacher is not None:
@@ -258,7 +265,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         return train(
             model, objective, source, checked, self.training_of(run.config, name),
             validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
-            progress=context.progress, follow=context.follow,
+            progress=context.progress, follow=context.follow, stops=None if rival is None else rival.stops,
         )  # fmt: skip
 
     def score(self, run: Run, predictions: SplitPredictions, split: str) -> list[Row]:

@@ -100,10 +100,11 @@ def fold_counts(task: Fitting, run: Run, prepared: Prepared[Any, Any]) -> dict[s
 
 
 def _quick_folds(run: Run) -> int:
-    """Folds that the network can be fitted on, by steps and operations of its training."""
-    steps, flops = run.facts["best"][NETWORK]["steps"], run.facts["flops"]
-    if flops is None:
+    """Folds that the network can be fitted on, by steps and operations of its training; none if it is far behind."""
+    best, flops = run.facts["best"][NETWORK], run.facts["flops"]
+    if flops is None or best["stopped"]:
         return 0
+    steps = best["steps"]
     work = 3 * steps * run.config.training.batch_size * flops
     return int(min(FOLDS, STEPS // max(steps, 1), WORK // max(work, 1)))
 

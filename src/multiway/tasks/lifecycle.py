@@ -118,12 +118,17 @@ def fit(run: Run, context: Context) -> Run:
 
 
 def fit_models(run: Run, names: Iterable[str], context: Context) -> dict[str, float]:
-    """Fit some models of a run, in place, on training and validation rows alone; the seconds that each took."""
-    seconds: dict[str, float] = {}
-    found: dict[str, Fitted] = {}
-    for name in names:
+    """Fit some models of a run, in place, on training and validation rows alone; the seconds that each took.
+
+    Our own is the last: a network that is far behind what is there already stops early.
+    """
+    names = list(names)
+    seconds, found = dict.fromkeys(names, 0.0), dict[str, Fitted].fromkeys(names)
+    order = sorted(names, key=lambda name: name == run.task.own)
+    for place, name in enumerate(order):
         model, clock = run.models[name], time.perf_counter()
-        found[name] = run.task.fit(run, name, run.prepared, dataclasses.replace(context, model=name))
+        own = dataclasses.replace(context, model=name, fitted=tuple(order[:place]))
+        found[name] = run.task.fit(run, name, run.prepared, own)
         model.to("cpu").eval()
         seconds[name] = time.perf_counter() - clock
     histories = {name: each for name, each in found.items() if isinstance(each, History)}
@@ -185,4 +190,5 @@ def _best(history: History) -> Row:
         "validation_loss": history.best_loss,
         "validation_score": history.best_score,
         "steps": history.steps,
+        "stopped": history.stopped,
     }

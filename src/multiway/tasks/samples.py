@@ -26,6 +26,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.training import Objective
 from multiway.training.devices import best_device, device_of
 from multiway.training.losses import TargetLoss
+from multiway.training.validation import mean_loss
 
 PREDICTED = 256
 """Samples that are predicted at once."""
@@ -67,6 +68,12 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """By counting, a closed form, a convex solver or trees."""
         rows, held = (training.inputs, training.target_tensor), (validation.inputs, validation.target_tensor)
         return target_baselines.fit_baseline(model, *rows, *held, run.config.training.seed)
+
+    def loss_of(self, run: Run, name: str, validation: Samples[Tensor]) -> float | None:
+        """By its logits, one of which stands for two classes."""
+        model, seen = targets.WholeLogits(run.models[name], run.state.classes), self.seen_by(run, name, validation)
+        objective, score = self.validated_by(run, seen)
+        return 1 - score(model) if score else mean_loss(model, objective or self.objective(run, seen), seen)
 
     def outputs(self, run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
         """Probabilities `(samples, classes)`, or numbers `(samples,)`; each depends on its sample alone."""

@@ -33,6 +33,8 @@ class Best(Config):
     validation_loss: float
     validation_score: float | None
     steps: int
+    stopped: str | None = None
+    """Why the training ended early, where it was far behind another candidate."""
 
 
 class Facts(Config):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from multiway.data.samples import Array
 from multiway.data.scaling import Scaler
@@ -61,8 +61,25 @@ def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
     """Probabilities of classes by their logits, one of which stands for two classes; scaled numbers in their units."""
     if scaler is not None:
         return scaler.inverse(raw.numpy())[:, 0]
-    logits = torch.cat([torch.zeros_like(raw), raw], dim=1) if raw.shape[1] == 1 else raw
-    return np.asarray(logits.softmax(1).numpy())
+    return np.asarray(whole_logits(raw).softmax(1).numpy())
+
+
+def whole_logits(raw: Tensor) -> Tensor:
+    """One of every class, where one stands for two classes."""
+    return torch.cat([torch.zeros_like(raw), raw], dim=1) if raw.shape[1] == 1 else raw
+
+
+class WholeLogits(nn.Module):
+    """A baseline as a network is called: float32 logits of every class, or a scaled number."""
+
+    def __init__(self, model: nn.Module, classes: Names) -> None:
+        super().__init__()
+        self.model, self.is_class = model, classes is not None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """What the baseline says."""
+        raw: Tensor = self.model(x)
+        return (whole_logits(raw) if self.is_class else raw).float()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

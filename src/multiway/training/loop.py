@@ -14,7 +14,7 @@ from multiway.training.processes import Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
 from multiway.training.steps import Standing, Steps, seed_everything
-from multiway.training.validation import BATCH, Validation, Watched
+from multiway.training.validation import BATCH, Stops, Validation, Watched
 
 APART = (
     "Dropout draws its masks in each of {} processes apart, so the weights are others than those of one process; "
@@ -28,6 +28,7 @@ class History:
 
     best_loss, best_score: Of the validation whose weights were kept; the score is None where the loss chose them.
     notes: What a reader of the scores should know of the training.
+    stopped: Why it ended early by what the caller gave as `stops`; None where it did not.
     """
 
     rows: list[dict[str, Any]]
@@ -36,6 +37,7 @@ class History:
     steps: int
     best_score: float | None = None
     notes: tuple[str, ...] = ()
+    stopped: str | None = None
 
 
 def train(
@@ -51,6 +53,7 @@ def train(
     run: RunFolder | None = None,
     progress: bool = False,
     follow: Callable[[dict[str, Any]], None] | None = None,
+    stops: Stops | None = None,
 ) -> History:
     """Train and leave the weights of the best validation in `model`.
 
@@ -72,6 +75,8 @@ def train(
         run: Folder for the log and the state; training continues from a state that lies there.
         progress: Show a bar or lines on stderr.
         follow: Is given the row of each validation; what it raises ends the training.
+        stops: Is given the rows of all validations, those before an interruption too, and how many are left; the
+            reason that it returns, if any, ends the training, whose best weights are kept.
 
     Raises:
         RunError: A loss is not finite; the message names the batch and the first bad tensor.
@@ -82,7 +87,7 @@ def train(
     steps = Steps(engine, objective, training, config)
     held_out = Validation(
         samples=validation, objective=validation_objective or objective, score=validation_score, watch=watch,
-        batch_size=config.validation_batch_size or max(config.batch_size, BATCH),
+        stops=stops, batch_size=config.validation_batch_size or max(config.batch_size, BATCH),
     )  # fmt: skip
     checkpoint = Checkpoint(run, steps)
     standing, notes = checkpoint.restore()
@@ -95,13 +100,15 @@ def train(
     if standing.best:
         model.load_state_dict(standing.best)
     model.eval()
+    stopped = held_out.why_stopped(steps, standing)
     return History(
         rows=standing.rows,
         best_loss=standing.best_loss,
         best_epoch=standing.best_epoch,
         steps=standing.step,
         best_score=standing.best_score,
-        notes=notes,
+        notes=notes if stopped is None else (*notes, stopped),
+        stopped=stopped,
     )
 
 

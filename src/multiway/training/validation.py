@@ -6,7 +6,7 @@ import functools
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from multiway.training.steps import Standing, Steps
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 Watched = dict[str, list[float]]
 """Numbers by name, such as one value for each of `QUANTILES` of a weight."""
+Stops = Callable[[Sequence[dict[str, Any]], float], str | None]
 ACCURACY = "validation_acc"
 BATCH = 256
 
@@ -30,6 +31,7 @@ class Validation:
 
     batch_size: Samples at once, over all processes.
     score: Of the model as validated, higher for better; the loss chooses without one.
+    stops: Why the training ends, by the rows of all validations and how many are left; None where it goes on.
     watch: Numbers of the model as validated, for the log.
     """
 
@@ -38,6 +40,7 @@ class Validation:
     batch_size: int
     score: Callable[[nn.Module], float] | None = None
     watch: Callable[[nn.Module], Watched] | None = None
+    stops: Stops | None = None
 
     @torch.no_grad()
     def judge(self, steps: Steps, standing: Standing, started: float) -> dict[str, Any]:
@@ -57,8 +60,18 @@ class Validation:
         row |= {} if watched is None else {"watched": watched}
         standing.rows.append(row)
         standing.loss_sum = standing.loss_count = 0.0
-        standing.finished = standing.step == steps.total or 0 < config.patience <= standing.bad_validations
+        standing.finished = (
+            standing.step == steps.total
+            or 0 < config.patience <= standing.bad_validations
+            or self.why_stopped(steps, standing) is not None
+        )
         return row
+
+    def why_stopped(self, steps: Steps, standing: Standing) -> str | None:
+        """Why the training ends before its last step; None where nothing but its own rows would end it."""
+        if self.stops is None or not standing.rows or standing.step == steps.total:
+            return None
+        return self.stops(standing.rows, len(standing.rows) * (steps.total - standing.step) / standing.step)
 
     @functools.cached_property
     def batches(self) -> tuple[Tensor, ...]:
@@ -74,6 +87,15 @@ class Validation:
                 totals += torch.tensor([float(total), float(count)], dtype=torch.float64)
         totals = engine.sum(totals)
         return float(totals[0] / totals[1].clamp_min(1))
+
+
+@torch.no_grad()
+def mean_loss(model: nn.Module, objective: Objective, samples: Source) -> float:
+    """Mean of the losses of a model that is not trained here, over all samples."""
+    model.eval()
+    parts = [objective(model, samples.gather(part)) for part in torch.arange(len(samples)).split(BATCH)]
+    total, count = (sum(map(float, sums)) for sums in zip(*parts, strict=True))
+    return total / max(count, 1.0)
 
 
 def _keep_if_best(standing: Standing, model: nn.Module, loss: float, score: float | None, epoch: float) -> None:

@@ -25,7 +25,7 @@ class Trained:
 
     def lines(self) -> list[str]:
         """Which model answers and why, what came out and where it lies."""
-        return [line for run in self.runs for line in (run.line, self._outcome(run))]
+        return [line for run in self.runs for line in (run.line, *_stopped(run), self._outcome(run))]
 
     def _outcome(self, run: Run) -> str:
         return f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}"
@@ -44,6 +44,11 @@ class Trained:
             for run in self.runs
         ]  # fmt: skip
         return {"runs": runs, "scores": self.table()}
+
+
+def _stopped(run: Run) -> list[str]:
+    """Why the training of the network ended early, where it did."""
+    return [best["stopped"] for best in run.facts["best"].values() if best.get("stopped")]
 
 
 def train(

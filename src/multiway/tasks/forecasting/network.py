@@ -10,6 +10,7 @@ from multiway.models import create_model
 from multiway.models.weighed_forecasts import MeanOfNetworks, WeighedForecasts, members_of
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
+from multiway.tasks.far_behind import Rival
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
@@ -17,6 +18,7 @@ from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS, Context, Fitted
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
+from multiway.training.validation import Stops, mean_loss
 
 CONSTANT = 1e-4
 """Variance below which a step counts as constant, in units of the training rows' own."""
@@ -80,11 +82,33 @@ def fit_forecaster(
         candidates.fit_candidate(candidate, training, validation, prepared.floor)
     if model.network is None:
         return None
-    history = train_on_windows(model.network, prepared, config.training, context, config.horizons)
+    rival = Rival.among(_losses_of(model, validation, config), config.answer)
+    history = train_on_windows(
+        model.network, prepared, config.training, context, config.horizons, stops=None if rival is None else rival.stops
+    )
     for member in members_of(model.network):
         if isinstance(member, StartsFromTraining):
             member.set_apart(prepared.windows["train"].never_observed)
     return history
+
+
+def _losses_of(model: WeighedForecasts, validation: Windows, config: ForecastConfig) -> dict[str, float]:
+    """Of the candidates that are fitted already, as the network is validated."""
+    loss = WindowLoss(config.training.validation_loss or config.training.loss, config.horizons)
+    names = [name for name in model.names if name != "network"]
+    return {name: mean_loss(_Single(model, name), loss, validation) for name in names}
+
+
+class _Single(nn.Module):
+    """One candidate as a network is called."""
+
+    def __init__(self, model: WeighedForecasts, name: str) -> None:
+        super().__init__()
+        self.model, self.name = model, name
+
+    def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+        """Its forecast."""
+        return self.model.forecasts(past, observed, [self.name])[self.name]
 
 
 def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
@@ -138,8 +162,9 @@ def train_on_windows(
     context: Context,
     horizons: Sequence[int] = (),
     watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
+    stops: Stops | None = None,
 ) -> History:
-    """Train a forecaster; validation keeps its best weights. `horizons` and `watch` as of `WindowLoss` and `train`."""
+    """Train a forecaster; validation keeps its best weights. `horizons` are as of `WindowLoss`, the rest of `train`."""
     windows = prepared.windows
     for member in members_of(model):
         if isinstance(member, StartsFromTraining):
@@ -155,6 +180,7 @@ def train_on_windows(
         run=context.own_folder(),
         progress=context.progress,
         follow=context.follow,
+        stops=stops,
     )
 
 

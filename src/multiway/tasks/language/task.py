@@ -23,7 +23,7 @@ from multiway.tasks.language import page
 from multiway.tasks.language.audit import audit_documents
 from multiway.tasks.language.config import LanguageConfig
 from multiway.tasks.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
-from multiway.tasks.language.scores import METRICS, Surprise, surprise_of
+from multiway.tasks.language.scores import METRICS, Surprise, surprise_of, surprises
 from multiway.tasks.language.source import Documents, cut, documents_of, looks_like_text
 from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.language.writing import answers, continuations, token_table
@@ -170,6 +170,10 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
         """By counting."""
         cast(KneserNey, model).fit(training.inputs.learnt.stretches())
         return None
+
+    def loss_of(self, run: Run, name: str, validation: Samples[TokenDocuments]) -> float:
+        """Nats per token."""
+        return float(surprises(run.models[name], validation.inputs.windows).mean())
 
     def evidence(self, run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
         """Bits per byte of validation, by documents or by windows of few."""

@@ -161,6 +161,10 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         """Mean Dice."""
         return None, lambda model: mean_dice(network_predictor(run, model), validation)
 
+    def loss_of(self, run: Run, name: str, validation: Samples[Examples]) -> float:
+        """One less its mean Dice."""
+        return 1 - mean_dice(predictor_of(run, name), validation)
+
     def fit_baseline(
         self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
     ) -> Plain | None:  # fmt: skip

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from multiway.errors import DataError
 from multiway.metrics import classes, regression
@@ -102,6 +103,13 @@ class MovementLoss:
             return torch.where(mask, terms, 0).sum() / self.scale.movement_spread, mask.sum()
         labels = batch["label"].masked_fill(~mask, NO_TARGET)
         return class_loss(outputs, labels, self.weights, self.smoothing)
+
+
+def movement_loss(rises: Values, inputs: StockInputs) -> float:
+    """Mean cross-entropy of the targets, by probabilities of a rise `(samples, stocks)`."""
+    mask = inputs.target_mask
+    given, labels = (torch.from_numpy(part[mask].astype(np.float64)) for part in (rises, inputs.windows.labels))
+    return float(F.binary_cross_entropy(given, labels))
 
 
 def validation_score(config: StockConfig, inputs: StockInputs) -> Callable[[nn.Module], float] | None:

@@ -44,6 +44,7 @@ from multiway.tasks.stocks.network import (
     chances_of,
     coverage_names,
     intervals_of_means,
+    movement_loss,
     validation_score,
 )
 from multiway.tasks.stocks.page import PAGE
@@ -209,6 +210,12 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     ) -> tuple[Objective, Callable[[nn.Module], float] | None]:
         """The loss without weights and smoothing, and the score that chooses the epoch."""
         return MovementLoss(run.config, run.state.scale), validation_score(run.config, validation.inputs)
+
+    def loss_of(self, run: Run, name: str, validation: Samples[StockInputs]) -> float | None:
+        """Cross-entropy of rises and falls; none of quantiles, or where a score chooses the epoch."""
+        if run.config.levels or run.config.select != "loss":
+            return None
+        return movement_loss(chances_of(run, name, validation.inputs), validation.inputs)
 
     def fit_baseline(
         self, model: nn.Module, run: Run, training: Samples[StockInputs], validation: Samples[StockInputs]

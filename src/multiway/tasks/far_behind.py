@@ -1,0 +1,58 @@
+"""When a network stops early: it is far behind another candidate, and its pace cannot close the gap."""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from multiway.tasks.choice import AUTO
+
+FIRST, SHARE = 4, 0.5
+"""Validations, and the share of the training, before which no network is judged: many take off late."""
+FAR, LEAST = 1.0, 0.1
+"""How far its loss is above that of the other candidate at least: as a share of this, and by how much."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Rival:
+    """The best of the candidates that are fitted already.
+
+    loss: On validation, as the training of the network measures itself: its loss, or one less its score.
+    """
+
+    name: str
+    loss: float
+
+    @classmethod
+    def among(cls, losses: Mapping[str, float | None], answer: str) -> Self | None:
+        """The one of the lowest loss; none where the settings say who answers, or no loss is known."""
+        known = {name: loss for name, loss in losses.items() if loss is not None and loss >= 0}
+        if answer != AUTO or not known:
+            return None
+        best = min(known, key=lambda name: known[name])
+        return cls(name=best, loss=known[best])
+
+    def stops(self, rows: Sequence[Mapping[str, Any]], left: float) -> str | None:
+        """Why a network stops, by the rows of its validations and how many are left; None where it goes on.
+
+        It stops where even the pace of the second half of its validations, kept to the end, would leave it above the
+        other: a training slows down.
+        """
+        if len(rows) < FIRST or len(rows) < SHARE * (len(rows) + left):
+            return None
+        best = list(itertools.accumulate(map(loss_of, rows), min))
+        half = len(rows) // 2
+        gap, pace = best[-1] - self.loss, (best[-1 - half] - best[-1]) / half
+        if gap <= max(FAR * self.loss, LEAST, pace * left):
+            return None
+        epochs = rows[-1]["epoch"]
+        return (
+            f"The network stopped after {epochs:g} epochs, far behind {self.name}: {best[-1]:.3g} against "
+            f"{self.loss:.3g} on validation, and too slow to close the gap in the {left:.0f} validations left."
+        )
+
+
+def loss_of(row: Mapping[str, Any]) -> float:
+    """What chooses the epoch: the loss of a validation, or one less its score."""
+    score = row.get("validation_score")
+    return float(row["validation_loss"] if score is None else 1 - score)
