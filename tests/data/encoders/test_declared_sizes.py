@@ -1,6 +1,8 @@
 """A stranger's model folder: what it declares is held to its weights before anything is built."""
 
 import json
+import os
+import shutil
 
 import pytest
 
@@ -52,3 +54,14 @@ def test_weights_that_are_none_are_refused(folder, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"\xff" * 64)
     with pytest.raises(ConfigError, match=r"model\.safetensors: its weights cannot be read"):
         find_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"])
+def test_a_pipe_or_a_device_in_the_place_of_a_file_is_refused(folder, tmp_path, name):
+    copy = tmp_path / "network"
+    shutil.copytree(folder, copy)
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+        (copy / name).unlink(missing_ok=True)
+        make(copy / name)
+        with pytest.raises(ConfigError, match=name):
+            find_model(str(copy))

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import importlib.util
+import itertools
 import shutil
 import warnings
 import zipfile
@@ -59,6 +60,7 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
     model = folder if folder.is_dir() else fetch_model(name, kind, fix)
     if not (model / CONFIG).is_file():
         raise ConfigError(f"{name} is no folder of a model: it has no {CONFIG}. Give what `save_pretrained` wrote.")
+    _check_files(model, name)
     if not any(model.glob("*.safetensors")):
         raise ConfigError(
             f"{name} holds no weights in safetensors, and pickled ones are not read. Save the model "
@@ -66,6 +68,13 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
         )
     check_sizes(model, CONFIG)
     return model
+
+
+def _check_files(model: Path, name: str) -> None:
+    """Refuse pipes and devices among the files that are read: opening one would wait for ever."""
+    for path in sorted(itertools.chain.from_iterable(map(model.glob, PATTERNS))):
+        if not (path.is_file() or path.is_dir()):
+            raise ConfigError(f"{name}: {path.name} is no regular file. Give the folder as `save_pretrained` wrote it.")
 
 
 def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
