@@ -58,7 +58,7 @@ def check(model: str, count: int = 3 * BATCH) -> None:
     Raises:
         RuntimeError: They do not, so there is nothing to time.
     """
-    prepared, start = make_images(count), create_model(model, dropout=0, logit_dropout=0)
+    prepared, start = make_images(count), create_model(model, dropout=0, hidden_dropout=0, logit_dropout=0)
     found = [copy.deepcopy(start) for _ in range(2)]
     ours(found[0], prepared)
     plain(found[1], prepared)

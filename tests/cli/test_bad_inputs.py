@@ -92,7 +92,7 @@ def test_of_several_seeds_the_first_forecasts_and_says_so(tmp_path, monkeypatch,
     together, alone = (call(["predict", run], monkeypatch, capsys) for run in ("run", "run/seed-9"))
     assert together[:2] == alone[:2]
     assert together[2] == f"run holds 2 seeds; this is run/seed-9. Name another to use that.\n{alone[2]}"
-    assert alone[2].startswith("Answer: ridge: no other candidate adds to it") and alone[2].count("\n") == 1
+    assert alone[2].startswith("Answer: ") and alone[2].count("\n") == 1
 
 
 @pytest.fixture(scope="module")

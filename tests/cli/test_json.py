@@ -63,8 +63,9 @@ def test_a_table_is_a_list_of_rows_with_the_same_keys(words, keys, folder, monke
         (
             "compress run --rule blocks.*(gate_up|down)=tt:rank=2 --dry-run",
             {
-                "layers", "refused", "parameters_before", "parameters_after", "output_error", "output_error_quartiles",
-                "seconds_before", "seconds_after", "speed", "speed_low", "speed_high", "advice", "folder", "scores",
+                "layers", "refused", "left", "parameters_before", "parameters_after", "output_error",
+                "output_error_quartiles", "seconds_before", "seconds_after", "speed", "speed_low", "speed_high",
+                "advice", "folder", "scores",
             },
         ),
     ],

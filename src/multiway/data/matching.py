@@ -107,10 +107,10 @@ def _far(distances: NDArray[np.float64], lie: str, off: str, word: str) -> list[
 
 
 def far_share(unknown: int, count: int, word: str) -> list[Far]:
-    """Parts of texts that training did not know, where most are."""
+    """Parts of texts that training did not know, where most are; a few parts tell nothing."""
     share = unknown / max(1, count)
     words = f"{100 * share:.0f} % of the {word} are unknown to the training"
-    return [Far(words, share > STRANGE and count >= ENOUGH)] if share > UNUSUAL else []
+    return [Far(words, share > STRANGE)] if share > UNUSUAL and count >= ENOUGH else []
 
 
 def held(far: Sequence[Far], source: str, *, is_allowed: bool) -> tuple[str, ...]:

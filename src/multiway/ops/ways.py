@@ -78,6 +78,7 @@ def shapes_of(tensors: Iterable[Tensor]) -> Shapes:
     return tuple([tensor.shape for tensor in tensors])
 
 
+@functools.lru_cache(maxsize=4096)  # a key that is there costs less than a call of Python
 def rounded_rows(rows: int) -> int:
     """Round a batch to a power of four, so that few sizes are told apart."""
     return 1 << (rows.bit_length() & ~1)

@@ -128,7 +128,9 @@ def _place(printed: Reference, cell: GridCell, fields: dict[str, Any]) -> _Place
 @functools.cache
 def printed_figure(name: str, metric: str) -> Printing | None:
     """The printed figure of a recipe, with its deviation, seeds and digits where they are known."""
-    table = _tables_of_recipes()[name]
+    table = _tables_of_recipes().get(name)
+    if table is None:
+        return None
     cell = cells_of(table)[name]
     fields = resolve(_grid(table), cell)
     place = _place(Reference.parse(fields["printed"]), cell, fields)

@@ -131,7 +131,9 @@ def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read():
         make_config(model={**TINY, "dim": 9})
     with pytest.raises(ConfigError, match=r"patch_size is not a known field, did you mean patch_length"):
         make_config(model={"patch_size": 4})
-    with pytest.raises(ConfigError, match=r"model.name must be one of hot_forecaster, hot_forecaster_paper"):
+    with pytest.raises(
+        ConfigError, match=r"model.name must be one of hot_forecaster, hot_forecaster_later, hot_forecaster_paper"
+    ):
         make_config(model={"name": "hot_volume_classifier"})
     with pytest.raises(ConfigError, match=r"model.horizon is the horizon of the run. Set horizon instead"):
         make_config(model={"horizon": 4})

@@ -242,9 +242,7 @@ def _flaw(text: object) -> str:
         return "empty" if text is None or text is pd.NA or text != text else "no text"
     if not text.strip():
         return "empty"
-    if "\x00" in text:
-        return "NUL character"
-    return "lone surrogate" if any("\ud800" <= letter <= "\udfff" for letter in text) else ""
+    return "NUL character" if "\x00" in text else ""
 
 
 def _in_reach(
