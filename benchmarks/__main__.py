@@ -10,6 +10,7 @@ import torch
 from benchmarks import (
     additive,
     attention,
+    compiled,
     graph,
     images,
     leaks,
@@ -27,6 +28,7 @@ BENCHMARKS = {
     "nd_linear": nd_linear.run,
     "tensor_train": tensor_train.run,
     "attention": attention.run,
+    "compiled": compiled.run,
     "additive": additive.run,
     "graph": graph.run,
     "long_graph": long_graph.run,

@@ -7,7 +7,7 @@ from benchmarks.results_page import ROOT, markdown, recipe_rows, short
 from multiway.config import load_yaml
 from multiway.papers.cells import table_names
 from multiway.papers.printed import HIGHER_IS_BETTER
-from multiway.papers.verdicts import Difference, apart, seed_values, verdicts
+from multiway.papers.verdicts import Difference, difference_of_rows, seed_values, verdicts
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
 
@@ -73,7 +73,7 @@ def difference_of(claim: Claim, rows: dict[str, Row]) -> Difference | None:
     row = rows[claim.row]
     if claim.against is not None:
         other = rows.get(claim.against)
-        return apart(seed_values(row, claim.metric), seed_values(other, claim.metric)) if other else None
+        return difference_of_rows(seed_values(row, claim.metric), seed_values(other, claim.metric)) if other else None
     stated, name = verdicts(row, load_recipe(claim.row)), f"{claim.metric}_difference"
     parts = (name, f"{name}_low", f"{name}_high", f"{claim.metric}_printed_spread")
     return Difference(*(stated[part] for part in parts)) if name in stated else None

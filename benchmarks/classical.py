@@ -56,16 +56,16 @@ def main() -> None:
     for each in SETS:
         if each.name in arguments.sets:
             rows.append(measure(each, earlier=arguments.earlier, classical=not arguments.without_classical))
-            keep(rows[-1], arguments)
-    keep(summary(rows), arguments)
+            keep(rows[-1], arguments.out, facts(earlier=arguments.earlier))
+    keep(summary(rows), arguments.out, facts(earlier=arguments.earlier))
 
 
-def keep(row: dict[str, Any], arguments: argparse.Namespace) -> None:
+def keep(row: dict[str, Any], out: Path | None, measured: dict[str, Any]) -> None:
     """Print a row, and add it to the file with what it was measured on."""
     print(json.dumps(row), flush=True)
-    if arguments.out is not None:
-        with arguments.out.open("a") as file:
-            file.write(json.dumps(row | facts(earlier=arguments.earlier)) + "\n")
+    if out is not None:
+        with out.open("a") as file:
+            file.write(json.dumps(row | measured) + "\n")
 
 
 def facts(*, earlier: bool) -> dict[str, Any]:

@@ -45,6 +45,7 @@ SPEED = {
     "answers": "python -m benchmarks.answers --out results/answers.jsonl",
     "baselines": "python -m benchmarks.baselines",
     "classical": "python -m benchmarks.classical --out results/classical.jsonl",
+    "bands": "python -m benchmarks.bands --draws 20 --out results/bands.jsonl",
     "first_contact": "python -m benchmarks.first_contact --out results/first_contact.jsonl",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",

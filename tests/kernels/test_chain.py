@@ -41,8 +41,8 @@ def always(monkeypatch):
     caches = (
         chains.nd_linear_chain,
         chains.tensor_train_chain,
-        ways.nd_linear_chain,
-        ways.tensor_train_chain,
+        ways.kept_nd_linear_chain,
+        ways.kept_train_chain,
     )
     for cached in caches:
         cached.cache_clear()
@@ -112,7 +112,7 @@ def test_every_plan_gives_the_same(generator, calls, monkeypatch):
         price = functools.cache(lambda step, rows: draw.random())
         monkeypatch.setattr(chains, "_step_cost", price)
         chains.nd_linear_chain.cache_clear()
-        ways.nd_linear_chain.cache_clear()
+        ways.kept_nd_linear_chain.cache_clear()
         plans.add(best_plan(*sizes, frozenset(), 4, price)[1])
         layer = randomise(mnn.NdLinear(*sizes), generator)
         assert_near_float64(layer, torch.randn(5, *sizes[0], generator=generator), generator, calls)

@@ -76,13 +76,14 @@ def case(request):
 def always(monkeypatch):
     """The chain is used whatever it costs."""
     monkeypatch.setattr(chains, "MARGIN", 0.0)
-    for module in (chains, ways):
-        for name in ("nd_linear_chain", "tensor_train_chain"):
+    names = {chains: ("nd_linear_chain", "tensor_train_chain"), ways: ("kept_nd_linear_chain", "kept_train_chain")}
+    for module, both in names.items():
+        for name in both:
             monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
 
 
 def called(name, constants):
-    return lambda x, *parameters: operators.call(name, x, list(parameters), *constants)
+    return lambda x, *parameters: operators.call_operator(name, x, list(parameters), *constants)
 
 
 def results(function, x, parameters, **options):
@@ -98,7 +99,7 @@ def test_torch_accepts_the_operator_and_its_passes(case, dtype, always):
     opcheck(getattr(torch.ops.multiway, name).default, (x, parameters, *constants))
     x, parameters = x.detach(), [each.detach() for each in parameters]
     opcheck(getattr(torch.ops.multiway, f"{name}_forward").default, (x, parameters, *constants))
-    grad = torch.ones_like(operators.call(name, x, parameters, *constants))
+    grad = torch.ones_like(operators.call_operator(name, x, parameters, *constants))
     needed = [True, False, *[True] * (len(parameters) - 1)]
     opcheck(getattr(torch.ops.multiway, f"{name}_backward").default, (grad, x, parameters, needed, *constants))
 
@@ -146,10 +147,10 @@ def test_autocast_computes_in_its_type(case):
 def test_what_cannot_be_pointed_at(case):
     name, drawn, constants = case
     x, parameters = drawn(torch.float32)
-    result = operators.call(name, x.to("meta"), [each.to("meta") for each in parameters], *constants)
-    assert result.is_meta and result.shape == operators.call(name, x, parameters, *constants).shape
+    result = operators.call_operator(name, x.to("meta"), [each.to("meta") for each in parameters], *constants)
+    assert result.is_meta and result.shape == operators.call_operator(name, x, parameters, *constants).shape
     none = [parameters[0][:0], *parameters[1:]] if name == "additive_scores" else parameters
-    assert operators.call(name, x[:0], none, *constants).numel() == 0
+    assert operators.call_operator(name, x[:0], none, *constants).numel() == 0
 
 
 @needs_library

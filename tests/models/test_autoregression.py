@@ -49,7 +49,7 @@ def test_it_is_ridge_of_the_next_step_and_fitted_again_under_its_penalty():
     expected = run_on(one.weight.flatten().double(), 5)
     torch.testing.assert_close(model.floor.weight[0].double(), expected, rtol=LONG32, atol=1e-6)
     assert float(model.penalty) == one.penalty
-    candidates._fit_again(again, model, training, floor, search=False)
+    candidates._fit_again(again, model, training, floor)
     torch.testing.assert_close(again.floor.weight, model.floor.weight, rtol=LONG32, atol=1e-6)
 
 

@@ -244,21 +244,6 @@ def test_an_order_that_is_given_is_fitted_again(library):
     assert first.forms[0]["season_length"] == 1
 
 
-def test_a_form_that_is_searched_beside_the_given_one_is_averaged_with_it(library):
-    values = np.cumsum(np.random.default_rng(3).standard_normal(90)) + 20
-    one = Units(*(torch.full((1,), value) for value in (0.0, 1.0, 1.0, 90.0)))
-    given, searched, both, same = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(4))
-    order = {"order": (2, 1, 0), "seasonal_order": (0, 0, 0), "season_length": 1, "include_mean": False}
-    given.fit_series([values], {0: order})
-    searched.fit_series([values])
-    assert not torch.equal(given.weight, searched.weight)
-    both.fit_series([values], {0: order}, search=True)
-    torch.testing.assert_close(both.weight, (given.weight + searched.weight) / 2)
-    torch.testing.assert_close(both.constant, (given.constant + searched.constant) / 2)
-    same.fit_series([values], searched.forms, search=True)
-    torch.testing.assert_close(same.weight, searched.weight)
-
-
 def test_a_line_through_the_last_values_is_a_forecast(library):
     """Of twice differenced series the weights of a step grow with it, and are no sign of a filter that explodes."""
     horizon = 12

@@ -8,7 +8,7 @@ from scipy import stats
 
 from multiway.papers.cells import printed_figure
 from multiway.papers.printed import Printing
-from multiway.papers.verdicts import apart, difference, seed_values, verdict, verdicts
+from multiway.papers.verdicts import difference_from_print, difference_of_rows, seed_values, verdict_of, verdicts
 from multiway.workflows.recipe import load_recipe
 
 OURS, THEIRS = [0.71, 0.74, 0.69, 0.73, 0.72], [0.70, 0.66, 0.71]
@@ -16,7 +16,7 @@ EXACT = 16
 
 
 def test_the_interval_against_an_exact_figure_is_students():
-    given = difference(OURS, Printing(0.7, None, None, EXACT))
+    given = difference_from_print(OURS, Printing(0.7, None, None, EXACT))
     low, high = stats.t.interval(0.95, len(OURS) - 1, np.mean(OURS) - 0.7, stats.sem(OURS))
     assert (given.low, given.high) == pytest.approx((low, high), abs=1e-12) and not given.has_printed_spread
 
@@ -24,30 +24,33 @@ def test_the_interval_against_an_exact_figure_is_students():
 def test_the_interval_against_a_printed_deviation_is_welchs():
     printed = Printing(float(np.mean(THEIRS)), float(np.std(THEIRS, ddof=1)), len(THEIRS), EXACT)
     expected = stats.ttest_ind(OURS, THEIRS, equal_var=False).confidence_interval(0.95)
-    for given in (difference(OURS, printed), apart(OURS, THEIRS)):
+    for given in (difference_from_print(OURS, printed), difference_of_rows(OURS, THEIRS)):
         assert (given.low, given.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
         assert given.has_printed_spread
 
 
 def test_print_is_as_exact_as_its_last_digit():
-    wide, narrow = (difference(OURS, Printing(0.7, None, None, digits)) for digits in (2, EXACT))
+    wide, narrow = (difference_from_print(OURS, Printing(0.7, None, None, digits)) for digits in (2, EXACT))
     assert narrow.low - wide.low == pytest.approx(0.005, abs=1e-12) and wide.value == narrow.value
 
 
 def test_runs_without_spread_differ_by_more_than_the_rounding_or_not():
     printed = Printing(0.343, None, None, 3)
-    assert verdict(difference([0.3434] * 3, printed), higher=False) == "level"
-    assert verdict(difference([0.3441] * 3, printed), higher=False) == "worse"
-    assert verdict(difference([0.3419] * 3, printed), higher=False) == "better"
+    assert verdict_of(difference_from_print([0.3434] * 3, printed), higher=False) == "level"
+    assert verdict_of(difference_from_print([0.3441] * 3, printed), higher=False) == "worse"
+    assert verdict_of(difference_from_print([0.3419] * 3, printed), higher=False) == "better"
 
 
 def test_a_higher_score_is_better_where_higher_is():
-    given = difference(OURS, Printing(0.5, None, None, 2))
-    assert (verdict(given, higher=True), verdict(given, higher=False)) == ("better", "worse")
+    given = difference_from_print(OURS, Printing(0.5, None, None, 2))
+    assert (verdict_of(given, higher=True), verdict_of(given, higher=False)) == ("better", "worse")
 
 
 def test_one_seed_has_no_interval():
-    assert difference([0.7], Printing(0.5, None, None, 2)) is None and apart([0.7, 0.8], [0.7]) is None
+    assert (
+        difference_from_print([0.7], Printing(0.5, None, None, 2)) is None
+        and difference_of_rows([0.7, 0.8], [0.7]) is None
+    )
 
 
 def row(name, values, seeds, metric="mse", **more):
@@ -84,5 +87,5 @@ def test_printed_figures_have_their_deviations_and_digits():
 
 
 def test_the_quantile_is_students():
-    given = difference([1.0, 3.0], Printing(0.0, None, None, EXACT))
+    given = difference_from_print([1.0, 3.0], Printing(0.0, None, None, EXACT))
     assert given.high - given.value == pytest.approx(stats.t.ppf(0.975, 1) * math.sqrt(2.0 / 2), abs=1e-9)

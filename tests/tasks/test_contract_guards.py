@@ -13,7 +13,7 @@ from PIL import Image
 from command import outcome
 from multiway import workflows
 from multiway.data.findings import Findings
-from multiway.data.matching import far_columns, held
+from multiway.data.matching import far_columns, hold_to_training
 from multiway.data.scaling import Scaler
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.scans.encoding import IntensityScale, far_scan
@@ -241,7 +241,7 @@ def test_a_tenth_of_far_rows_is_told_and_not_refused():
     rows[:3] = 7e4
     (far,) = far_columns(rows, ["weight"], scaler, "rows")
     assert not far.is_refused and far.words == "'weight' lies 7,770 deviations from training in 10 % of rows"
-    assert held([far], "people.csv", is_allowed=False) == (far.words,)
+    assert hold_to_training([far], "people.csv", is_allowed=False) == (far.words,)
     assert not far_columns(rows[3:], ["weight"], scaler, "rows")
 
 

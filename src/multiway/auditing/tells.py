@@ -14,7 +14,7 @@ MOST_LEARNT = 20_000
 """Training texts that are counted."""
 
 
-def tokens_of(text: str) -> set[str]:
+def tells_of(text: str) -> set[str]:
     """Words, and pairs of neighbouring signs where letters are A or a, digits 0, and ends ^ and $.
 
     A pair is in quotes, so that no word is like it: a capital at the start is "^A", a blank before a comma " ,".
@@ -33,10 +33,10 @@ def telling_tokens(texts: Sequence[str], labels: Ints, train: Ints, count: int) 
     classes = int(labels.max()) + 1
     table: dict[str, list[int]] = collections.defaultdict(lambda: [0] * classes)
     for row in learnt.tolist():
-        for token in tokens_of(texts[row]):
+        for token in tells_of(texts[row]):
             table[token][labels[row]] += 1
     names, present = list(table), np.array([*table.values()], np.int64).reshape(-1, classes)
     absent = np.bincount(labels[learnt], minlength=classes) - present
     best = np.argsort(-(present.max(1) + absent.max(1)), kind="stable")[:count]
     for token in (names[at] for at in best.tolist()):
-        yield token, np.array([token in tokens_of(text) for text in texts], np.int64)
+        yield token, np.array([token in tells_of(text) for text in texts], np.int64)

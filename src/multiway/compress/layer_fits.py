@@ -25,7 +25,7 @@ from multiway.compress.rules import CP, LowRank, Rule, TensorTrain, balanced_siz
 from multiway.errors import ShapeError
 from multiway.nn import CPConv, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn.factorised_convolutions import Convolution
-from multiway.nn.tt_embedding import check_words, factors_above, padded_rows, zero_row
+from multiway.nn.tt_embedding import check_factors, factors_above, padded_rows, zero_row
 
 
 def fit_of_layer(rule: Rule, module: nn.Module) -> Fit:
@@ -115,7 +115,7 @@ class TableFit:
 
     def __init__(self, rule: Rule, table: nn.Embedding) -> None:
         self.table = table
-        words, sizes = table_sizes(rule, *table.weight.shape)
+        words, sizes = factor_sizes(rule, *table.weight.shape)
         matrix = linear_over(padded_rows(table.weight.detach(), math.prod(words)).mT)
         self.fit = PairFit(matrix, words, sizes, as_train=True) if len(words) == 2 else TrainFit(matrix, words, sizes)
 
@@ -137,7 +137,7 @@ class TableFit:
         )
 
 
-def table_sizes(rule: Rule, ids: int, features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def factor_sizes(rule: Rule, ids: int, features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Factors of the ids, whose product may be larger, and of the features."""
     if isinstance(rule, LowRank):
         return (ids, 1), (1, features)
@@ -145,7 +145,7 @@ def table_sizes(rule: Rule, ids: int, features: int) -> tuple[tuple[int, ...], t
     given = rule.in_sizes or rule.out_sizes
     count = len(given) if given else rule.count
     words, sizes = rule.in_sizes or factors_above(ids, count), rule.out_sizes or balanced_sizes(features, count)
-    check_words(words, sizes, ids)
+    check_factors(words, sizes, ids)
     if math.prod(sizes) != features:
         raise ShapeError(f"TensorTrain: out_sizes must multiply to the table's {features} features. Got {sizes}.")
     return words, sizes

@@ -83,13 +83,13 @@ def distil(
     """
 
     def nearing(learner: nn.Module, batch: Any) -> Tensor:
-        distance = relative_distance(floats(call(learner, batch)), outputs_of(teacher, batch))
+        distance = relative_distance(floats(call(learner, batch)), teacher_outputs(teacher, batch))
         return distance if loss is None else distance + loss(learner, batch)
 
     return finetune(model, batches, nearing, epochs=epochs, rate=rate)
 
 
-def outputs_of(model: nn.Module, batch: Any) -> list[Tensor]:
+def teacher_outputs(model: nn.Module, batch: Any) -> list[Tensor]:
     """Floating outputs in evaluation mode, without gradients."""
     with evaluating(model), torch.no_grad():
         return floats(call(model, batch))

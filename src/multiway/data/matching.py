@@ -113,7 +113,7 @@ def far_share(unknown: int, count: int, word: str) -> list[Far]:
     return [Far(words, share > STRANGE)] if share > UNUSUAL and count >= ENOUGH else []
 
 
-def held(far: Sequence[Far], source: str, *, is_allowed: bool) -> tuple[str, ...]:
+def hold_to_training(far: Sequence[Far], source: str, *, is_allowed: bool) -> tuple[str, ...]:
     """What to say of later data; what lies so far outside that its unit must be another is refused, unless allowed."""
     refused = [each.words for each in far if each.is_refused]
     if refused and not is_allowed:

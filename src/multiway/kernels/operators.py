@@ -20,7 +20,7 @@ DEVICES = ("CPU", "CUDA")
 Gradients = list[Tensor | None]
 
 
-def call(name: str, x: Tensor, parameters: Sequence[Tensor], *constants: Any) -> Tensor:
+def call_operator(name: str, x: Tensor, parameters: Sequence[Tensor], *constants: Any) -> Tensor:
     """Call an operator, as a graph does; where no gradient is followed its forward pass, which costs less to call."""
     name = name if torch.is_grad_enabled() else f"{name}_forward"
     out: Tensor = getattr(torch.ops.multiway, name).default(x, parameters, *constants)
@@ -62,7 +62,7 @@ class Operator(NamedTuple):
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in (x, *parameters)):
             return _Followed.apply(self, constants, x, *parameters)  # type: ignore[no-any-return,no-untyped-call]
         with torch.no_grad():
-            return call(self.name, x, parameters, *constants)
+            return call_operator(self.name, x, parameters, *constants)
 
     def _run(self, x: Tensor, parameters: Sequence[Tensor], *constants: Any) -> Tensor:
         out = self.forward(x.contiguous(), [each.contiguous() for each in parameters], *constants)
@@ -108,7 +108,7 @@ class Operator(NamedTuple):
             first, *others = (
                 each if dim is None else each.select(dim, index) for each, dim in zip(tensors, dims, strict=True)
             )
-            return call(self.name, first, others, *constants)
+            return call_operator(self.name, first, others, *constants)
 
         return torch.stack([member(index) for index in range(info.batch_size)]), 0
 
@@ -117,7 +117,7 @@ class Operator(NamedTuple):
         device = x.device.type
         dtype = torch.get_autocast_dtype(device)
         with torch.autocast(device, enabled=False):
-            return call(self.name, x.to(dtype), [each.to(dtype) for each in parameters], *constants)
+            return call_operator(self.name, x.to(dtype), [each.to(dtype) for each in parameters], *constants)
 
 
 def _define(name: str, schema: str, result: str, run: Callable[..., object], fake: Callable[..., object]) -> None:
@@ -131,7 +131,7 @@ class _Followed(torch.autograd.Function):
     def forward(ctx: Any, operator: Operator, constants: Sequence[Any], x: Tensor, *parameters: Tensor) -> Tensor:
         ctx.operator, ctx.constants = operator, constants
         ctx.save_for_backward(x, *parameters)
-        return call(operator.name, x, parameters, *constants)  # autograd is off here
+        return call_operator(operator.name, x, parameters, *constants)  # autograd is off here
 
     @staticmethod
     def backward(ctx: Any, *above: Tensor) -> Any:

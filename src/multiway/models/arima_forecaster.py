@@ -1,5 +1,6 @@
 """Seasonal ARIMA of the series of a panel, chosen and fitted by statsforecast, as one affine map of a window each."""
 
+import itertools
 import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -51,17 +52,12 @@ class ArimaForecaster(nn.Module):
         values = self.units.into(past)
         return self.units.back(self.constant.T + torch.einsum("nhl,bln->bhn", self.weight, values))
 
-    def fit_series(self, training: Iterable[Values], forms: Forms | None = None, *, search: bool = False) -> None:
-        """Fit the model of every series on its training values, and choose its form where none is given.
-
-        A `search` chooses one beside the form that is given, and the forecast is the mean of both: which is best is
-        the less certain, the fewer the values.
-        """
+    def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
+        """Fit the model of every series on its training values, and choose its form where none is given."""
         for series, values in enumerate(training):
             if len(values) >= FEWEST and np.ptp(values) > 0:
                 known = [] if forms is None or series not in forms else [forms[series]]
-                searches = list(self._searches(len(values)))
-                self._fit(series, values[-MOST:], [[*known, *searches], *([searches] if search else [])])
+                self._fit(series, values[-MOST:], itertools.chain(known, self._searches(len(values))))
 
     def _searches(self, count: int) -> Iterator[dict[str, Any]]:
         """That of a seasonal model, and of one without a season for windows that are too short for the first."""
@@ -69,15 +65,13 @@ class ArimaForecaster(nn.Module):
             yield {"season_length": self.season, "approximation": True}
         yield {"season_length": 1, "approximation": False}
 
-    def _fit(self, series: int, values: Values, choices: Iterable[Iterable[dict[str, Any]]]) -> None:
-        """Of every choice the first form that can be fitted and is a forecast; their mean, each form once."""
-        sizes = self.weight.shape[1:]
-        fits = [next(filter(None, (_affine(values, form, *sizes) for form in forms)), None) for forms in choices]
-        found = {str(order): (constant, weight, order) for constant, weight, order in filter(None, fits)}
-        if found:
-            constants, weights, orders = zip(*found.values(), strict=True)
-            self.constant[series], self.weight[series] = torch.stack(constants).mean(0), torch.stack(weights).mean(0)
-            self.forms[series] = orders[0]
+    def _fit(self, series: int, values: Values, forms: Iterable[dict[str, Any]]) -> None:
+        """The first of some forms that can be fitted and is a forecast."""
+        for form in forms:
+            found = _affine(values, form, *self.weight.shape[1:])
+            if found is not None:
+                self.constant[series], self.weight[series], self.forms[series] = found
+                return
 
 
 def _affine(

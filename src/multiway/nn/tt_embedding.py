@@ -55,7 +55,7 @@ class TTEmbedding(nn.Module):
         self.num_words, self.sizes, self.padding_idx = num_words, tuple(sizes), padding_idx
         self.words = factors_above(num_words, len(self.sizes)) if words is None else tuple(words)
         self.tt_ranks, self.deviation = all_ranks(tt_ranks, len(self.sizes), "TTEmbedding"), deviation
-        check_words(self.words, self.sizes, num_words)
+        check_factors(self.words, self.sizes, num_words)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         shapes = zip(self.tt_ranks[:-1], self.words, self.sizes, self.tt_ranks[1:], strict=True)
         self.cores = nn.ParameterList(torch.empty(shape, **factory) for shape in shapes)
@@ -162,7 +162,7 @@ def factors_above(number: int, count: int) -> tuple[int, ...]:
     return tuple(factors)
 
 
-def check_words(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:
+def check_factors(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:
     """Refuse factors of ids that are too few or too small."""
     if len(words) != len(sizes):
         raise ShapeError(f"TTEmbedding: words need a factor for each of sizes. Got words={words} and sizes={sizes}.")

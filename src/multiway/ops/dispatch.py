@@ -129,12 +129,12 @@ def fast_nd_linear(
     kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
     if in_graph():
         if may_be_operator(x, *parameters) and ways.has_nd_linear_chain(shapes, kind):
-            return operators.call("nd_linear", x, parameters, count, kind or "")
+            return operators.call_operator("nd_linear", x, parameters, count, kind or "")
         way = ways.usual_way(shapes, bool(biases), descending)
         return planned_nd_linear(way, x, weights, biases, full_bias, descending)
     rows = ways.rounded_rows(len(x))
     if compiled.can_run(x, *parameters):
-        chain = ways.nd_linear_chain(shapes, rows, kind)
+        chain = ways.kept_nd_linear_chain(shapes, rows, kind)
         if chain is not None:
             plain = functools.partial(_nd_linear_of, equation, count, kind)
             return compiled.run_chain(chain, plain, x, *parameters)
@@ -168,10 +168,10 @@ def fast_tt_linear(
     parameters = cores if bias is None else [*cores, bias]
     if in_graph():
         if may_be_operator(x, *parameters) and ways.has_tensor_train_chain(shapes, bias is not None):
-            return operators.call("tt_linear", x, parameters, count)
+            return operators.call_operator("tt_linear", x, parameters, count)
         return products.tensor_train_product(x, cores, bias, ways.usual_train_cut(shapes))
     if compiled.can_run(x, *parameters):
-        chain = ways.tensor_train_chain(shapes, len(x), bias is not None)
+        chain = ways.kept_train_chain(shapes, len(x), bias is not None)
         if chain is not None:
             plain = functools.partial(_tt_linear_of, equation, count)
             return compiled.run_chain(chain, plain, x, *parameters)
@@ -259,7 +259,7 @@ def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, wei
     if in_graph():
         alike = query.shape[:-2] == key.shape[:-2]
         return (
-            operators.call("additive_scores", query, [key, weight])
+            operators.call_operator("additive_scores", query, [key, weight])
             if alike and may_be_operator(query, key, weight)
             else None
         )

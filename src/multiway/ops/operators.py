@@ -33,8 +33,8 @@ def _nd_linear_shape(x: Tensor, parameters: Tensors, modes: int, bias: str) -> l
 def _nd_linear_chain(x: Tensor, parameters: Tensors, modes: int, bias: str) -> compiled.Chain | None:
     """Best for these rows, or for the usual number where operations of torch are a little better for these."""
     shapes, kind = ways.shapes_of(parameters[:modes]), bias or None
-    chain = ways.nd_linear_chain(shapes, ways.rounded_rows(len(x)), kind)
-    return ways.nd_linear_chain(shapes, plans.ROWS, kind) if chain is None else chain
+    chain = ways.kept_nd_linear_chain(shapes, ways.rounded_rows(len(x)), kind)
+    return ways.kept_nd_linear_chain(shapes, plans.ROWS, kind) if chain is None else chain
 
 
 def _plain_tt_linear(x: Tensor, parameters: Tensors, cores: int) -> Tensor:
@@ -52,8 +52,8 @@ def _tt_linear_shape(x: Tensor, parameters: Tensors, cores: int) -> list[Any]:
 
 def _tt_linear_chain(x: Tensor, parameters: Tensors, cores: int) -> compiled.Chain | None:
     shapes, has_bias = ways.shapes_of(parameters[:cores]), len(parameters) > cores
-    chain = ways.tensor_train_chain(shapes, len(x), has_bias)
-    return ways.tensor_train_chain(shapes, plans.ROWS, has_bias) if chain is None else chain
+    chain = ways.kept_train_chain(shapes, len(x), has_bias)
+    return ways.kept_train_chain(shapes, plans.ROWS, has_bias) if chain is None else chain
 
 
 def _plain_scores(query: Tensor, parameters: Tensors) -> Tensor:

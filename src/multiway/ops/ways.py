@@ -16,14 +16,14 @@ Shapes = tuple[tuple[int, ...], ...]
 
 
 @functools.lru_cache(maxsize=4096)
-def nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> Chain | None:
+def kept_nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> Chain | None:
     """For rounded rows, of weights `(out, in)` or `(terms, out, in)`."""
     in_sizes, out_sizes, terms = _sizes(shapes)
     return chains.nd_linear_chain(in_sizes, out_sizes, terms, rows, bias)
 
 
 @functools.lru_cache(maxsize=4096)
-def tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> Chain | None:
+def kept_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> Chain | None:
     """Of cores."""
     return chains.tensor_train_chain(*_train_sizes(shapes), rounded_rows(rows), has_bias)
 
@@ -55,12 +55,12 @@ def usual_train_cut(shapes: Shapes) -> plans.Cut:
 
 def has_nd_linear_chain(shapes: Shapes, bias: str | None) -> bool:
     """Whether a compiled chain is worth its while in a graph."""
-    return library() is not None and nd_linear_chain(tuple(map(tuple, shapes)), plans.ROWS, bias) is not None
+    return library() is not None and kept_nd_linear_chain(tuple(map(tuple, shapes)), plans.ROWS, bias) is not None
 
 
 def has_tensor_train_chain(shapes: Shapes, has_bias: bool) -> bool:
     """Likewise, of cores."""
-    return library() is not None and tensor_train_chain(tuple(map(tuple, shapes)), plans.ROWS, has_bias) is not None
+    return library() is not None and kept_train_chain(tuple(map(tuple, shapes)), plans.ROWS, has_bias) is not None
 
 
 def has_kernels() -> bool:

@@ -38,7 +38,7 @@ class Difference(NamedTuple):
     has_printed_spread: bool
 
 
-def difference(values: Sequence[float], printed: Printing) -> Difference | None:
+def difference_from_print(values: Sequence[float], printed: Printing) -> Difference | None:
     """The difference of a mean over seeds from a printed figure; None for fewer than two seeds."""
     if len(values) < 2:
         return None
@@ -50,14 +50,16 @@ def difference(values: Sequence[float], printed: Printing) -> Difference | None:
     return Difference(centre, centre - half, centre + half, theirs is not None)
 
 
-def apart(values: Sequence[float], others: Sequence[float]) -> Difference | None:
+def difference_of_rows(values: Sequence[float], others: Sequence[float]) -> Difference | None:
     """The difference of two means over seeds that were measured here, by the same interval; None for fewer than two."""
     if len(others) < 2:
         return None
-    return difference(values, Printing(statistics.fmean(others), statistics.stdev(others), len(others), DIGITS))
+    return difference_from_print(
+        values, Printing(statistics.fmean(others), statistics.stdev(others), len(others), DIGITS)
+    )
 
 
-def verdict(given: Difference, *, higher: bool) -> str:
+def verdict_of(given: Difference, *, higher: bool) -> str:
     """`better`, `worse` or `level`.
 
     higher: Whether a larger value is the better one.
@@ -72,14 +74,14 @@ def verdicts(row: "Row", recipe: Recipe) -> "Row":
     stated: Row = {}
     for metric in recipe.of_row(row).figures:
         printed = printed_figure(row["recipe"], metric)
-        found = difference(seed_values(row, metric), printed) if printed else None
+        found = difference_from_print(seed_values(row, metric), printed) if printed else None
         if found is not None:
             stated |= {
                 f"{metric}_difference": found.value,
                 f"{metric}_difference_low": found.low,
                 f"{metric}_difference_high": found.high,
                 f"{metric}_printed_spread": found.has_printed_spread,
-                f"{metric}_verdict": verdict(found, higher=HIGHER_IS_BETTER[metric]),
+                f"{metric}_verdict": verdict_of(found, higher=HIGHER_IS_BETTER[metric]),
             }
     return stated
 

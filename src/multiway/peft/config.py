@@ -51,7 +51,7 @@ class AdapterConfig(LoraConfig):  # type: ignore[misc]  # PEFT's classes are not
         self._register_custom_module({nn.Linear: Branched, Conv1D: Branched})
 
 
-def register() -> None:
+def register_adapters() -> None:
     """Tell PEFT of the layers here; done once, when the package is imported."""
     LoKrModel.layers_mapping[nn.Linear] = KroneckerLinear
     known = PeftConfigMixin.from_peft_type.__func__

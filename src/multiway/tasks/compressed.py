@@ -78,12 +78,12 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
     log = run.folder.read_log()
     run.facts["before_compression"] = run.task.sentence(run)
     teacher = copy.deepcopy(run.model) if recovery is not None and recovery.distil else None
-    scores = {} if recovery is None else {"before": validation_score(run)}
+    scores = {} if recovery is None else {"before": network_score(run)}
     network = plan.apply(inplace=True, keep_originals=False)
     if recovery is not None:
-        scores["after"] = validation_score(run)
+        scores["after"] = network_score(run)
         _recover(run, recovery, teacher)
-        run.facts["recovery"] = {**scores, "recovered": validation_score(run), **recovery._asdict()}
+        run.facts["recovery"] = {**scores, "recovered": network_score(run), **recovery._asdict()}
     run.facts |= costs_of(run)
     if NETWORK in run.answer.shares:
         run.answer = run.task.choice(run, run.prepared, refit=False)
@@ -97,7 +97,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
     return run
 
 
-def validation_score(run: Run) -> float | None:
+def network_score(run: Run) -> float | None:
     """The network's first metric on the validation samples."""
     run.known.clear()
     metric = run.task.metrics(run.config)[0]

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
-from multiway.data.matching import Far, held
+from multiway.data.matching import Far, hold_to_training
 from multiway.errors import ConfigError, Fix
 from multiway.report.scores import Metric as Metric
 from multiway.tasks import known
@@ -141,7 +141,7 @@ class Run:
 
         far: Whether they are answered all the same.
         """
-        return held(self.task.far(self, later), source, is_allowed=far)
+        return hold_to_training(self.task.far(self, later), source, is_allowed=far)
 
     @property
     def digest(self) -> str:

@@ -113,18 +113,17 @@ def test_a_series_without_a_training_value_is_still_hidden(frame):
     assert windows.never_observed.tolist() == [False, True, False] and windows.observed[260, 0]
 
 
-def test_arima_is_the_mean_of_the_form_that_was_chosen_and_of_one_that_all_rows_choose():
+def test_arima_keeps_the_form_that_was_chosen():
     pytest.importorskip("statsforecast", reason="statsforecast is an extra")
     frame = make_frame(rows=90, variates=1)
     run = fitted(frame, network=False, answer="arima", refit="all")
     first = run.model.candidates["arima"]
     rows = candidates.series_of(run.prepared.before(90), first.units)
     again = candidates.build("arima", sizes_of(run.config, run.state))
-    again.fit_series(rows, first.forms, search=True)
-    torch.testing.assert_close(run.model.refits["future"]["arima"].weight, again.weight)
-    kept = candidates.build("arima", sizes_of(run.config, run.state))
-    kept.fit_series(candidates.series_of(run.prepared.before(90), first.units), first.forms)
-    assert not torch.equal(again.weight, kept.weight) and first.forms[0]["order"] == again.forms[0]["order"]
+    again.fit_series(rows, first.forms)
+    kept = run.model.refits["future"]["arima"].weight
+    torch.testing.assert_close(kept, again.weight)
+    assert not torch.equal(kept, first.weight) and first.forms[0]["order"] == again.forms[0]["order"]
 
 
 def test_series_without_a_model_are_named():

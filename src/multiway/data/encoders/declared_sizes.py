@@ -18,7 +18,7 @@ MOST = 10_000_000
 """Bytes of a configuration at most."""
 
 
-def check_sizes(folder: Path, config: str) -> None:
+def check_declared_sizes(folder: Path, config: str) -> None:
     """Refuse layers that the weights of a folder have no tensors for, and sizes that they have no numbers for.
 
     Without it a number in a text file decides how much memory is taken.

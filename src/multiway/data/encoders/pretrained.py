@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway import files
-from multiway.data.encoders.declared_sizes import check_sizes
+from multiway.data.encoders.declared_sizes import check_declared_sizes
 from multiway.data.findings import quoted
 from multiway.errors import ConfigError, DataError, Message, MultiwayError
 from multiway.extras import load_extra
@@ -66,7 +66,7 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
             f"{name} holds no weights in safetensors, and pickled ones are not read. Save the model "
             f"with `save_pretrained` from transformers, and give that folder."
         )
-    check_sizes(model, CONFIG)
+    check_declared_sizes(model, CONFIG)
     return model
 
 

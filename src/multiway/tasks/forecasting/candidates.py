@@ -32,7 +32,7 @@ TREES = "trees"
 STEP = "autoregression"
 CLASSICAL = ("theta", "ets", "arima")
 """Of statsforecast, where it is installed."""
-SERIES = {STEP: 50, "theta": 50, "ets": 30, "arima": 4}
+SERIES = {STEP: 50, "theta": 50, "ets": 30, "arima": 2}
 """Series at most that each is fitted on: its part of the seconds that a small file takes."""
 LONGEST = 1000
 """Training rows at most of a panel that has these candidates."""
@@ -140,8 +140,8 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         model.fit_series(series_of(training, model.units))
 
 
-def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor, *, search: bool) -> None:
-    """Fit what was `made` on other windows, in the form and under the penalties that a candidate has; see `fit_all`."""
+def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor) -> None:
+    """Fit what was `made` on other windows, in the form and under the penalties that a candidate has."""
     if isinstance(made, LinearFloor):
         made.set_weight(floor_again(floor, windows))
     elif isinstance(made, TransformedRidge):
@@ -159,8 +159,7 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     else:
         assert isinstance(made, Smoothing | Theta | ArimaForecaster)
         forms = None if model is None else cast(Smoothing | Theta | ArimaForecaster, model).forms
-        more = {"search": search} if isinstance(made, ArimaForecaster) else {}
-        made.fit_series(series_of(windows, made.units), forms, **more)
+        made.fit_series(series_of(windows, made.units), forms)
 
 
 def _shared(windows: Windows, penalty: Tensor, fitted: int) -> Tensor:
@@ -220,19 +219,10 @@ def series_of(windows: Windows, units: Units) -> Iterator[NDArray[np.float64]]:
 
 
 def fit_all(
-    sizes: Sizes,
-    names: Sequence[str],
-    windows: Windows,
-    models: Mapping[str, nn.Module],
-    floor: Floor,
-    *,
-    search: bool = False,
+    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], floor: Floor
 ) -> dict[str, nn.Module]:
-    """Candidates fitted on other windows, in the form and under the penalties of those that are there.
-
-    Where the windows are those that a run forecasts after, a `search` lets ARIMA choose a form on them as well.
-    """
+    """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
     made = {name: build(name, sizes) for name in names}
     for name, model in made.items():
-        _fit_again(model, models.get(name), windows, floor, search=search)
+        _fit_again(model, models.get(name), windows, floor)
     return made

@@ -117,8 +117,7 @@ def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
     rows = {use: prepared.refit_rows[use] for use in model.refits}
     for use, made in model.refits.items():
         windows = prepared.before(rows[use])
-        known = dict(model.candidates)
-        fitted = candidates.fit_all(sizes, list(known), windows, known, prepared.floor, search=True)
+        fitted = candidates.fit_all(sizes, list(model.candidates), windows, dict(model.candidates), prepared.floor)
         made.load_state_dict(nn.ModuleDict(fitted).state_dict())
     return rows
 

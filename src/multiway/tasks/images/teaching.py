@@ -157,6 +157,8 @@ class FrozenTeacher(Teacher):
         parts = (dataclasses.replace(part, decode=_shares) for part in (training, validation))
         with in_one_line("distill.teacher: its network cannot be asked about images"):
             x, held = (outputs_of(self.features, part, AT_ONCE).float() for part in parts)
+        if not (x.isfinite().all() and held.isfinite().all()):
+            raise ConfigError("distill.teacher: its features are not finite. Its weights or settings may be damaged.")
         head = Linear(x.shape[1], len(training.classes or ()))
         labels, held_labels = (part.target_tensor for part in (training, validation))
         fit_logistic(head, x, labels, held, held_labels)
