@@ -1,5 +1,7 @@
 """Students of a teacher: what it says, where that is kept, and what it may be."""
 
+import json
+import math
 import sys
 import types
 
@@ -158,6 +160,11 @@ def test_the_head_of_a_pretrained_network_is_trained_first(folder, tmp_path):
         (tmp_path / "vit" / "preprocessor_config.json").write_text(f'{{"size": {{"height": 8, "width": {side}}}}}')
         with pytest.raises(ConfigError, match=words):
             teaching.find_teacher(str(tmp_path / "vit"), run.state).logits(training, run.prepared.part("validation"))
+    (tmp_path / "vit" / "preprocessor_config.json").unlink()
+    config = tmp_path / "vit" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"layer_norm_eps": math.nan}))
+    with pytest.raises(ConfigError, match="its features are not finite"):
+        teaching.find_teacher(str(tmp_path / "vit"), run.state).logits(training, run.prepared.part("validation"))
 
 
 def test_a_network_that_reads_no_images_is_no_teacher(folder, tmp_path):
