@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from multiway.data import Scaler
-from multiway.metrics.regression import pinball
+from multiway.metrics.quantiles import pinball
 from multiway.ops import naive
 from multiway.tasks.forecasting.scores import Units, forecast_rows, measure
 from tasks.forecasting.panels import make_windows

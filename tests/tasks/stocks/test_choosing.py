@@ -8,7 +8,7 @@ import pytest
 
 from command import printed
 from multiway.metrics.paired import clusters_of, standard_error
-from multiway.metrics.regression import pinball
+from multiway.metrics.quantiles import pinball
 from multiway.tasks import lifecycle
 from multiway.tasks.choice import Choice
 from multiway.tasks.stocks import StockMovementClassifier

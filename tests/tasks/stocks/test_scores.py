@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from multiway.metrics import classes
-from multiway.metrics.regression import pinball
+from multiway.metrics.quantiles import pinball
 from multiway.metrics.resampling import intervals
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.stocks.config import StockConfig

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway.errors import DataError
-from multiway.metrics import classes, regression
+from multiway.metrics import classes, quantiles
 from multiway.metrics.classes import MIDDLE
 from multiway.metrics.resampling import Interval, ScoreFunction, intervals, model_rows
 from multiway.tasks.choice import Evidence
@@ -75,7 +75,7 @@ def answer_chances(run: Run, inputs: StockInputs) -> Values:
 def rises_of(run: Run, inputs: StockInputs) -> Values:
     """Probability of a rise by the answer of a run, `(samples, stocks)`."""
     said, levels = answer_chances(run, inputs), run.config.levels
-    return regression.share_above_zero(said, levels) if levels else said
+    return quantiles.share_above_zero(said, levels) if levels else said
 
 
 class MovementLoss:
@@ -186,7 +186,7 @@ class Scored:
             "unit": "days" if block == 1 else f"blocks of {block} days",
         }
         if levels:
-            errors = partial(regression.pinball_errors, self.returns, quantiles=levels)
+            errors = partial(quantiles.pinball_errors, self.returns, quantiles=levels)
             losses = {name: errors(output).mean(1) for name, output in self.outputs.items()}
             return Evidence(losses=losses, loss="pinball loss", **of)
         chances = {name: np.stack([1 - rises, rises], axis=1) for name, rises in self.outputs.items()}
@@ -228,10 +228,10 @@ def stock_metrics(config: StockConfig) -> dict[str, ScoreFunction]:
     if not config.levels:
         return {name: partial(of_rises, metric) for name, metric in OF_RISES.items()}
     metrics: dict[str, ScoreFunction] = {
-        "pinball": partial(regression.pinball, quantiles=config.levels),
-        "mae": partial(regression.median_error, quantiles=config.levels),
+        "pinball": partial(quantiles.pinball, quantiles=config.levels),
+        "mae": partial(quantiles.median_error, quantiles=config.levels),
     }
-    return metrics | {name: regression.coverage for name in coverage_names(config.levels)}
+    return metrics | {name: quantiles.coverage for name in coverage_names(config.levels)}
 
 
 def coverage_names(levels: Sequence[float]) -> tuple[str, ...]:
@@ -244,7 +244,7 @@ def rises_and_levels(output: Values, config: StockConfig) -> tuple[Values, pd.Da
     if not config.levels:
         return output, pd.DataFrame(index=range(len(output)))
     names = [f"q{level:g}" for level in config.levels]
-    return regression.share_above_zero(output, config.levels), pd.DataFrame(output, columns=names)
+    return quantiles.share_above_zero(output, config.levels), pd.DataFrame(output, columns=names)
 
 
 def labelled_rows(run: Run, model: str = NETWORK, split: str = "test") -> pd.DataFrame:
