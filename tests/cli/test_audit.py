@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from command import assert_one_line, call
 from market_files import write_stocks
@@ -32,6 +33,9 @@ def test_a_sound_split_exits_with_0_and_a_leak_with_1(sales, monkeypatch, capsys
         (["audit", "forecast", "--data", "absent.csv"], "absent.csv does not exist"),
         (["audit", "nothing"], "nothing is no task and no run folder. Tasks are forecast, series, images, volumes"),
         (["audit", "."], "is not a run folder: no config.yaml"),
+        (["audit", ".", "--recipe", "hot-ecl-96"], "is a run and has its own data and settings. Leave out the options"),
+        (["audit", "volumes", "--recipe", "hot-ecl-96"], "one of the task forecast. Got volumes; write forecast."),
+        (["audit", "language", "--data", "sales.csv", "--vocabulary", "3"], "vocabulary"),
         (["audit", ".", "--horizon", "3"], "is a run and has its own data and settings. Leave out the options"),
         (["audit", "volumes", "--data", "sales.csv", "--horizon", "3"], "--horizon is for forecast, not for volumes"),
         (["audit", "forecast", "--data", "sales.csv", "--set", "split.protocl=dates"], "did you mean protocol?"),
@@ -56,3 +60,19 @@ def test_stocks_take_their_own_options(tmp_path, monkeypatch, capsys):
     code, out, _ = call(words, monkeypatch, capsys)
     assert code == 0 and "texts that are shown" in out and "chronological" in out.splitlines()[0]
     assert_one_line(call([*words, "--protocol", "stocknet"], monkeypatch, capsys), "every split needs days")
+
+
+def test_a_recipe_stands_under_what_is_given(sales, monkeypatch, capsys, tmp_path):
+    """The same lines as by options; what is given wins over the recipe."""
+    expected = call([*sales, "--protocol", "leaky_random_windows"], monkeypatch, capsys)
+    settings = {"lookback": 60, "split": {"protocol": "leaky_random_windows"}}
+    recipe = {
+        "task": "forecast",
+        "table": "own",
+        "row": "a",
+        "data": "sales.csv",
+        "horizons": [2],
+        "settings": settings,
+    }
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(recipe))
+    assert call(["audit", "forecast", "--recipe", "own.yaml", "--lookback", "6"], monkeypatch, capsys) == expected

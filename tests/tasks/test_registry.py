@@ -17,6 +17,16 @@ def test_a_task_is_called_as_it_is_registered_and_pickled_by_that(name):
     assert task.name == name and pickle.loads(pickle.dumps(task)) is task
 
 
+def test_an_audit_takes_the_options_of_training_that_data_or_split_depend_on():
+    lacking = {
+        option.name
+        for task in map(task_of, TASKS)
+        for option in task.options
+        if "train" in option.commands and "audit" not in option.commands
+    }
+    assert lacking == {"refit"}
+
+
 def test_a_misspelt_task_gets_the_nearest():
     with pytest.raises(
         ConfigError, match=r"no task is called volume; did you mean volumes\? Known: forecast, series, images, volumes"

@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ import children
 import multiway as mw
 from command import assert_refused, call, printed
 from interruption import Killed, kill_at, stop_after
+from multiway import files
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
@@ -93,6 +95,14 @@ def test_a_killed_search_goes_on_and_repeats_nothing(tiny, tmp_path, monkeypatch
     ]
     assert lines(tmp_path / "out") == lines(tmp_path / "whole")
     assert (tmp_path / "out" / "best.yaml").read_text() == (tmp_path / "whole" / "best.yaml").read_text()
+
+
+def test_a_search_killed_while_it_writes_its_last_trial_still_lists_it(tiny, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(files, "sync_file", mock.Mock(side_effect=[None, Killed]))
+        search(tiny, trials=2, seed=1, out=tmp_path / "out")
+    assert len(lines(tmp_path / "out")) == 1
+    assert len(search(tiny, trials=2, seed=1, out=tmp_path / "out").trials) == len(lines(tmp_path / "out")) == 2
 
 
 def test_a_stopped_search_says_how_it_goes_on(tiny, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import completion, declared, options, show
-from multiway.cli.options import Quiet, Sets
+from multiway.cli.options import Quiet, Recipe, Sets
 from multiway.cli.show import Output
 from multiway.cli.spelling import command_line, train_command_of
 from multiway.errors import MultiwayError
@@ -156,13 +156,15 @@ def audit_command(
         ),
     ],
     data: AuditedData = None,
+    recipe: Recipe = None,
     sets: Sets = None,
     *,
     own: dict[str, Any],
 ) -> Output:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
     given = options.settings("audit", what, own) if what in declared.TASKS else dict(own)
-    report = workflows.audit(what, given | ({} if data is None else {"data": data}), options.nested(sets or []))
+    given |= {} if data is None else {"data": data}
+    report = workflows.audit(what, given, options.nested(sets or []), recipe)
     return Output(
         lines=report.lines(command_line(what if what in declared.TASKS else None)),
         document=report.to_dict,

@@ -20,6 +20,7 @@ from multiway.tasks.protocol import AnyTask
 from multiway.tasks.registry import TASKS, task_of, task_of_data
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.source import read_stocks
+from multiway.workflows.recipe import under_recipe
 from multiway.workflows.using import load_run
 
 
@@ -82,7 +83,10 @@ def make_lesions(source: str, out: Path, options: dict[str, Any] | None = None) 
 
 
 def audit(
-    what: str | Path, settings: dict[str, Any] | None = None, overrides: dict[str, Any] | None = None
+    what: str | Path,
+    settings: dict[str, Any] | None = None,
+    overrides: dict[str, Any] | None = None,
+    recipe: str | None = None,
 ) -> AuditReport:
     """Say whether data and split leak: overlap, statistics, calendar, copies, labels.
 
@@ -90,16 +94,18 @@ def audit(
         what: A task's name, or the folder of a finished run, whose own data, split and scaling are looked at.
         settings: Those of a run of the task, `data` among them, such as `{"data": "sales.csv", "horizon": 28}`.
         overrides: More of them, which win.
+        recipe: Name of a recipe of the task, or a YAML file like one, whose settings stand under those given.
 
     Raises:
-        ConfigError: There is no data, or a run is given settings.
+        ConfigError: There is no data, a run is given settings, or the recipe is one of another task.
         DataError: The data cannot be read.
     """
     if str(what) not in TASKS:
-        return _audit_run(Path(what), bool(settings or overrides))
-    task = task_of(str(what))
+        return _audit_run(Path(what), bool(settings or overrides or recipe))
+    task, given = task_of(str(what)), settings or {}
     with concerning(task.name):
-        config = task.configure(settings or {}, overrides)
+        given = given if recipe is None else under_recipe(recipe, task.name, given)[1]
+        config = task.configure(given, overrides)
         if config.data is None:
             raise ConfigError(
                 "audit: there is no data. Give ", Fix("data", like="FILE"), " or a known data set's name."

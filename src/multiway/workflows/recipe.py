@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field, FiniteFloat
 
-from multiway.config import Config, load_yaml
+from multiway.config import Config, load_yaml, merge
 from multiway.errors import ConfigError, closest
 from multiway.lazy import load_extensions
 
@@ -103,3 +103,15 @@ def load_recipe(name: str) -> Recipe:
             return source.load(name)
     near = closest(name, sorted(known for source in _SOURCES for known in source.names()))
     raise ConfigError(f"no recipe is called {name}{near} `multiway recipes` lists them.")
+
+
+def under_recipe(name: str, task: str | None, settings: dict[str, Any]) -> tuple[Recipe, dict[str, Any]]:
+    """A recipe and the settings of its first run, under those that are given.
+
+    Raises:
+        ConfigError: There is no such recipe, or it is one of another task.
+    """
+    recipe = load_recipe(name)
+    if task not in (None, recipe.task):
+        raise ConfigError(f"the recipe {name} is one of the task {recipe.task}. Got {task}; write {recipe.task}.")
+    return recipe, merge(recipe.settings_of_runs()[0], settings)

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from multiway.config import leaves, merge
+from multiway.config import leaves
 from multiway.errors import ConfigError, Fix, typed
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
@@ -14,7 +14,7 @@ from multiway.tasks.scores import score_table
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
 from multiway.training.run_folder import CONFIG
-from multiway.workflows.recipe import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, under_recipe
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,12 +77,8 @@ def train(
         DataError: The data are not sound.
         RunError: Something lies at `out`.
     """
-    settings, cell = settings or {}, None if recipe is None else load_recipe(recipe)
-    if cell is not None:
-        if task not in (None, cell.task):
-            raise ConfigError(f"train: the recipe {recipe} is one of the task {cell.task}. Got {task}; leave it out.")
-        task, settings = cell.task, merge(cell.settings_of_runs()[0], settings)
-    chosen = task_of(task or TASKS[0])
+    cell, settings = (None, settings or {}) if recipe is None else under_recipe(recipe, task, settings or {})
+    chosen = task_of(task or (TASKS[0] if cell is None else cell.task))
     config = chosen.configure(settings, overrides)
     if cell is not None:
         check_first(cell, config)

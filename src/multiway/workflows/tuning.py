@@ -166,6 +166,8 @@ def _recipe(search: Search, trials: list[Trial]) -> dict[str, Any]:
 
 def _tuned(search: Search, study: "Study", out: Path | None) -> Tuned:
     outcomes = study.outcomes
+    if out is not None:
+        write_trials(out, outcomes)  # a process that was killed may have ended the last trial and written nothing
     trials, refused = measured(outcomes), [trial for trial in outcomes if trial.refused is not None]
     if not trials:
         under_way = f"{study.under_way} are under way in other processes." if study.under_way else ""

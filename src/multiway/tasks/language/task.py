@@ -67,12 +67,17 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
             name="documents", field="read.documents", choices=("auto", "file", "line", "paragraph", "heading"),
             help="What a document of a text file is.",
         ),
-        Option(name="tokenizer", field="tokens.tokenizer", commands=("train",), help="bpe, bytes, a folder or name."),
         Option(
-            name="vocabulary", field="tokens.vocabulary", commands=("train",), read=read_whole, help="Tokens of bpe.",
+            name="tokenizer", field="tokens.tokenizer", commands=("train", "audit"),
+            help="bpe, bytes, a folder or name.",
         ),
         Option(
-            name="context", field="tokens.context", commands=("train",), read=read_whole, help="Tokens read at once.",
+            name="vocabulary", field="tokens.vocabulary", commands=("train", "audit"), read=read_whole,
+            help="Tokens of bpe.",
+        ),
+        Option(
+            name="context", field="tokens.context", commands=("train", "audit"), read=read_whole,
+            help="Tokens read at once.",
         ),
         Option(name="tokens", commands=("predict",), read=read_count, help="Tokens to write per text; 0 only scores."),
         Option(

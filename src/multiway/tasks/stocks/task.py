@@ -100,12 +100,12 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
             help="How samples are labelled and split: chronological, or as published: stocknet, published-code.",
         ),
         Option(
-            name="encoder", field="text.encoder", commands=("train",),
+            name="encoder", field="text.encoder", commands=("train", "audit"),
             help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.",
         ),
         Option(
-            name="modality", field="model.modality", commands=("train",), choices=("multimodal", "price", "text"),
-            help="What the network sees.",
+            name="modality", field="model.modality", commands=("train", "audit"),
+            choices=("multimodal", "price", "text"), help="What the network sees.",
         ),
         Option(
             name="date", commands=("explain",),

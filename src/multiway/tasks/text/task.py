@@ -96,11 +96,11 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         Option(name="split", field="read.split", help="Column that says train, validation or test."),
         Option(name="group", field="read.group", help="Column whose rows stay in one split, such as an author."),
         Option(
-            name="inputs", field="inputs", choices=("words", "vectors", "tokens"), commands=("train",),
+            name="inputs", field="inputs", choices=("words", "vectors", "tokens"), commands=("train", "audit"),
             help="What the network sees: words from scratch, vectors of a frozen encoder, or an encoder that is tuned.",
         ),
         Option(
-            name="encoder", field="text.encoder", commands=("train",),
+            name="encoder", field="text.encoder", commands=("train", "audit"),
             help="minilm, hashed, or any encoder of Hugging Face, by name or folder.",
         ),
         Option(name="count", commands=("explain",), read=read_whole, help="Test texts to explain; 10 if not given."),
