@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import torch
 import yaml
+from pyarrow import parquet
 from safetensors.torch import load_file, save_file
 
 from resealing import read_state, save_resealed
@@ -190,7 +192,8 @@ def _parquet(path: Path, chance: random.Random) -> str:
         table[name] = table[name].astype(str)
     else:
         table = table.iloc[: 0 if kind == "none" else len(table) // 2]
-    table.to_parquet(path, index=False)
+    columns = [pa.array(table.iloc[:, place], from_pandas=True) for place in range(table.shape[1])]
+    parquet.write_table(pa.table(columns, names=list(table)), path)  # pandas writes no name twice
     return f"{kind} {name}"
 
 
