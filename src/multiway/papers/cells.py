@@ -14,6 +14,8 @@ from multiway.workflows.recipe import Recipe, RecipeSource, register_recipes
 from multiway.workflows.space import register_space
 
 ROOM = Path(__file__).parent
+OPEN = ("fev", "gift")
+"""Benchmarks that have tasks and published results in place of recipes."""
 
 
 def recipe_names(pattern: str = "*") -> list[str]:
@@ -27,8 +29,8 @@ def table_names() -> list[str]:
 
 
 def reproducible_names() -> list[str]:
-    """Names of these, and of the published tables that they measure."""
-    return list(_homes())
+    """Names of these, of the published tables that they measure, and of open benchmarks."""
+    return [*_homes(), *OPEN]
 
 
 def recipes_of(table: str) -> dict[str, Recipe]:

@@ -9,7 +9,8 @@ from typing import Any
 
 from multiway import files, leftovers
 from multiway.errors import ConfigError, typed
-from multiway.papers.cells import recipes_of
+from multiway.papers.cells import OPEN, recipes_of
+from multiway.papers.open_benchmarks import reproduce_open
 from multiway.papers.page import page_of
 from multiway.papers.verdicts import verdicts
 from multiway.tasks import lifecycle
@@ -39,7 +40,7 @@ def reproduce(
     """Run the recipes of a table, cell by cell, and yield published beside measured.
 
     Args:
-        table: Its name.
+        table: Its name, or `fev` or `gift`, whose tasks are its rows.
         rows: Only these data sets; all if not given.
         variants: Only these variants.
         horizons: Only these horizons, also of cells that are printed as a mean over several.
@@ -55,6 +56,17 @@ def reproduce(
     Raises:
         ConfigError: No cell is left, none was measured, or settings do not fit.
     """
+    if table in OPEN:
+        others: dict[str, object] = {
+            "variants": variants,
+            "horizons": horizons,
+            "forms": forms,
+            "runs": runs,
+            "set": overrides,
+        }
+        others |= {"from": measured, "report": report, "seeds": seeds if seeds > 1 else None}
+        yield from reproduce_open(table, rows, out, [name for name, value in others.items() if value])
+        return
     chosen = _chosen(table, {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms})
     files.check_place(out, runs, report)
     if measured is not None:

@@ -1,0 +1,149 @@
+"""Tasks of fev-bench and GIFT-Eval whose data lies on this machine: their series, windows and published results."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.datasets import dataset_path, search_folders
+from multiway.errors import ConfigError, DataError, closest
+from multiway.tasks.run import digest_of
+
+Floats = NDArray[np.float64]
+Benchmark = Literal["fev", "gift"]
+PUBLISHED = {"fev": "fev_bench.csv", "gift": "gift_eval_ett1.csv"}
+METRICS = {"fev": ("MASE", "SQL", "WAPE", "WQL"), "gift": ("MASE", "WQL", "ND")}
+"""Of the published files that are computed here."""
+BASE = {"fev": "Seasonal Naive", "gift": "seasonal_naive"}
+SHARE, MOST = 0.1, 20
+"""Of the rows that GIFT-Eval's windows cover, and how many there are at most."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OpenTask:
+    """One task of a benchmark.
+
+    row: Its name in the published file.
+    files: Data sets of the catalogue, or paths below a data folder; each holds the series of an item.
+    horizon, windows: The last so many windows of so many steps, one after the other.
+    season: Steps in a season, of MASE and the seasonal naive forecast.
+    target: The column that is forecast, where the others are known for the window; all are forecast if not given.
+    every: Rows whose mean is one row.
+    context: Rows at most that the published seasonal naive forecast has its quantiles from; all if 0.
+    """
+
+    benchmark: Benchmark
+    row: str
+    files: tuple[str, ...]
+    horizon: int
+    windows: int
+    season: int
+    target: str | None = None
+    every: int = 1
+    context: int = 0
+
+    def items(self) -> list["Item"]:
+        """The series of every file."""
+        return [Item.read(name, self) for name in self.files]
+
+    def protocol(self) -> dict[str, object]:
+        """All that its scores depend on besides the data."""
+        return {**dataclasses.asdict(self), "quantiles": "0.1 to 0.9"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """Series that stand in one table: a column of times, then those that are forecast or known."""
+
+    frame: pd.DataFrame
+    targets: tuple[str, ...]
+
+    @classmethod
+    def read(cls, name: str, task: OpenTask) -> "Item":
+        """Read a table; its first column is of times."""
+        path = _path(name)
+        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
+        frame.columns = frame.columns.str.strip()  # those of the electricity prices begin with a space
+        time = frame.columns[0]
+        frame[time] = pd.to_datetime(frame[time])
+        if task.every > 1:
+            groups = np.arange(len(frame)) // task.every
+            frame = frame.groupby(groups).agg({time: "first", **dict.fromkeys(frame.columns[1:], "mean")})
+        return cls(frame, tuple(frame.columns[1:]) if task.target is None else (task.target,))
+
+    @property
+    def values(self) -> Floats:
+        """Of what is forecast, `(rows, targets)`."""
+        return self.frame[list(self.targets)].to_numpy(np.float64)
+
+    def fingerprint(self) -> str:
+        """Hash of names, times and values."""
+        return digest_of([tuple(self.frame.columns), *(self.frame[name].to_numpy() for name in self.frame)])[:16]
+
+
+def _path(name: str) -> Path:
+    if "/" not in name:
+        return dataset_path(name)
+    found = next((folder / name for folder in search_folders() if (folder / name).is_file()), None)
+    if found is None:
+        raise DataError(f"{name} is not on this machine. Set MULTIWAY_DATA to the folder that holds it.")
+    return found
+
+
+def _electricity(name: str) -> OpenTask:
+    return OpenTask(
+        benchmark="fev", row=f"epf_{name.lower()}", files=(f"epf/{name}.csv.gz",), horizon=24, windows=20, season=24,
+        target="OT", context=1000,
+    )  # fmt: skip
+
+
+def _gift(row: str, horizon: int, rows: int, season: int) -> OpenTask:
+    windows = min(MOST, int(np.ceil(SHARE * rows / horizon)))
+    return OpenTask(
+        benchmark="gift", row=row, files=("ett_m1",), horizon=horizon, windows=windows, season=season,
+        every=96 // season,
+    )  # fmt: skip
+
+
+HORIZONS = {"short": 48, "medium": 480, "long": 720}
+TASKS = (
+    *(_electricity(name) for name in ("NP", "PJM", "BE")),
+    OpenTask(
+        benchmark="fev", row="ETT_1H", files=("ett_h1", "ett_h2"), horizon=168, windows=20, season=24, context=1000
+    ),
+    OpenTask(
+        benchmark="fev", row="jena_weather_10T", files=("weather",), horizon=144, windows=20, season=144, context=1000
+    ),
+    *(_gift(f"ett1/15T/{term}", steps, 69_680, 96) for term, steps in HORIZONS.items()),
+    *(_gift(f"ett1/H/{term}", steps, 17_420, 24) for term, steps in HORIZONS.items()),
+)
+
+
+def tasks_of(benchmark: str, rows: list[str] | None = None) -> list[OpenTask]:
+    """Those of a benchmark, or those of them that are named, whatever the letters' case.
+
+    Raises:
+        ConfigError: A name is none of them.
+    """
+    known = {task.row.lower(): task for task in TASKS if task.benchmark == benchmark}
+    known |= {alias: known[row] for alias, row in {"jena_10t": "jena_weather_10t"}.items() if row in known}
+    for name in rows or ():
+        if name.lower() not in known:
+            raise ConfigError(f"reproduce: {benchmark} has no task {name}{closest(name.lower(), known)}")
+    return [*dict.fromkeys(known.values())] if rows is None else [known[name.lower()] for name in rows]
+
+
+def published_results(benchmark: str) -> pd.DataFrame:
+    """Rows of the published file: `model`, `row`, its metrics, and what else it says of a model."""
+    frame = pd.read_csv(_path(f"published/{PUBLISHED[benchmark]}"))
+    return frame.rename(columns={"model_name": "model", "dataset_config": "row", "dataset": "row"})
+
+
+def windows_of(task: OpenTask, item: Item) -> Iterator[int]:
+    """First row of every window, the earliest first."""
+    for place in range(task.windows, 0, -1):
+        yield len(item.frame) - place * task.horizon
