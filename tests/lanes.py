@@ -26,7 +26,7 @@ FIRST = (
 )
 """Lanes that take longest, by the beginning of their names; the many short ones after them fill what is left."""
 DEALT_OUT = ("tests/test_documents.py", "tests/test_surroundings.py", "tests/test_processors.py")
-CONTRACT = re.compile(r"tests/tasks/test_contract(_integrity|_tuning|_relations(?:_of_\w+)?)?\.py::.*\[(\w+)")
+CONTRACT = re.compile(r"tests/tasks/test_contract(_integrity|_screens|_tuning|_relations(?:_of_\w+)?)?\.py::.*\[(\w+)")
 
 
 def lane(name: str) -> str:

@@ -94,7 +94,9 @@ def every_page(name: str = "OT", **changes: object) -> Page:
     times = pd.date_range("2016-07-01", periods=2, freq="D")
     finding = kinds.CheckLine("warning", name, where="row 411", fix=name)
     picture = kinds.Picture(name, [grey_png(np.zeros((4, 5), np.uint8))] * 2, "Dice 0.667")
-    answer = kinds.CaseAnswer(name=name, sentence=name, is_wrong=True, content=[kinds.Text(words=name), table])
+    marked = kinds.Marked([(name, 0.5), ("b", -1.0), ("c", 0.0)])
+    values = kinds.Values(("time", ["1", "2"]), [name], {name: [["1.5"], ["2"]], "b": [["3"], ["4"]]}, name, title=name)
+    answer = kinds.CaseAnswer(name=name, sentence=name, is_wrong=True, content=[kinds.Text(words=name), table, marked])
     contents: dict[str, list[kinds.Section]] = {
         "text": [kinds.Text(words=name, style=style) for style in ("support", "note", "heading", "warning", "none")],
         "code": [kinds.Code(words=f"multiway train forecast --data {name}")],
@@ -111,12 +113,12 @@ def every_page(name: str = "OT", **changes: object) -> Page:
         "splits": [timeline(["train"], [times])],
         "findings": [kinds.CheckLines(findings=[finding])],
         "answers": [answer],
+        "values": [values, marked],
     }
     side = [name, ("warm", name)]
-    page = {
-        "title": name, "kicker": "Report", "source": name, "created": name, "setting": {name: name},
-        "verdict": name, "support": [name],
-        "overview": [kinds.FactList(items=[kinds.Fact("a", name)], style="figures")],
-        "parts": [PagePart(id=id, title=id, side=side, content=content) for id, content in contents.items()],
-    }  # fmt: skip
+    parts = [
+        PagePart(id=id, title=id, side=side, content=content, lead=name, support=[name], is_method=id == "splits")
+        for id, content in contents.items()
+    ]
+    page = {"title": name, "kicker": "Report", "source": name, "created": name, "parts": parts}  # fmt: skip
     return Page(**{**page, **changes})

@@ -1,6 +1,7 @@
 """A page is one file that asks for nothing, escapes everything, cuts nothing, and sets every kind of section."""
 
 import base64
+import dataclasses
 import hashlib
 import html
 import io
@@ -8,6 +9,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.image import imread
 
@@ -15,8 +17,10 @@ from multiway.explain.planes import WARM
 from multiway.report import Page as Content
 from multiway.report import PagePart, render
 from multiway.report import sections as kinds
+from multiway.report.forecasts import groups
 from multiway.report.slices import MAX_SLICES
-from report.filled import error_sections, every_page, forecasts, heat_maps, make_planes
+from multiway.tasks.forecasting.leading import forecast_values
+from report.filled import COLOURS, error_sections, every_page, forecasts, heat_maps, make_panels, make_planes
 from report_pages import HOSTILE, Page
 
 
@@ -32,8 +36,9 @@ def picture(uri):
 def test_every_part_is_there_in_well_formed_html():
     content = every_page()
     page = Page(render(content))
-    assert page.sections() == ["summary", *(part.id for part in content.parts)]
-    assert [attrs["href"] for attrs in page.all("a")] == [f"#{part.id}" for part in content.parts]
+    shown = [part.id for part in content.parts if not part.is_method]
+    assert page.sections() == [*shown, "splits"]
+    assert [attrs["href"] for attrs in page.all("a")] == [f"#{name}" for name in (*shown[1:], "method")]
 
 
 def test_the_page_holds_a_section_of_every_kind():
@@ -79,7 +84,7 @@ def test_a_title_alone_makes_a_page():
 def test_hostile_names_stay_text_everywhere():
     text = render(every_page(HOSTILE))
     page = Page(text)
-    assert len(page.all("script")) == 2
+    assert len(page.all("script")) == 2 + 1  # the script, what charts read out, and the figures of a table
     assert all(attrs["src"].startswith("data:") for attrs in page.all("img"))
     assert page.text.count("<img src=x onerror=alert(2)>") > 30
     assert not set("\x00\x1b\u202e\ud800") & set(html.unescape(text))
@@ -179,9 +184,24 @@ def test_hundreds_of_variates_do_not_explode_the_file():
     text = render(body(forecasts(names, 96), *error_sections(names), heat_maps(names)))
     page = Page(text)
     assert len(text) < 2_000_000
-    assert "The first 24 of 862 variates are drawn." in page.text
-    assert "The worst 200 of 862 variates are listed." in page.text
+    assert "The first 12 of 862 series are drawn." in page.text  # of the past; of the future all are
+    assert all(name in page.text for name in names)
+    assert "The worst 40 of 862 series are listed." in page.text
     assert "Shown are the 48 of 862 variates looked at most" in page.text
+
+
+def test_every_one_of_300_series_is_reached_in_less_than_400_kilobytes():
+    names = [f"store {index:03d} downtown" for index in range(300)]
+    times = pd.date_range("2024-01-01", periods=70, freq="D")
+    panels = [
+        dataclasses.replace(panel, lines={"blend": panel.lines["blend"]})
+        for panel in make_panels(names, times[:56], times[56:])
+    ]
+    figures = forecast_values([panel for panel in panels if panel.actual is None], "stores.csv")
+    text = render(body(kinds.Panels(groups=groups(panels, COLOURS)), figures))
+    assert len(text) < 370_000
+    assert list(figures.rows) == names and figures.columns == ["forecast", "low, 80 %", "high, 80 %"]
+    assert text.count("<figure data-panel>") == 300 - 12
 
 
 @pytest.mark.parametrize("words", ["", "a,\n b"], ids=["empty", "lines"])

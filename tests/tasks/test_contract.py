@@ -29,7 +29,7 @@ CLOCKS = ("manifest.json", "preprocessing.json", "metrics.jsonl")
 """Files of a run that hold seconds, or hashes of files that do."""
 ALWAYS = {"forecast": {"network", "ridge", "naive", "seasonal_naive"}}
 """Parts of the answer and baselines that no config leaves out."""
-SECTIONS = {"summary", "data-check", "scores", "training", "environment"}
+SECTIONS = {"data-check", "scores", "training", "environment"}
 
 
 @pytest.fixture(scope="session", params=TASKS)

@@ -46,10 +46,18 @@ def plan_page(plan: Comparison, title: str) -> str:
             title=title,
             kicker="Compression report",
             created=datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
-            verdict=verdict,
-            support=remarks,
-            overview=[*([bars] if bars is not None else []), FactList(items=_facts(plan), style="figures")],
-            parts=[*_layers(plan), *_advice(plan), _environment()],
+            parts=[
+                PagePart(
+                    id="summary",
+                    title="Summary",
+                    lead=verdict,
+                    support=remarks,
+                    content=[FactList(items=_facts(plan), style="figures"), bars],
+                ),
+                *_layers(plan),
+                *_advice(plan),
+                _environment()._replace(is_method=True),
+            ],
         )
     )
 

@@ -34,7 +34,6 @@ def page_of(name: str, cells: Sequence[Row]) -> str:
             kicker="Published and measured",
             source=table.source if table else "",
             created=datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
-            verdict=_verdict(table, lines) if table and lines else "",
             parts=[
                 _beside(table, lines) if table else None,
                 *((*curve_parts(name, table, cells), *cost_parts(name, table, cells)) if table else ()),
@@ -77,7 +76,8 @@ def _marked_ours(lines: Sequence[Line], head: Head, decimals: int) -> bool | Non
 
 def _beside(table: PublishedTable, lines: Sequence[Line]) -> PagePart:
     content = [_section(table, group) for group in _by_horizon(lines)]
-    return PagePart(id="published", title="Published", content=content, side=SIDE)
+    lead = _verdict(table, lines) if lines else ""
+    return PagePart(id="published", title="Published", content=content, side=SIDE, lead=lead)
 
 
 def _by_horizon(lines: Sequence[Line]) -> list[list[Line]]:

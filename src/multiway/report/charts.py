@@ -90,9 +90,9 @@ def _entry(item: ChartSeries) -> dict[str, Any]:
     return {"n": text.name(item.name), "c": item.style, "o": start, "v": values[start:], **upper}
 
 
-def curve_path(places: Floats, heights: Floats, style: str) -> Markup:
-    """Draw a line through points placed from 0 to 1; a missing point breaks it."""
-    return _path(f"line {style}", path_data(places, heights))
+def curve_path(places: Floats, heights: Floats, style: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> Markup:
+    """Draw a line through points placed from 0 to 1; a missing point breaks it. `size` is that of the view box."""
+    return _path(f"line {style}", path_data(places, heights, size))
 
 
 def band(places: Floats, low: Floats, high: Floats, style: str) -> Markup:
@@ -108,10 +108,10 @@ def _path(style: str, data: str) -> Markup:
     return Markup('<path class="{}" d="{}"/>').format(style, data) if data else Markup("")
 
 
-def path_data(places: Floats, heights: Floats) -> str:
+def path_data(places: Floats, heights: Floats, size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
     """Path of an SVG: absolute starts, then short relative steps in whole units."""
-    x = np.round(places * WIDTH)
-    y = np.round((1 - heights) * HEIGHT)
+    x = np.round(places * size[0])
+    y = np.round((1 - heights) * size[1])
     parts = []
     for piece in _runs(np.isfinite(x) & np.isfinite(y)):
         xs, ys = x[piece].astype(int), y[piece].astype(int)

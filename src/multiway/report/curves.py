@@ -130,6 +130,20 @@ def confusion_table(classes: Sequence[str], counts: npt.NDArray[np.int64]) -> Ta
     )
 
 
+def confused_pairs(classes: Sequence[str], counts: npt.NDArray[np.int64], most: int = 10) -> Table:
+    """The most frequent confusions: which class, what was predicted, how many cases and which share of the class."""
+    wrong = counts * (1 - np.eye(len(classes), dtype=np.int64))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+    pairs = [divmod(int(place), len(classes)) for place in order if wrong.flat[place]]
+    rows = [
+        [classes[row], classes[column], text.count(int(counts[row, column])),
+         text.percent(100 * counts[row, column] / counts[row].sum())]
+        for row, column in pairs
+    ]  # fmt: skip
+    title = f"The {len(rows)} most frequent confusions" if rows else "No case is confused"
+    return Table(title=title, columns=["Is", "Predicted", "Cases", "Share of the class"], rows=rows)
+
+
 def _share_cell(count: int, total: int, is_right: bool) -> TableCell:
     share = count / max(total, 1)
     small = text.percent(100 * share, 0) if total else ""

@@ -24,7 +24,7 @@ from multiway.report.scales import (
 )
 from multiway.report.sections import Bar, Bars, Chart, Timeline
 
-MAX_BARS = 200
+MAX_BARS = 40
 
 
 def step_lines(
@@ -81,10 +81,10 @@ def variate_bars(
         known = [item for item in marks if np.isfinite(item[2])]
         bars.append(Bar(names[row], words, float(np.nan_to_num(width)), colour, marks=known))
     return Bars(
-        title=f"{metric}, by variate, worst first",
+        title=f"{metric}, by series, worst first",
         bars=bars,
         legend=[(title(model), f"{'m' if index else 'f'}{colours[model]}") for index, model in enumerate(models)],
-        note=f"The worst {len(bars)} of {len(first)} variates are listed." if len(first) > len(bars) else "",
+        note=f"The worst {len(bars)} of {len(first)} series are listed." if len(first) > len(bars) else "",
     )
 
 

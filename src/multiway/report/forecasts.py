@@ -8,11 +8,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from markupsafe import Markup
 
 from multiway.report import charts, text
 from multiway.report.scales import Floats, axis_numbers, axis_ticks, chosen_first, scale_of, stamps_in_words, title
 
-MAX_PANELS = 24
+MAX_PANELS, FEW = 24, 12
+"""Charts of a group: all of up to 24 series, of more the first 12; the others are small lines."""
+SPARK = (120, 40)
+SPARK_POINTS = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -39,7 +43,10 @@ class ForecastPanel:
 
 
 class Group(NamedTuple):
-    """The charts of one forecast by variate, and a word about those left out."""
+    """The charts of one forecast by variate, and a word about those left out.
+
+    sparks: The others as (name, drawing).
+    """
 
     title: str
     span: str
@@ -48,6 +55,7 @@ class Group(NamedTuple):
     levels: list[float]
     has_actual: bool
     models: list[tuple[str, int]]
+    sparks: list[tuple[str, Markup]]
 
 
 def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[Group]:
@@ -59,7 +67,8 @@ def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[
 
 
 def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> Group:
-    shown = panels[:MAX_PANELS]
+    shown = panels if len(panels) <= MAX_PANELS else panels[:FEW]
+    others = panels[len(shown) :] if panels[0].actual is None else []
     drawings = [_drawing(panel, colours) for panel in shown]
     width = max(drawing.widest_label for drawing in drawings)
     models = chosen_first(dict.fromkeys(model for panel in shown for model in panel.lines), colours)
@@ -67,11 +76,26 @@ def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int
         title=name,
         span=_span(shown[0].times),
         panels=[(panel.name, replace(item, label_width=width)) for panel, item in zip(shown, drawings, strict=True)],
-        note=f"The first {len(shown)} of {len(panels)} variates are drawn." if len(panels) > len(shown) else "",
+        note=f"The first {len(shown)} of {len(panels)} series are drawn."
+        if len(panels) > len(shown) + len(others)
+        else "",
         levels=sorted({level for panel in shown for level in panel.bands}),
         has_actual=any(panel.actual is not None for panel in shown),
         models=[(title(model), colours[model]) for model in models],
+        sparks=[_spark(panel) for panel in others],
     )
+
+
+def _spark(panel: ForecastPanel) -> tuple[str, Markup]:
+    """A line of what came before and one of the forecast, on a scale of its own."""
+    line = np.asarray(next(iter(panel.lines.values())), float)
+    history = np.asarray(panel.history, float)[-2 * len(line) - 1 :]
+    whole = np.concatenate([history, line])
+    at, heights = np.linspace(0, 1, len(whole)), scale_of([whole]).place(whole)
+    step = -(-len(whole) // SPARK_POINTS)
+    parts = [("actual", slice(0, len(history), step)), ("s0", slice(max(len(history) - 1, 0), None, step))]
+    paths = [charts.curve_path(at[part], heights[part], style, SPARK) for style, part in parts]
+    return panel.name, Markup().join(paths)
 
 
 def _span(times: pd.Index) -> str:

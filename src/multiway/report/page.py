@@ -24,9 +24,12 @@ def render(page: Page) -> str:
     """
     script = _read("script.js")
     template = _environment().get_template("page.html.j2")
+    parts = [part for part in page.parts if part is not None and (part.lead or any(part.content))]
     return template.render(
         page=page,
-        parts=[part for part in page.parts if part is not None and any(part.content)],
+        parts=parts,
+        shown=[part for part in parts if not part.is_method],
+        folded=[part for part in parts if part.is_method],
         readouts=Readouts(),
         fresh=functools.partial(next, itertools.count()),
         style=Markup(_read("style.css")),

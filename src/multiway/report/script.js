@@ -73,18 +73,21 @@
     return svg;
   }
 
-  // Forecasts: which group, which variate, which lines.
+  // Forecasts: which group, which series, which lines.
   for (const part of all("[data-forecasts]")) {
     const groups = all("[data-group]", part);
     const choose = (index) => groups.forEach((group, i) => { group.hidden = i !== index; });
     choose(0);
     for (const radio of all('input[name="group"]', part))
       radio.addEventListener("change", () => choose(Number(radio.value)));
-    part.querySelector("[data-variate]")?.addEventListener("change", (event) => {
-      const wanted = event.target.value;
+    part.querySelector("[data-search]")?.addEventListener("input", (event) => {
+      const words = event.target.value.trim().toLowerCase();
       for (const group of groups) {
-        group.querySelector(".panels").classList.toggle("one", wanted !== "");
-        all("[data-panel]", group).forEach((panel, i) => { panel.hidden = wanted !== "" && i !== Number(wanted); });
+        const figures = all("[data-panel]", group);
+        for (const figure of figures)
+          figure.hidden = !figure.querySelector("figcaption").textContent.toLowerCase().includes(words);
+        const left = figures.filter((figure) => !figure.hidden);
+        for (const box of all(".panels, .sparks", group)) box.classList.toggle("one", left.length === 1);
       }
     });
     for (const box of all("[data-series]", part))
@@ -92,6 +95,42 @@
         part.classList.toggle(`hide${box.dataset.series}`, !box.checked);
         for (const twin of all(`[data-series="${box.dataset.series}"]`, part)) twin.checked = box.checked;
       });
+  }
+
+  // Values: the table of one series; all of them as CSV.
+  for (const part of all("[data-values]")) {
+    const { axis: [head, places], columns, rows } = JSON.parse(part.querySelector("script").textContent);
+    const body = part.querySelector("tbody"), said = part.querySelector("output");
+    const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const plain = (text) => text.replaceAll(",", "").replace("\u2212", "-");
+    const lines = (mark) => [
+      ["unique_id", head, ...columns].map(quote).join(mark),
+      ...Object.entries(rows).flatMap(([name, figures]) =>
+        figures.map((row, place) => [quote(name), places[place], ...row.map(plain)].join(mark))),
+    ].join("\n") + "\n";
+    const choice = part.querySelector("[data-choose]");
+    choice?.append(...Object.keys(rows).map((name) => make("option", "", name)));
+    choice?.addEventListener("change", (event) => {
+      body.replaceChildren(...Object.values(rows)[event.target.selectedIndex].map((figures, place) => {
+        const line = make("tr"), first = make("th", "", places[place]);
+        first.scope = "row";
+        line.append(first, ...figures.map((figure) => make("td", "", figure)));
+        return line;
+      }));
+    });
+    part.querySelector("[data-copy]").addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(lines("\t"));
+        said.textContent = "copied";
+      } catch { said.textContent = "the browser does not let this page copy"; }
+    });
+    part.querySelector("[data-download]").addEventListener("click", () => {
+      const link = make("a");
+      link.href = URL.createObjectURL(new Blob([lines(",")], { type: "text/csv" }));
+      link.download = part.dataset.file;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
   }
 
   // Volumes: a slider moves the strip of slices behind its window.

@@ -143,7 +143,7 @@ class Bars(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """Small charts of forecasts in groups, with a selector of group and variate."""
+    """Charts of forecasts in groups, with a selector of the group and a search by name."""
 
     groups: Sequence[Group]
 
@@ -189,6 +189,12 @@ class CheckLines(NamedTuple):
     findings: Sequence[CheckLine] = ()
 
 
+class Marked(NamedTuple):
+    """A text whose words are shaded: towards 1 what speaks for the answer, towards -1 against it."""
+
+    words: Sequence[tuple[str, float]]
+
+
 class CaseAnswer(NamedTuple):
     """One answer under its name, and the sections that explain it."""
 
@@ -196,6 +202,23 @@ class CaseAnswer(NamedTuple):
     sentence: str
     is_wrong: bool = False
     content: Sequence["Section"] = ()
+
+
+class Values(NamedTuple):
+    """Figures of several series over one axis, to read, copy and download as CSV.
+
+    axis: Its name and its places: ("ds", ["2024-01-01", ...]).
+    columns: Names of the figures of a place.
+    rows: By series, its figures place after place; as many names of series as `rows` are shown to choose from.
+    file: Name that a download takes.
+    """
+
+    axis: tuple[str, Sequence[str]]
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[Sequence[str]]]
+    file: str
+    title: str = ""
+    note: str = ""
 
 
 Section = (
@@ -206,11 +229,13 @@ Section = (
     | Chart
     | Bars
     | Panels
+    | Values
     | Images
     | Planes
     | HeatMaps
     | Timeline
     | CheckLines
+    | Marked
     | CaseAnswer
 )
 
@@ -221,23 +246,25 @@ class PagePart(NamedTuple):
     id: Of the link to it, unique on the page.
     content: None stands for a section that there is no content for.
     side: Paragraphs, or swatches of what they explain as (class of the style sheet, words).
+    lead: What it comes to, in one sentence over the content; `support` is what it should be read with.
+    is_method: Whether it says how the answer was made: such parts stand last, folded.
     """
 
     id: str
     title: str
     content: Sequence[Section | None]
     side: Sequence[str | tuple[str, str]] = ()
+    lead: str = ""
+    support: Sequence[str] = ()
+    is_method: bool = False
 
 
 class Page(NamedTuple):
-    """One report.
+    """One report; its first part is what the reader came for.
 
-    title: Name of the run or of the data.
+    title: Name of the data and of what was learnt of them.
     kicker: Kind of the report.
     source, created: Where the data came from, and when.
-    setting: Short facts under the title.
-    verdict: What came out, in one sentence; `support` is what it should be read with.
-    overview: At most two sections side by side under the verdict.
     """
 
     title: str
@@ -245,7 +272,3 @@ class Page(NamedTuple):
     parts: Sequence[PagePart | None] = ()
     source: str = ""
     created: str = ""
-    setting: Mapping[str, str] = {}
-    verdict: str = ""
-    support: Sequence[str] = ()
-    overview: Sequence[Section | None] = ()

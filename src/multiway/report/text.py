@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Iterable
 from typing import Any
@@ -113,6 +114,11 @@ def duration(seconds: float | None) -> str:
 def sentence_case(text: str) -> str:
     """Raise the first letter and leave the rest."""
     return text[:1].upper() + text[1:]
+
+
+def titled(stem: str) -> str:
+    """The name of a file as a title: dashes and underscores between words become blanks."""
+    return sentence_case(re.sub(r"(?<=\w)[-_]+(?=[a-zA-Z])", " ", stem))
 
 
 def listing(parts: list[str]) -> str:

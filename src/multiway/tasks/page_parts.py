@@ -161,7 +161,11 @@ def training(runs: Sequence[Run], words: str, selected_by: str) -> PagePart:
     ]
     kept = [run.facts["best"][run.task.own]["epoch"] for run in runs if run.task.own in run.facts["best"]]
     side = [f"Loss on the training and the validation {words}.", f"The weights with the {selected_by} are kept."]
-    return PagePart(id="training", title="Training", side=side, content=[training_chart(rows, kept) if rows else None])
+    several = len({row.epoch for row in rows}) > 1
+    alone = [Text(words="Trained for one epoch.")] if rows else []
+    return PagePart(
+        id="training", title="Training", side=side, content=[training_chart(rows, kept)] if several else alone
+    )
 
 
 def environment(facts: Mapping[str, str], words: str) -> PagePart:

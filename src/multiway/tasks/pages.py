@@ -10,6 +10,7 @@ from multiway.report.page import render
 from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
 from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Text
 from multiway.tasks import page_parts
+from multiway.tasks.protocol import NETWORK, OURS
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
 
@@ -63,13 +64,15 @@ class Subject:
 class Summary:
     """What a task says of its runs beside its parts.
 
-    verdict: What came out, in one sentence; `support` is what it should be read with.
+    headline: What the reader came for, in one sentence, over the first part.
+    verdict: How the answer was chosen and what came of it, in one sentence; `support` is what it should be read with.
     check: What the data check saw, where the task arranges it.
     splits: The parts of the data, and what stands at their side.
     costs: More columns of the cost table, by model: (head, words).
     tables: Sections between the scores and the costs.
     """
 
+    headline: str
     verdict: str
     support: Sequence[str] = ()
     check: CheckReport | None = None
@@ -79,7 +82,7 @@ class Summary:
 
 
 def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Iterable[PagePart]) -> str:
-    """One page of runs that differ in their seed: what came out, the first part, the scores, then the rest.
+    """One page of runs that differ in their seed: what the reader came for, how it was chosen, then the method.
 
     parts: Those of the task; the first is what the reader came for.
     """
@@ -87,27 +90,49 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     colours, (first, *others) = colours_of(scores), parts
     costs = page_parts.cost_table(run, scores, colours, summary.costs)
     notes = [page_note(words) for words in run.facts.get("notes", ())]
-    figures = FactList(items=[*_figures(scores), *_counts(runs)], style="figures")
+    machine = page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run))
+    method = [
+        summary.splits,
+        page_parts.training(runs, subject.rows, subject.selected_by(run)),
+        machine._replace(content=[_settings(subject, runs), *machine.content, *costs]),
+    ]
     page = Page(
-        title=title_of(run),
+        title=": ".join([text.titled(title_of(run)), *_learnt(run)]),
         kicker=subject.kicker,
-        source=str(run.config.data or "data in memory"),
-        created=str(manifest.get("finished", "")),
-        setting=subject.setting(run),
-        verdict=f"{answer_line(runs)} {summary.verdict}",
-        support=[*run.task.cautions(run), *summary.support],
-        overview=[score_bars(scores, colours, f"test {subject.rows}"), figures],
+        source=Path(str(run.config.data)).name if run.config.data else "data in memory",
+        created=str(manifest.get("finished", ""))[:10],
         parts=[
-            first,
-            _score_part(subject, scores, colours, [*summary.tables, *costs, *notes]),
+            first._replace(
+                lead=summary.headline, support=[_answering(scores), *run.task.cautions(run), *first.support]
+            ),
+            _score_part(subject, runs, scores, summary, notes),
             *others,
             page_parts.data_check(summary.check or page_parts.check_of(run)),
-            summary.splits,
-            page_parts.training(runs, subject.rows, subject.selected_by(run)),
-            page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run)),
+            *(part._replace(is_method=True) for part in method if part is not None),
         ],
     )
     return render(page)
+
+
+def _learnt(run: Run) -> list[str]:
+    """Names of what a run learnt to say, where they say more than the data's name."""
+    names = [getattr(run.state, "target_name", None), *getattr(run.state, "targets", ())]
+    known = [str(name) for name in names if name]
+    if len(known) > 3:
+        return [f"{len(known):,} series"]
+    return [text.listing(known)] if known and known != ["value"] else []
+
+
+def _answering(scores: Scores) -> str:
+    """Which model answers, in words."""
+    name = scores.name(scores.chosen)
+    others = len(scores.models()) - 1
+    word = "The network" if name == NETWORK else "A blend of models" if name == OURS else text.sentence_case(name)
+    return f"{word} answers{f', chosen among {others + 1} models' if others else ''}."
+
+
+def _settings(subject: Subject, runs: Sequence[Run]) -> FactList:
+    return FactList(items=[*(Fact(*item) for item in subject.setting(runs[0]).items()), *_counts(runs)])
 
 
 def colours_of(scores: Scores) -> dict[str, int]:
@@ -124,20 +149,6 @@ def title_of(run: Run) -> str:
 def page_note(words: str) -> Text:
     """A remark as a sentence."""
     return Text(words=f"{text.sentence_case(words).rstrip('.')}.")
-
-
-def _figures(scores: Scores) -> list[Fact]:
-    """The first four scores of the chosen model."""
-    columns = [column for column in scores.columns() if (scores.chosen, "test", *column) in scores.all][:4]
-    figures = [(column, scores.get(scores.chosen, column[0], scale=column[1])) for column in columns]
-    return [
-        Fact(
-            ", ".join(filter(None, [f"Test {scores.heading(column[0])}", column[1]])),
-            "undefined" if score.value is None else text.number(score.value, scores.decimals(column)),
-            score.spread(scores.decimals(column)) if score.num_seeds > 1 else "",
-        )
-        for column, score in figures
-    ]
 
 
 def _counts(runs: Sequence[Run]) -> list[Fact]:
@@ -173,7 +184,10 @@ def score_tables(
     ]
 
 
-def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], more: Sequence[Section]) -> PagePart:
+def _score_part(
+    subject: Subject, runs: Sequence[Run], scores: Scores, summary: Summary, notes: Sequence[Section]
+) -> PagePart:
+    colours = colours_of(scores)
     over_seeds = any(score.num_seeds > 1 and score.low is not None for score in scores.all.values())
     over_cases = any(score.num_seeds == 1 and score.low is not None for score in scores.all.values())
     side = [
@@ -182,8 +196,13 @@ def _score_part(subject: Subject, scores: Scores, colours: Mapping[str, int], mo
         *([f"Below a score, its 95\u202f% interval {subject.interval}."] if over_cases else []),
         *(OVER_SEEDS if over_seeds else []),
     ]
+    bars = score_bars(scores, colours, f"test {subject.rows}")
     tables = score_tables(subject, scores, colours, subject.reference)
-    return PagePart(id="scores", title="Scores", side=side, content=[*tables, *more])
+    return PagePart(
+        id="scores", title="How it was chosen", side=side, lead=summary.verdict,
+        support=[answer_line(runs), *summary.support],
+        content=[bars, *tables, *summary.tables, *notes],
+    )  # fmt: skip
 
 
 def directions(scores: Scores) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.metrics import classes as metrics
 from multiway.report import text
-from multiway.report.curves import RocCurve, confusion_table, reliability_chart, roc_chart
+from multiway.report.curves import RocCurve, confused_pairs, confusion_table, reliability_chart, roc_chart
 from multiway.report.scores import verdict
 from multiway.report.sections import PagePart, Section, Table
 from multiway.tasks import pages
@@ -18,9 +18,12 @@ from multiway.tasks.comparing import Groups, comparison
 from multiway.tasks.declarations import NETWORK
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
+from multiway.tasks.targets import answers_of
 from multiway.tasks.wrong_answers import wrong_part
 
 TENTHS = 10
+MOST_CLASSES = 10
+"""Classes of a matrix; of more, that many confusions are listed."""
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]
 TITLES = {"samples": "Samples", "groups": "Groups", "classes": "Classes"}
@@ -42,6 +45,7 @@ class SplitPage:
     total: The fact that counts by name are shares of; the only one of a split that is a number.
     shares: Other facts that are printed with their share.
     support: What the verdict should be read with.
+    headline: What the reader came for, in one sentence; if empty, the verdict on the scores.
     tables: Sections between the scores and the costs.
     """
 
@@ -52,12 +56,14 @@ class SplitPage:
     total: str
     shares: Sequence[str] = ()
     support: Callable[[Sequence[Run]], Iterable[str]] = no_parts
+    headline: Callable[[pages.Subject, Run], str] = lambda subject, run: ""
     tables: Callable[[Sequence[Run]], Iterable[Section]] = no_parts
 
     def report(self, runs: Sequence[Run]) -> str:
         """The HTML report of runs that differ in their seed; the first is shown in detail."""
+        said, headline = verdict(self.SUBJECT.scores(runs)), self.headline(self.SUBJECT, runs[0])
         summary = pages.Summary(
-            verdict=verdict(self.SUBJECT.scores(runs)), support=list(self.support(runs)),
+            headline=headline or said, verdict=said if headline else "", support=list(self.support(runs)),
             splits=self._splits(runs[0].facts.get("splits", {})), tables=list(self.tables(runs)),
         )  # fmt: skip
         return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
@@ -74,14 +80,44 @@ class SplitPage:
         return comparison(self.SUBJECT, groups)
 
 
-def class_page(subject: pages.Subject, more: Callable[[Sequence[Run]], Iterable[PagePart]] = no_parts) -> SplitPage:
-    """What a run on samples with classes says of itself: errors, calibration, splits, and more parts after them."""
+Parts = Callable[[Sequence[Run]], Iterable[PagePart]]
+
+
+def class_page(subject: pages.Subject, first: Parts = no_parts, more: Parts = no_parts) -> SplitPage:
+    """What a run on samples with classes says of itself: `first`, errors, calibration, splits, and more parts."""
 
     def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
+        yield from first(runs)
         yield from target_parts(subject, runs, runs[0].state.classes)
         yield from more(runs)
 
-    return SplitPage(subject, parts, titles=TITLES, total="samples")
+    return SplitPage(subject, parts, titles=TITLES, total="samples", headline=target_headline)
+
+
+def target_headline(subject: pages.Subject, run: Run) -> str:
+    """How often the answer is right, or how far it is off, beside what needs no model."""
+    test = answers_of(run.tables, run.answer.name)
+    if run.state.classes is not None:
+        if not len(test):
+            return ""
+        right, top = (test["label"] == test["predicted"]).mean(), test["label"].value_counts(normalize=True)
+        rival = f"always naming {top.index[0]} is right in {text.percent(100 * top.iloc[0])}"
+        return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly; {rival}."
+    off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
+    alone = float((test["label"] - _known_mean(run)).abs().mean())
+    words = text.number(off, text.decimals_for([off]))
+    better = f"{text.percent(100 * abs(1 - off / alone), 0)} {'better' if off < alone else 'worse'}" if alone else ""
+    return (
+        f"{text.sentence_case(name)} is off by {words} on average{f'; {better} than always the mean' * bool(better)}."
+    )
+
+
+def _known_mean(run: Run) -> float:
+    """What the mean says, where it is a candidate; else the mean of the validation rows."""
+    rows = run.tables["predictions"]
+    if "model" in rows and (rows["model"] == "mean").any():
+        return float(rows.loc[rows["model"] == "mean", "predicted"].iloc[0])
+    return float(rows.loc[rows["split"] != "test", "label"].mean())
 
 
 def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[str] | None) -> Iterator[PagePart]:
@@ -123,8 +159,11 @@ def confusion_part(
     """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
     side = [f"On the test cases. A row of the matrix is a class, a column what {model} predicted."]
+    if len(classes) > MOST_CLASSES:
+        side = [f"On the test cases: the {MOST_CLASSES} confusions by {model} that are most frequent."]
+    table = confusion_table if len(classes) <= MOST_CLASSES else confused_pairs
     content = [
-        confusion_table(classes, counts) if len(labels) else None,
+        table(classes, counts) if len(labels) else None,
         roc_chart(curves, colours) if curves else None,
     ]
     return PagePart(id="errors", title="Which errors", side=side, content=content)

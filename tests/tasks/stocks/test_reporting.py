@@ -51,7 +51,7 @@ def own_rows(run):
 
 def test_every_section_of_a_run_is_there(page):
     assert page.sections() == [
-        "summary", "answers", "scores", "grid", "calibration", "attention", "backtest", "data-check", "splits",
+        "answers", "scores", "backtest", "grid", "calibration", "attention", "data-check", "splits",
         "training", "environment",
     ]  # fmt: skip
     assert "Not investment advice." in page.text and "Attention is not attribution" in page.text
@@ -115,7 +115,7 @@ def test_without_the_data_the_rest_is_reported(run, tmp_path):
     gone = dataclasses.replace(gone, config=gone.config.replace(data=str(tmp_path / "gone.csv")))
     page = Page(task.report([gone]))
     assert page.sections() == [
-        "summary", "answers", "scores", "grid", "calibration", "splits", "training", "environment",
+        "answers", "scores", "grid", "calibration", "splits", "training", "environment",
     ]  # fmt: skip
     assert "could not be read again" in page.text and str(tmp_path) in page.text
 

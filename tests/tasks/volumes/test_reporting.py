@@ -19,12 +19,13 @@ from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model
 from multiway.tasks.run import Run
+from multiway.tasks.target_page import target_headline
 from multiway.tasks.targets import ERRORS, RIGHT
 from multiway.tasks.volumes import page as sections
 from multiway.tasks.volumes.config import VolumeConfig
 from multiway.tasks.volumes.encode import VolumeState
 from multiway.tasks.volumes.explain import interesting, reload_cases
-from multiway.tasks.volumes.page import PAGE, SUBJECT, support
+from multiway.tasks.volumes.page import PAGE, SUBJECT
 from multiway.tasks.volumes.task import TASK as task
 from multiway.training import RunFolder
 from report_pages import Page
@@ -117,7 +118,7 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     area = classes.auc(labels, probabilities)
     assert roc.legend[0][0] == f"network, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
-    assert "the most frequent class is right in 50.0\u202f%." in next(support([run]))
+    assert target_headline(SUBJECT, run).endswith("always naming 0 is right in 50.0\u202f%.")
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):
@@ -147,7 +148,7 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     assert [row[0].text for row in areas.rows] == ["attention", "gradients", "at random"]
     page = Page(PAGE.report([run]))
     assert page.sections() == [
-        "summary", "cases", "scores", "errors", "wrong", "calibration", "attention", "data-check", "splits",
+        "cases", "scores", "errors", "wrong", "calibration", "attention", "data-check", "splits",
         "environment",
     ]  # fmt: skip
     assert "None" not in page.text
@@ -219,7 +220,7 @@ def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
     run = make_run(path)
     path.unlink()
     page = Page(PAGE.report([run]))
-    assert page.sections() == ["summary", "cases", "scores", "errors", "wrong", "calibration", "splits", "environment"]
+    assert page.sections() == ["cases", "scores", "errors", "wrong", "calibration", "splits", "environment"]
     assert "which could not be read again" in page.text
 
 

@@ -14,7 +14,7 @@ from multiway.compress.measuring import count_flops
 from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
-from multiway.report.forecasts import ForecastPanel, groups
+from multiway.report.forecasts import groups
 from multiway.report.scales import title
 from multiway.report.scores import Score, Scores
 from multiway.report.sections import Chart, PagePart, Panels, Section, Table, TableCell, Text
@@ -23,15 +23,13 @@ from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import about_refit
-from multiway.tasks.forecasting.forecasts import forecast_columns
+from multiway.tasks.forecasting.leading import error_table, forecast_panels, forecast_values, headline, ranked
 from multiway.tasks.forecasting.network import model_of
-from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
-HISTORY_WINDOWS = 2
 ERROR = "MSE, scaled"
 
 
@@ -49,6 +47,7 @@ def head(runs: Sequence[Run]) -> pages.Summary:
     """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
     run = runs[0]
     return pages.Summary(
+        headline=headline(run),
         verdict=f"Validation chose {run.facts['selection']['sentence']}",
         support=list(_support(SUBJECT.scores(runs))),
         splits=_splits(run),
@@ -60,14 +59,21 @@ def head(runs: Sequence[Run]) -> pages.Summary:
 def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[PagePart]:
     """Forecasts first; those parts that need the data are left out when its file is no longer there."""
     run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
-    shown: Section = Text(words="Forecasts need the data, which could not be read again.")
+    content: list[Section | None] = [Text(words="Forecasts need the data, which could not be read again.")]
     if prepared is not None:
-        shown = Panels(groups=groups(_forecasts(run, prepared), colours))
+        panels = ranked(run, forecast_panels(run, prepared))
+        future = [panel for panel in panels if panel.actual is None]
+        order, file = [panel.name for panel in future], f"{pages.title_of(run)}-forecast.csv"
+        content = [
+            Panels(groups=groups(panels, {"forecast": 0})),
+            forecast_values(future, file),
+            error_table(run, order),
+        ]
     side = [
         "History, forecast and bands in the data’s own units; each chart has its own scale.",
         "Point at a chart, or focus it and use the arrow keys, to read its values.",
     ]
-    yield PagePart(id="forecasts", title="Forecasts", side=side, content=[shown])
+    yield PagePart(id="forecasts", title="Forecast", side=side, content=content)
     yield _errors_part(run, colours)
     yield _coverage(run)
     yield attention_part(run, prepared)
@@ -164,38 +170,6 @@ def _latency(call: Callable[[], object]) -> float:
     return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
 
 
-def _forecasts(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
-    """The steps after the end of the data, and the last test window with what happened."""
-    panel, steps, stop = prepared.panel, run.config.horizon, prepared.borders.test[1]
-    before, actual = panel.slice(0, stop - steps), panel.slice(stop - steps, stop)
-    future = _panels(run, panel, panel.future_times(steps), None, "After the end of the data")
-    return future + _panels(run, before, actual.times, actual.values, "Last test window", "test")
-
-
-def _panels(
-    run: Run, panel: Panel, times: pd.Index, actual: NDArray[np.float64] | None, group: str, use: str = "future"
-) -> list[ForecastPanel]:
-    """A chart for each series that is forecast; they are the last ones."""
-    columns, names = forecast_columns(run, panel, run.config.levels, use), run.state.targets
-    history = panel.slice(-max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback), panel.num_rows)
-    return [
-        ForecastPanel(
-            name=name,
-            times=times,
-            group=group,
-            history_times=history.times,
-            history=history.values[:, index - len(names)],
-            lines={OURS: columns[OURS][:, index]},
-            actual=None if actual is None else actual[:, index - len(names)],
-            bands={
-                level: (columns[f"{OURS}-lo-{level:g}"][:, index], columns[f"{OURS}-hi-{level:g}"][:, index])
-                for level in run.config.levels
-            },
-        )
-        for index, name in enumerate(names)
-    ]
-
-
 def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
     """Mean squared test error by model along a column."""
     parts = run.tables["errors"].query("split == 'test'").groupby("model", sort=False)
@@ -205,7 +179,7 @@ def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
 def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
     lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
     bars = variate_bars(run.state.targets, _errors(run, "variate"), colours, ERROR)
-    side = ["Test error by distance into the future and by variate."]
+    side = ["Test error by distance into the future and by series."]
     return PagePart(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
 

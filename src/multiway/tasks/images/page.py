@@ -44,6 +44,10 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
             ("cool-warm", f"{METHODS[method_of(runs[0])]}: against that class, for it"),
         ],
     )  # fmt: skip
+
+
+def watched(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """The weights that a config names."""
     if runs[0].config.weights is not None:
         yield _weights(runs[0], runs[0].config.weights)
 
@@ -74,4 +78,4 @@ def _weights(run: Run, pattern: str) -> PagePart:
     return PagePart(id="weights", title="Weights", side=side, content=content)
 
 
-PAGE = class_page(SUBJECT, parts)
+PAGE = class_page(SUBJECT, parts, watched)

@@ -25,7 +25,7 @@ SUBJECT = pages.Subject(
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Texts continued, and the most surprising test documents, of the first run."""
     written = runs[0].tables["continuations"]
-    rows = [[str(cell) for cell in row] for row in written[["before", "continuation", "after"]].to_numpy()]
+    rows = [[str(cell).rstrip("\0") for cell in row] for row in written[["before", "continuation", "after"]].to_numpy()]
     heads = ["A test document, cut off", "as the model goes on", "as it goes on"]
     side = ["What the model takes for most probable, token after token."]
     table = Table(columns=heads, rows=rows, style="words")
@@ -45,7 +45,20 @@ def _documents(run: Run) -> PagePart:
     return PagePart(id="documents", title="Surprise by document", side=side, content=[table])
 
 
+def _headline(subject: pages.Subject, run: Run) -> str:
+    """Bits per byte of the answer, beside those of the best other candidate."""
+    scores = subject.scores([run])
+    bits = {name: scores.get(name, "bpb") for name in scores.models()}
+    known = {name: score.number for name, score in bits.items() if score.value is not None}
+    own = known.pop(run.answer.name, None)
+    if own is None:
+        return ""
+    best = min(known, key=lambda name: known[name], default=None)
+    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.name(best)}"
+    return f"The model takes {text.number(own, 3)} bits per byte of text{rival}. Fewer is better."
+
+
 PAGE = SplitPage(
-    SUBJECT, parts, total="words", shares=("words",),
+    SUBJECT, parts, headline=_headline, total="words", shares=("words",),
     titles={"documents": "Documents", "words": "Words", "bytes": "Bytes", "tokens": "Tokens read"},
 )  # fmt: skip

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.report import charts, text
 from multiway.report.scales import Scale, number_ticks
-from multiway.report.scores import UNDEFINED, Metric, Scores
+from multiway.report.scores import UNDEFINED, Metric, Scores, best_rival
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
 from multiway.report.slices import grey_png, palette_png
 from multiway.tasks import pages
@@ -20,7 +20,7 @@ from multiway.tasks.segmentation.slices import Shown, load_slices
 from multiway.tasks.target_page import SplitPage
 from multiway.tasks.volumes.page import INTERVAL, TITLES, selected_by
 
-OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 150], [213, 94, 0, 170], [0, 114, 178, 170]], np.uint8)
+OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 255], [213, 94, 0, 255], [0, 150, 255, 255]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
 MAX_CLASSES = 40
 POOLED = "Pooled Dice counts all test pixels together, in the mean over classes."
@@ -102,7 +102,7 @@ def _slices(run: Run) -> PagePart:
         id="slices",
         title="Slices",
         side=[
-            "Worst, middle and best test cases of the answer, at the slice that is marked most.",
+            "Worst, middle and best test cases of the answer, at the slice that is marked most. Lines are outlines.",
             ("mask-correct", "marked correctly"),
             ("mask-wrong", "marked wrongly"),
             ("mask-missed", "missed"),
@@ -115,9 +115,16 @@ def _picture(item: Shown) -> Picture:
     right = (item.predicted == item.target) & (item.target > 0)
     wrong = (item.predicted != item.target) & (item.predicted > 0) & (item.target >= 0)
     missed = (item.target > 0) & (item.predicted == 0)
-    codes = np.select([right, missed, wrong], [1, 3, 2], 0).astype(np.uint8)
+    codes = np.select(list(map(outline, (right, missed, wrong))), [1, 3, 2], 0).astype(np.uint8)
     layers = [grey_png(item.image), palette_png(codes, OVERLAY)]
     return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}")
+
+
+def outline(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Pixels of a mask with a neighbour that is not in it, above, below, left or right."""
+    framed = np.pad(mask, 1, mode="edge")
+    inner = framed[:-2, 1:-1] & framed[2:, 1:-1] & framed[1:-1, :-2] & framed[1:-1, 2:]
+    return mask & ~inner
 
 
 def _cases(run: Run) -> PagePart:
@@ -157,6 +164,17 @@ def _scored(run: Run) -> pd.DataFrame:
     return cases[(cases["split"] == "test") & cases["scored"]]
 
 
+def _headline(subject: pages.Subject, run: Run) -> str:
+    """How well the masks of the answer fit, beside those of the best other candidate."""
+    scores, decides = subject.scores([run]), headline(run.state.num_modes)
+    own, rival = scores.get(run.answer.name, decides), best_rival(scores)
+    if own.value is None:
+        return ""
+    other = "" if rival is None else f", those of {scores.name(rival[0])} {text.number(rival[1].number, 2)}"
+    title, value = scores.heading(decides), text.number(own.number, 2)
+    return f"Masks have a {title} of {value} on test cases, where 1 is perfect{other}."
+
+
 PAGE = SplitPage(
-    SUBJECT, sections, titles=TITLES, total="samples", support=_support, tables=_by_class,
+    SUBJECT, sections, headline=_headline, titles=TITLES, total="samples", support=_support, tables=_by_class,
 )  # fmt: skip

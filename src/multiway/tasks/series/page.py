@@ -3,15 +3,23 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import step_lines
 from multiway.report.sections import Bar, Bars, Chart, PagePart
 from multiway.tasks import pages
+from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.series.explain import how
 from multiway.tasks.target_page import class_page
 from multiway.tasks.targets import WORDS
+from multiway.tasks.wrong_answers import wrong_answers
+
+DRAWN, VARIATES = 6, 4
+"""Misclassified series of a report, and variates of each."""
 
 
 def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
@@ -32,6 +40,35 @@ def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
     yield PagePart(id="importance", title="What the answer went by", side=side, content=content)
 
 
+def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """The most confident errors of the first run, drawn; nothing where the data are gone."""
+    run, found = runs[0], wrong_answers(runs[0], DRAWN)
+    try:
+        samples = reread(run).raw
+    except (MultiwayError, OSError):
+        return
+    places = {str(name): row for row, name in enumerate(samples.names["series"])}
+    charts = [
+        _drawn(run, row, samples.inputs[places[str(row["series"])]])
+        for _, row in found.iterrows() if str(row["series"]) in places
+    ]  # fmt: skip
+    side = [
+        "The test series that the answer is most surely wrong about.",
+        "Look at these first: a wrong label shows here.",
+    ]
+    if charts:
+        yield PagePart(id="series", title="Misclassified series", side=side, content=charts)
+
+
+def _drawn(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
+    """One series with its first variates."""
+    lines = {name: (f"s{place}", values[:, place]) for place, name in enumerate(run.state.variates[:VARIATES])}
+    sure = text.percent(100 * float(row["probability"]), 0)
+    title = f"{row['series']}: named {row['predicted']} with {sure}; it is {row['true']}"
+    legend = [(name, style) for name, (style, _) in lines.items()] if len(lines) > 1 else []
+    return Chart(title=title, drawing=step_lines(lines, title, x_title="step"), legend=legend)
+
+
 PAGE = class_page(
     pages.Subject(
         kicker="Report on labelled series", rows="series", selected_by=lambda run: "lowest validation loss",
@@ -41,5 +78,6 @@ PAGE = class_page(
             "Steps": str(run.state.length), "Model": run.config.model_name,
         },
     ),
+    wrong_series,
     importance_part,
 )  # fmt: skip

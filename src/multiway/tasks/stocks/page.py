@@ -50,6 +50,9 @@ def sections(run: Run, prepared: PreparedStocks | None, why: str = "") -> Iterat
     if prepared is not None:
         answers = [_next(run, prepared), *headed(interesting_answers(run, prepared))]
     yield _answers(run, answers)
+    traded = None if prepared is None else backtest_reloaded(run, prepared)
+    if traded is not None:
+        yield backtest_part(traded, evening_texts(run))
     word = MODELS.get(run.answer.name, run.answer.name)
     if len(test):
         yield grid_part(test, word)
@@ -58,9 +61,6 @@ def sections(run: Run, prepared: PreparedStocks | None, why: str = "") -> Iterat
     yield calibration_part(test["label"].to_numpy(), shares, "movements", bins=20, model=word)
     if prepared is not None:
         yield _attention(run, prepared)
-        traded = backtest_reloaded(run, prepared)
-        if traded is not None:
-            yield backtest_part(traded, evening_texts(run))
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -108,6 +108,18 @@ def _support(runs: Sequence[Run]) -> Iterator[str]:
         )
 
 
+def _headline(subject: pages.Subject, run: Run) -> str:
+    """How often the direction is right, beside the most frequent one."""
+    scores = subject.scores([run])
+    own, most = scores.get(run.answer.name, "acc"), scores.get("majority", "acc")
+    if own.value is None:
+        return ""
+    rival = (
+        "" if most.value is None else f"; always naming the most frequent is right in {text.percent(100 * most.number)}"
+    )
+    return f"The direction is right in {text.percent(100 * own.number)} of the test movements{rival}."
+
+
 def _chance(own: Score) -> str:
     """Where an interval lies beside 0."""
     if own.low is None or own.high is None:
@@ -127,7 +139,9 @@ SUBJECT = pages.Subject(
     order=_columns,
     about=["An interval over seeds leaves out that other days could have been tested."],
 )
-PAGE = SplitPage(SUBJECT, parts, titles=TITLES, total="count", shares=("rises", "with_text"), support=_support)
+PAGE = SplitPage(
+    SUBJECT, parts, titles=TITLES, total="count", shares=("rises", "with_text"), support=_support, headline=_headline
+)
 
 
 def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:

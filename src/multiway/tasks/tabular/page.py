@@ -8,7 +8,7 @@ from multiway.tasks import pages, targets
 from multiway.tasks.run import Run
 from multiway.tasks.scores import scored_metrics
 from multiway.tasks.tabular.explain import ROWS, measure_of
-from multiway.tasks.target_page import SplitPage, target_parts
+from multiway.tasks.target_page import SplitPage, target_headline, target_parts
 
 SHOWN = 20
 SIDE = [
@@ -39,8 +39,9 @@ def importance_part(run: Run) -> Iterator[PagePart]:
 
 
 def _parts(runs: Sequence[Run]) -> Iterable[PagePart]:
-    yield from target_parts(SUBJECT, runs, runs[0].state.classes)
-    yield from importance_part(runs[0])
+    parts = {part.id: part for part in (*importance_part(runs[0]), *target_parts(SUBJECT, runs, runs[0].state.classes))}
+    yield from (parts.pop(name) for name in ("importance", "wrong") if name in parts)
+    yield from parts.values()
 
 
 SUBJECT = pages.Subject(
@@ -53,5 +54,5 @@ SUBJECT = pages.Subject(
 )  # fmt: skip
 PAGE = SplitPage(
     SUBJECT, _parts, titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"}, total="samples",
-    support=lambda runs: threshold_notes(runs[0]),
+    support=lambda runs: threshold_notes(runs[0]), headline=target_headline,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Words of test texts with what each does to the answer, as a table."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,11 +10,17 @@ from torch import Tensor
 
 from multiway.data.encoders import make_encoder
 from multiway.data.samples import Samples
-from multiway.explain.deletion import leave_one_out
+from multiway.explain.deletion import WordEffects, leave_one_out
 from multiway.explain.spectra import Filtering, spectrum_table
+from multiway.report.sections import CaseAnswer, Marked, PagePart
+from multiway.report.text import percent
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
 from multiway.tasks.targets import class_values
+from multiway.tasks.wrong_answers import wrong_answers
+
+SHOWN, LONGEST, FAINT = 8, 60, 0.2
+"""Misclassified texts of a report, the words of one whose words are left out in turn, and a share too small to show."""
 
 
 def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
@@ -34,6 +40,40 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
         for row, text in enumerate(words)
     ]  # fmt: skip
     return pd.concat(frames, ignore_index=True)
+
+
+def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """The most confident errors of the first run, their words shaded by what each does to the answer."""
+    run, found = runs[0], wrong_answers(runs[0], SHOWN)
+    if not len(found):
+        return
+    marked = [text for text in found["text"].astype(str) if len(text.split()) <= LONGEST]
+    effects = {text: item.effects.falls for text, item in zip(marked, _effects(run, marked), strict=True)}
+    cases = [
+        CaseAnswer(
+            name=f"Named {row['predicted']} with {percent(100 * row['probability'], 0)}",
+            sentence=f"it is {row['true']}", is_wrong=True, content=[Marked(_shaded(str(row["text"]), effects))],
+        )
+        for _, row in found.iterrows()
+    ]  # fmt: skip
+    side: list[str | tuple[str, str]] = [
+        "The test texts that the answer is most surely wrong about, and the words that mattered.",
+        ("for", "the probability of the named class falls without this word"), ("against", "it rises"),
+        f"Of texts over {LONGEST} words none is shaded.",
+    ]  # fmt: skip
+    yield PagePart(id="texts", title="Misclassified texts", side=side, content=cases)
+
+
+def _effects(run: Run, texts: Sequence[str]) -> list[WordEffects]:
+    return leave_one_out(texts, lambda some: shares_of(run, some)) if texts else []
+
+
+def _shaded(text: str, effects: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, float]]:
+    """Words with their effect over the largest of the text; small ones are not shaded."""
+    words = text.split()
+    falls = effects.get(text, np.zeros(len(words)))
+    shares = falls / (np.abs(falls).max(initial=0.0) or 1.0)
+    return [(word, float(share) if abs(share) >= FAINT else 0.0) for word, share in zip(words, shares, strict=True)]
 
 
 def explain_graphs(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame | None:

@@ -35,7 +35,7 @@ from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import TextConfig
 from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors
-from multiway.tasks.text.explain import explain_graphs, explain_words
+from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
     TARGET_NAMES,
     Strings,
@@ -87,7 +87,8 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
             kicker="Report on texts", rows="texts", selected_by=lambda run: "lowest validation loss",
             models=targets.WORDS, setting=_setting,
             interval="over texts, or over groups where they are known (bootstrap)",
-        )
+        ),
+        wrong_texts,
     )  # fmt: skip
     options = (
         Option(name="text", field="read.text", help="Column of texts; found if not given."),

@@ -17,7 +17,7 @@ from multiway.tasks import pages
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.target_page import SplitPage, target_parts
+from multiway.tasks.target_page import SplitPage, target_headline, target_parts
 from multiway.tasks.targets import WORDS, answers_of, thresholds_of
 from multiway.tasks.volumes.explain import (
     SHOWN_CASES,
@@ -78,16 +78,9 @@ SUBJECT = pages.Subject(
 
 
 def support(runs: Sequence[Run]) -> Iterator[str]:
-    """What the verdict should be read with: the most frequent class, undefined metrics, the threshold."""
+    """What the verdict should be read with: undefined metrics, the threshold."""
     run, scores = runs[0], SUBJECT.scores(runs)
     answer = run.answer.name
-    labels, accuracy = answers_of(run.tables)["label"], scores.get(answer, "acc")
-    if len(labels) and accuracy.value is not None:
-        majority = labels.value_counts(normalize=True).max()
-        yield (
-            f"{text.percent(100 * accuracy.value)} of the test cases are classified correctly; always naming the most "
-            f"frequent class is right in {text.percent(100 * majority)}."
-        )
     undefined = [scores.heading(name) for name, _ in scores.columns() if scores.get(answer, name).value is None]
     if undefined:
         yield f"{text.listing(undefined)} is undefined: the test cases are all of one class."
@@ -206,4 +199,5 @@ def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
 
 PAGE = SplitPage(
     SUBJECT, lambda runs: sections(runs, _cases_of(runs[0])), support=support, total="samples", titles=TITLES,
+    headline=target_headline,
 )  # fmt: skip
