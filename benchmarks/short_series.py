@@ -17,7 +17,8 @@ from multiway import ops
 from multiway.errors import MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.choice import errors_of
+from multiway.tasks.forecasting.bands import errors_of
+from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.task import TASK
 
@@ -48,8 +49,9 @@ def cover(seed: int, months: int) -> Iterator[dict[str, object]]:
     settings = {"lookback": LOOKBACK, "horizon": HORIZON, "network": False, "levels": LEVELS}
     run = lifecycle.fitted(TASK, ForecastConfig.parse(settings), frame)
     windows, model = run.prepared.windows, model_of(run)
-    alone = ops.conformal_radii(errors_of(windows["validation"], model), [level / 100 for level in LEVELS])
-    errors = errors_of(windows["test"], model)
+    parts = (Stretch(windows[split], lambda *past: {"answer": model(*past)}) for split in ("validation", "test"))
+    known, errors = (np.abs(errors_of([part])["answer"]) for part in parts)
+    alone = ops.conformal_radii(known, [level / 100 for level in LEVELS])
     for row, radius in zip(run.facts["coverage"], alone, strict=True):
         inside = float((errors <= radius[..., None]).mean())
         yield {"kind": kind, "level": row["level"], "coverage": row["actual"] / 100, "conformal": inside}

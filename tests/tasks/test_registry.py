@@ -46,7 +46,24 @@ def test_a_run_of_an_older_format_is_named(tmp_path):
         name_of(tmp_path)
 
 
-LOWER = {"mse", "mae", "mase", "rmse", "wape", "smape", "pinball", "ece", "ppl", "word_ppl", "bpb", "loss", "hd95"}
+LOWER = {
+    "mse",
+    "mae",
+    "mase",
+    "rmse",
+    "wape",
+    "smape",
+    "pinball",
+    "crps",
+    "wql",
+    "sql",
+    "ece",
+    "ppl",
+    "word_ppl",
+    "bpb",
+    "loss",
+    "hd95",
+}
 """Scores that are errors; of the others more is better, but for what is only counted."""
 
 

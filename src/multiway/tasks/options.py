@@ -121,6 +121,17 @@ def percentages(text: str) -> tuple[float, ...]:
         raise ValueError("give percentages such as 80,95") from None
 
 
+def read_shares(text: str) -> tuple[float, ...]:
+    """Split "0.1,0.9" into numbers between 0 and 1."""
+    try:
+        shares = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        shares = ()
+    if not shares or not all(0 < share < 1 for share in shares):
+        raise ValueError("give numbers between 0 and 1 such as 0.1,0.9")
+    return shares
+
+
 def read_whole(text: str) -> int:
     """A whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:

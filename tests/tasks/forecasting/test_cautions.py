@@ -13,7 +13,8 @@ from command import outcome
 from multiway.errors import MultiwayWarning
 from multiway.ops import conformal_radii
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.choice import errors_of
+from multiway.tasks.forecasting.bands import Bands, errors_of
+from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.facts import cautions
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.page import report
@@ -80,10 +81,10 @@ def test_the_bands_of_a_short_series_differ_and_hold_what_they_claim():
 
 def test_radii_with_enough_windows_are_those_of_split_conformal_to_the_bit(finished):
     validation = finished.prepared.windows["validation"]
-    errors = errors_of(validation, model_of(finished))
-    np.testing.assert_array_equal(
-        finished.calibration["radii"], conformal_radii(errors, (0.8, 0.95), validation.horizon)
-    )
+    errors = errors_of([Stretch(validation, lambda *past: {"own": model_of(finished)(*past)})])["own"]
+    expected = conformal_radii(np.abs(errors), (0.8, 0.95), validation.horizon)
+    edges = Bands.stored(finished.calibration).edges((80.0, 95.0)).numpy()
+    np.testing.assert_array_equal(edges, np.stack([-expected, expected], 1))
     assert finished.facts["intervals"] == {"windows": 27, "by_student": [0.0, 0.0]}
 
 

@@ -52,7 +52,7 @@ def test_its_scores_are_made_anew_and_ridge_is_as_it_was(smaller, finished):
     assert score(run, "ridge") == score(finished, "ridge")
     assert score(run, "network") != score(finished, "network")
     assert all(pd.notna(row["value"]) for row in scores_on(run, run.config.data))
-    assert not torch.equal(run.calibration["radii"], finished.calibration["radii"])
+    assert not torch.equal(run.calibration["offsets"], finished.calibration["offsets"])
 
 
 def test_it_keeps_the_log_of_the_training_and_is_sealed(smaller, finished):

@@ -3,16 +3,15 @@ import pytest
 import torch
 
 from multiway.data import Scaler
-from multiway.metrics.quantiles import pinball
+from multiway.metrics.quantiles import TENTHS, crps, pinball, sql, wql
 from multiway.ops import naive
-from multiway.tasks.forecasting.scores import Units, forecast_rows, measure
+from multiway.tasks.forecasting.scores import Around, Units, forecast_rows, measure
 from tasks.forecasting.panels import make_windows
 from tolerances import COARSE32, LONG32, SUMS32
 
 SCALER = Scaler(np.array([3.0, -20.0]), np.array([0.5, 7.0]))
 MASE_SCALE = np.array([0.4, 0.9])
-UNITS = Units(SCALER.std, MASE_SCALE, torch.zeros(0, 5, 2))
-QUANTILES = (0.025, 0.1, 0.5, 0.9, 0.975)
+UNITS = Units(SCALER.std, MASE_SCALE)
 
 
 def wrong_forecast(past, observed):
@@ -50,26 +49,30 @@ def test_scores_agree_with_numpy(missing, monkeypatch):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_the_bands_are_scored_as_the_quantiles_that_they_are(missing):
-    windows = make_windows(90, 2, 6, 5, missing=missing)
-    radii = torch.rand(2, 5, 2, generator=torch.Generator().manual_seed(4)) * torch.tensor([1.0, 3.0])[:, None, None]
-    errors = measure(windows, lambda past, _: {"multiway": naive(past, 5), "naive": naive(past, 5)}, SCALER, radii)
-    rows = forecast_rows(errors, "test", UNITS._replace(radii=radii, levels=(80.0, 95.0)))
-    got = {row["metric"]: row["value"] for row in rows if row["model"] == "multiway"}
+def test_quantiles_of_every_model_are_scored_and_the_bands_of_ours(missing):
+    windows, generator = make_windows(90, 2, 6, 5, missing=missing), torch.Generator().manual_seed(4)
+    tenths = torch.randn(9, 5, 2, generator=generator).sort(0).values
+    edges = torch.rand(2, 2, 5, 2, generator=generator) * torch.tensor([-1.0, 2.0])[None, :, None, None]
+    around = {"multiway": Around(tenths, edges), "naive": Around(tenths / 2, edges[:0])}
+    errors = measure(windows, lambda past, _: {name: naive(past, 5) for name in around}, SCALER, around)
+    rows = forecast_rows(errors, "test", UNITS._replace(levels=(80.0, 95.0)))
     batch = windows.gather(torch.arange(len(windows)))
     keep = cells(windows)[2]
     forecast, target = (part.double().numpy() for part in (naive(batch["past"], 5), batch["future"]))
-    low, wide = radii.double().numpy()
-    levels = np.stack([forecast - wide, forecast - low, forecast, forecast + low, forecast + wide], -1)
-    lost = [
-        SCALER.std[place] * keep[..., place].sum()
-        * pinball(target[..., place][keep[..., place]], levels[..., place, :][keep[..., place]], QUANTILES)
-        for place in range(2)
-    ]  # fmt: skip
-    assert got["pinball"] == pytest.approx(sum(lost) / keep.sum(), rel=SUMS32)
-    inside = (np.abs(forecast - target) <= low) & keep
-    assert got["coverage_80"] == pytest.approx(np.mean(inside.sum((0, 2)) / keep.sum((0, 2))))
-    assert not {"pinball", "coverage_80"} & {row["metric"] for row in rows if row["model"] == "naive"}
+    truth = SCALER.inverse(np.where(keep, target, np.nan))
+    for name, half in (("multiway", 1.0), ("naive", 0.5)):
+        got = {row["metric"]: row["value"] for row in rows if row["model"] == name}
+        said = np.stack([SCALER.inverse(forecast + half * offset) for offset in tenths.double().numpy()], -1)
+        expected = {score.__name__: score(truth, said, TENTHS) for score in (pinball, crps, wql)}
+        scales = np.broadcast_to(SCALER.std * MASE_SCALE, truth.shape)
+        each = [sql(truth[..., place], said[..., place, :], TENTHS, scales[..., place]) for place in range(2)]
+        for metric, value in {**expected, "sql": np.mean(each)}.items():
+            assert got[metric] == pytest.approx(value, rel=SUMS32)
+    own = {row["metric"]: row["value"] for row in rows if row["model"] == "multiway"}
+    low, high = edges[0].double().numpy()
+    inside = (target - forecast >= low) & (target - forecast <= high) & keep
+    assert own["coverage_80"] == pytest.approx(np.mean(inside.sum((0, 2)) / keep.sum((0, 2))))
+    assert "coverage_80" not in {row["metric"] for row in rows if row["model"] == "naive"}
 
 
 def test_scores_that_depend_on_the_level_follow_it():

@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from command import outcome
 from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.tasks.forecasting.bands import Bands
+from multiway.tasks.forecasting.forecasts import future_frame
 from multiway.tasks.forecasting.source import read_panel
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read
@@ -39,9 +42,9 @@ def test_bands_hold_the_forecast_and_widen_with_the_level(finished, frame):
 
 
 def test_bands_are_as_wide_as_validation_errors_in_the_units_of_the_data(finished, frame):
-    table = forecast(finished, frame)
+    table, edges = forecast(finished, frame), Bands.stored(finished.calibration).edges((80.0, 95.0))
     for index, level in enumerate((80, 95)):
-        radius = (finished.calibration["radii"][index].double().numpy() * finished.state.scaler.std).T.ravel()
+        radius = (edges[index, 1].double().numpy() * finished.state.scaler.std).T.ravel()
         np.testing.assert_allclose(table[f"multiway-hi-{level}"] - table["multiway"], radius, rtol=ROUNDING32)
         np.testing.assert_allclose(table["multiway"] - table[f"multiway-lo-{level}"], radius, rtol=ROUNDING32)
 
@@ -78,11 +81,6 @@ def test_another_step_is_refused(finished):
     for freq, shown in (("D", "D"), ("10min", "10min"), ("30min", "30min")):
         with pytest.raises(DataError, match=f"trained on steps of h; these rows follow {shown}"):
             forecast(finished, make_frame(freq=freq))
-
-
-def test_an_unknown_level_is_refused_with_those_there_are(finished, frame):
-    with pytest.raises(ConfigError, match=r"fitted for levels 80, 95; got 90"):
-        forecast(finished, frame, levels=(90,))
 
 
 def test_an_unknown_layout_is_refused(finished, frame):
@@ -166,3 +164,28 @@ def test_a_model_that_is_asked_has_no_bands_and_says_so(finished):
     assert "multiway-lo-80" in own.frame and not own.notes
     assert list(asked.frame) == ["unique_id", "ds", "multiway"]
     assert asked.notes == ("bands are of the answer's errors, so the forecast of another model has none",)
+
+
+def test_any_level_and_quantile_can_be_forecast_after_the_training(finished, frame):
+    panel = read(finished, frame)
+    table = future_frame(finished, panel, (50, 90), "long", (0.05, 0.25, 0.95))
+    columns = [f"multiway-{name}" for name in ("lo-50", "hi-50", "lo-90", "hi-90", "q-5", "q-25", "q-95")]
+    assert list(table.columns) == ["unique_id", "ds", "multiway", *columns]
+    np.testing.assert_allclose(
+        table[["multiway-q-5", "multiway-q-25", "multiway-q-95"]],
+        table[["multiway-lo-90", "multiway-lo-50", "multiway-hi-90"]],
+        rtol=ROUNDING32,
+    )
+    between = forecast(finished, frame)
+    assert (table["multiway-hi-90"].between(between["multiway-hi-80"], between["multiway-hi-95"])).all()
+    alone = future_frame(finished, panel, None, "wide", (0.5,))
+    assert list(alone.columns)[:3] == ["ds", "series 0", "series 0-q-50"]
+
+
+def test_the_command_forecasts_any_level_and_quantile(finished, tmp_path):
+    words = ["predict", finished.folder.path, "--data", finished.config.data, "--out", tmp_path / "next.csv"]
+    code, _, err = outcome(*words, "--levels", "50", "--quantiles", ".1,.9")
+    assert code == 0, err
+    names = ["lo-50", "hi-50", "q-10", "q-90"]
+    assert list(pd.read_csv(tmp_path / "next.csv").columns[3:]) == [f"multiway-{name}" for name in names]
+    assert outcome(*words, "--quantiles", "10")[0] == 2

@@ -14,6 +14,7 @@ import torch
 
 from multiway.errors import ConfigError, DataError, MultiwayWarning, RunError
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.network import WindowLoss
 from multiway.tasks.forecasting.task import TASK
@@ -43,8 +44,9 @@ def test_the_coverage_is_of_the_test_rows(finished):
     test = finished.prepared.windows["test"]
     batch = test.gather(torch.arange(len(test)))
     with torch.no_grad():
-        error = (finished.model(batch["past"]) - batch["future"]).abs()
-    inside = (error <= finished.calibration["radii"][:, None]).double().mean((1, 3))
+        error = batch["future"] - finished.model(batch["past"])
+    low, high = Bands.stored(finished.calibration).edges((80.0, 95.0))[:, :, None].unbind(1)
+    inside = ((low <= error) & (error <= high)).double().mean((1, 3))
     assert [row["level"] for row in finished.facts["coverage"]] == [80.0, 95.0]
     for row, by_step in zip(finished.facts["coverage"], inside, strict=True):
         assert row["by_step"] == pytest.approx((100 * by_step).tolist())
@@ -67,9 +69,10 @@ def test_the_test_windows_are_gone_over_once(monkeypatch):
 def test_every_model_is_scored_on_validation_and_test_on_both_scales(finished):
     rows = pd.DataFrame(finished.scores)
     assert set(rows["model"]) == {"multiway", "ridge", "network", "seasonal_naive", "naive"}
-    on_both, of_bands = {"mse", "mae"}, {"pinball", "coverage_80", "coverage_95"}
+    on_both, of_bands = {"mse", "mae"}, {"coverage_80", "coverage_95"}
+    of_file = {"rmse", "wape", "smape", "pinball", "crps", "wql"}
     for (model, scale, _), part in rows.groupby(["model", "scale", "split"]):
-        alone = {"mase"} if scale == "scaled" else {"rmse", "wape", "smape", *(of_bands if model == "multiway" else ())}
+        alone = {"mase", "sql"} if scale == "scaled" else of_file | (of_bands if model == "multiway" else set())
         assert sorted(part["metric"]) == sorted(on_both | alone)
     assert np.isfinite(rows["value"]).all()
 
@@ -176,7 +179,7 @@ def test_a_run_is_reproduced_to_the_bit(frame):
         first.model.state_dict().items(), second.model.state_dict().items(), strict=True
     ):
         assert torch.equal(one, other), name
-    assert first.scores == second.scores and torch.equal(first.calibration["radii"], second.calibration["radii"])
+    assert first.scores == second.scores and torch.equal(first.calibration["offsets"], second.calibration["offsets"])
 
 
 def test_another_seed_is_another_network_over_the_same_ridge(frame):
@@ -196,7 +199,7 @@ def test_test_rows_reach_nothing_but_the_test_scores(frame):
     ):
         assert torch.equal(one, changed) or name.startswith("refits.future."), name
     assert (
-        torch.equal(first.calibration["radii"], second.calibration["radii"])
+        torch.equal(first.calibration["offsets"], second.calibration["offsets"])
         and first.facts["selection"] == second.facts["selection"]
     )
     validation = [[row for row in each.scores if row["split"] == "validation"] for each in (first, second)]

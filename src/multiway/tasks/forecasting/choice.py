@@ -1,9 +1,7 @@
 """What validation decides: the weights of all candidates in the answer, and the intervals around it."""
 
 import dataclasses
-import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -15,41 +13,35 @@ from multiway.models.complexity import BLEND
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.choice import AUTO, Candidate, Choice
 from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.evidence import Products, Stretch, products_of, stretches
-from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS, Row
 
-Forecast = Callable[[Tensor, Tensor | None], Tensor]
-Errors = NDArray[np.float32]
 Floats = NDArray[np.float64]
 RIDGES = ("ridge", "ridge_log", "ridge_root")
 SKILL, NONE = 0.25, 1e-6
 """What ridge saves of the last value's error where a network is trusted as any candidate, and the least it counts."""
-MAX_CELLS = 100_000_000
-"""Of errors that are held at once."""
 
 
 def decide(
     model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, sizes: candidates.Sizes
-) -> tuple["Weighing", Tensor, Row]:
-    """Set the weights of the answer; these, radii of the intervals, and what was chosen and on how much."""
+) -> tuple["Weighing", dict[str, Bands], Row]:
+    """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     names = taking_part(model)
     chosen = choose_weights(products_of(parts, names, _stops(model)), config.answer)
     model.weight.zero_()
     for place, name in enumerate(names):
         model.weight[model.names.index(name)] = torch.from_numpy(chosen.steps[place])
-    radii = fit_radii([_answer_of(model, part) for part in parts], config.levels)
+    bands = fit_bands([_with_answer(model, part) for part in parts], config.levels, len(model.names) + 1)
     learnt = ~prepared.windows["train"].of_targets().never_observed
-    few = radii.by_student[..., learnt].double().mean((1, 2)).tolist()
-    intervals = {"windows": sum(len(part.windows) for part in parts), "by_student": few}
-    return (
-        chosen,
-        radii.values,
-        {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals},
-    )
+    intervals = {
+        "windows": sum(len(part.windows) for part in parts),
+        "by_student": bands[OURS].by_student(config.levels, learnt.numpy()),
+    }
+    return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
 
 
 def taking_part(model: WeighedForecasts) -> tuple[str, ...]:
@@ -63,8 +55,14 @@ def _stops(model: WeighedForecasts) -> tuple[int, ...]:
     return (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
 
 
-def _answer_of(model: WeighedForecasts, part: Stretch) -> tuple[Windows, Forecast]:
-    return part.windows, lambda past, observed: model.mix(part.forecast(past, observed))
+def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
+    """A stretch whose forecasts have the answer among them."""
+
+    def forecast(past: Tensor, observed: Tensor | None) -> Mapping[str, Tensor]:
+        forecasts = part.forecast(past, observed)
+        return {OURS: model.mix(forecasts), **forecasts}
+
+    return Stretch(part.windows, forecast)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -198,41 +196,3 @@ def _errors(products: Products, weights: Floats) -> dict[str, float]:
     squares = products.values.mean(0)
     alone = dict(zip(products.names, (sizes @ np.diagonal(squares, axis1=1, axis2=2)).tolist(), strict=True))
     return {OURS: float(sizes @ np.einsum("kb,bkl,lb->b", weights, squares, weights)), **alone}
-
-
-class Radii(NamedTuple):
-    """Half-widths, scaled, and which of them are by Student's t, `(levels, horizon, variates)` both."""
-
-    values: Tensor
-    by_student: Tensor
-
-
-def fit_radii(parts: Sequence[tuple[Windows, Forecast]], levels: Sequence[float]) -> Radii:
-    """Half-widths from the errors of the answer out of time, on every stretch that it was chosen on.
-
-    Windows overlap, so those of a horizon count as two, and the future may be harder than what was seen; coverage is
-    therefore measured. Where all errors would not fit into memory, every k-th window is used. A cell with too few
-    errors for the rank of a level is given a Student-t tail. See `ops.conformal_radii` and `ops.student_radii`.
-    """
-    windows = parts[-1][0]
-    if not levels:
-        return Radii(*torch.zeros(2, 0, windows.horizon, windows.num_targets))
-    cells = sum(len(each) for each, _ in parts) * windows.horizon * windows.num_targets
-    stride, shares = math.ceil(cells / MAX_CELLS), [level / 100 for level in levels]
-    errors = np.concatenate([errors_of(*part, stride) for part in parts], -1)
-    few = ops.is_too_few(errors, shares)
-    radii = ops.conformal_radii(errors, shares, math.ceil(windows.horizon / stride))
-    if few.any():
-        radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(errors, shares), radii)), radii)
-    return Radii(torch.from_numpy(radii), torch.from_numpy(few))
-
-
-@torch.no_grad()
-def errors_of(windows: Windows, forecast: Forecast, stride: int = 1) -> Errors:
-    """Absolute errors of every k-th window, `(horizon, variates, windows)`; NaN where nothing was observed."""
-    errors = []
-    for batch in windows.batches(torch.arange(0, len(windows), stride)):
-        error = (forecast(batch["past"], batch.get("past_observed")) - batch["future"]).abs_()
-        observed = batch.get("future_observed")
-        errors.append((error if observed is None else torch.where(observed, error, torch.nan)).permute(1, 2, 0))
-    return torch.cat(errors, -1).numpy()

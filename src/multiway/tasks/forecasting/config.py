@@ -10,7 +10,15 @@ from multiway.data.letters import Names
 from multiway.models import list_models, model_config, model_defaults
 from multiway.tasks.choice import Answering
 from multiway.tasks.forecasting.splitting import SplitOptions
-from multiway.tasks.options import check_model, network_fields, percentages, read_names, read_whole, starting_from
+from multiway.tasks.options import (
+    check_model,
+    network_fields,
+    percentages,
+    read_names,
+    read_shares,
+    read_whole,
+    starting_from,
+)
 from multiway.tasks.protocol import Option
 from multiway.training import TrainingConfig
 
@@ -233,7 +241,11 @@ OPTIONS = (
     ),
     Option(
         name="levels", commands=("predict",), read=percentages,
-        help="Interval levels in percent: 80,95; those of the training if not given.",
+        help="Interval levels in percent, any: 50,90; those of the training if not given.",
+    ),
+    Option(
+        name="quantiles", commands=("predict",), read=read_shares,
+        help="Quantiles to forecast, any: 0.1,0.5,0.9; no bands then, unless levels are given too.",
     ),
     Option(
         name="cutoffs", commands=("backtest",), read=read_whole,

@@ -1,6 +1,7 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -94,8 +95,8 @@ class Forecaster(Estimator):
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
     def predict(
-        self, X: object = None, *, levels: tuple[float, ...] | None = None, layout: str | None = None,
-        far: bool = False,
+        self, X: object = None, *, levels: Sequence[float] | None = None, quantiles: Sequence[float] = (),
+        layout: str | None = None, far: bool = False,
     ) -> Any:  # fmt: skip
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
@@ -103,14 +104,15 @@ class Forecaster(Estimator):
 
         Args:
             X: Other history, at least `lookback` steps.
-            levels: Interval levels among those fitted.
+            levels: Interval levels in percent, any; those of the fit if neither they nor quantiles are given.
+            quantiles: Probabilities of quantiles, any; column `multiway-q-10` is that of 0.1.
             layout: "long" or "wide"; that of the data if not given.
             far: Forecast series that lie far outside the training too.
         """
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
         library = self._library if X is None else library_of(X)
-        return as_library(future_frame(run, panel, levels, layout or panel.layout), library)
+        return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles), library)
 
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""

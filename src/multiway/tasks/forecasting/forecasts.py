@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.errors import ConfigError, DataError, Fix
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Windows, all_windows, last_window
@@ -20,15 +21,18 @@ Cutoffs = int | Sequence[object]
 """Last known times, or how many."""
 
 
-def future_frame(run: Run, panel: Panel, levels: tuple[float, ...] | None, layout: str) -> pd.DataFrame:
+def future_frame(
+    run: Run, panel: Panel, levels: Sequence[float] | None, layout: str, quantiles: Sequence[float] = ()
+) -> pd.DataFrame:
     """Forecast after the last row of a panel.
 
-    Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …`. Wide: `ds`, a column per series, and its bands
-    as `name-lo-80`, `name-hi-80`. Series without a value in the panel are left out.
+    Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …, multiway-q-10, …`. Wide: `ds`, a column per
+    series, and its bands as `name-lo-80`, `name-hi-80`. Series without a value in the panel are left out. Without
+    levels these are the run's, or none beside quantiles.
     """
-    levels = run.config.levels if levels is None else levels
+    levels = (() if quantiles else run.config.levels) if levels is None else levels
     there = np.asarray(~np.isnan(panel.values[:, -len(run.state.targets) :]).all(axis=0))
-    columns = {name: values[:, there] for name, values in forecast_columns(run, panel, levels).items()}
+    columns = {name: values[:, there] for name, values in forecast_columns(run, panel, levels, quantiles).items()}
     names = tuple(itertools.compress(run.state.targets, list(map(bool, there))))
     times = panel.future_times(run.config.horizon)
     if layout == "wide":
@@ -57,9 +61,9 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
 
 
 def forecast_columns(
-    run: Run, panel: Panel, levels: tuple[float, ...], use: str = "future"
+    run: Run, panel: Panel, levels: Sequence[float], quantiles: Sequence[float] = (), use: str = "future"
 ) -> dict[str, NDArray[np.float64]]:
-    """Forecast of the answer with its bands, or of the candidate asked instead, in the units of the data."""
+    """Forecast of the answer with its bands and quantiles, or of another candidate alone, in the units of the data."""
     scaler, model = run.state.target_scaler, model_of(run).fitted_for(use)
     past, observed = last_window(panel, run.state.scaler, run.config.lookback)
     other = run.answer.name != run.facts["selection"]["answer"]  # the bands are of the answer's errors alone
@@ -67,25 +71,13 @@ def forecast_columns(
     with torch.no_grad():
         forecasts = model.forecasts(past, observed, names)
         scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
-    levels = () if other else levels
-    columns = {OURS: scaler.inverse(scaled)}
-    for level in levels:
-        radius = radius_of(run, level)
-        columns[f"{OURS}-lo-{level:g}"] = scaler.inverse(scaled - radius)
-        columns[f"{OURS}-hi-{level:g}"] = scaler.inverse(scaled + radius)
+    columns, bands = {OURS: scaler.inverse(scaled)}, Bands.stored(run.calibration)
+    for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True) if not other else ():
+        for side, edge in zip(("lo", "hi"), edges, strict=True):
+            columns[f"{OURS}-{side}-{level:g}"] = scaler.inverse(scaled + edge)
+    for share, offset in zip(quantiles, bands.at(quantiles).double().numpy(), strict=True) if not other else ():
+        columns[f"{OURS}-q-{100 * share:g}"] = scaler.inverse(scaled + offset)
     return columns
-
-
-def radius_of(run: Run, level: float) -> NDArray[np.float64]:
-    """Half-width of the band of one level, `(horizon, variates)`, scaled."""
-    if level not in run.config.levels:
-        fitted = ", ".join(f"{known:g}" for known in run.config.levels)
-        raise ConfigError(
-            f"predict: intervals were fitted for levels {fitted}; got {level:g}. Set levels (",
-            Fix("levels", [80, 95]),
-            ").",
-        )
-    return run.calibration["radii"][run.config.levels.index(level)].double().numpy()
 
 
 def backtest_frame(run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None) -> pd.DataFrame:

@@ -110,7 +110,7 @@ def _panels(
     run: Run, panel: Panel, times: pd.Index, actual: NDArray[np.float64] | None, group: str, use: str = "future"
 ) -> list[ForecastPanel]:
     """A chart for each series that is forecast; they are the last ones."""
-    columns, names = forecast_columns(run, panel, run.config.levels, use), run.state.targets
+    columns, names = forecast_columns(run, panel, run.config.levels, use=use), run.state.targets
     history = panel.slice(-max(HISTORY_WINDOWS * run.config.horizon, run.config.lookback), panel.num_rows)
     return [
         ForecastPanel(

@@ -12,8 +12,10 @@ from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowB
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.far_behind import Rival
 from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
+from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS, Context, Fitted
 from multiway.tasks.run import Run
@@ -33,6 +35,13 @@ def all_forecasts(run: Run, past: Tensor, observed: Tensor | None = None, *, use
     """The chosen forecast, `multiway`, by what was fitted for a use, and every baseline's."""
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
     return {**model_of(run).fitted_for(use).all_forecasts(past, observed), **baselines}
+
+
+def bands_of_baselines(run: Run, prepared: PreparedPanel) -> dict[str, Bands]:
+    """Of the errors on validation of all models that are no candidates."""
+    models = {name: model for name, model in run.models.items() if name != OURS}
+    part = Stretch(prepared.windows["validation"], lambda *past: {name: model(*past) for name, model in models.items()})
+    return fit_bands([part], (), len(models)) if models else {}
 
 
 class WindowLoss:

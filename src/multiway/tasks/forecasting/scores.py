@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data import Scaler
+from multiway.metrics.quantiles import TENTHS
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS, Row
 
@@ -25,8 +26,8 @@ class ForecastErrors:
     """Sums over windows, `(horizon, variates)` float64 each; divide by `count` for means.
 
     size: Of the actual values, as `symmetric` in the units of the file over their deviation.
-    inside, beyond: `(levels, horizon, variates)`: values within the bands, and how far the others lie outside; without
-        levels where a forecast has no bands.
+    lost: `(tenths, horizon, variates)`: pinball losses of the quantiles; without tenths where a forecast has none.
+    inside: `(levels, horizon, variates)`: values within the bands; without levels where a forecast has no bands.
     """
 
     count: Tensor
@@ -34,19 +35,21 @@ class ForecastErrors:
     absolute: Tensor
     symmetric: Tensor
     size: Tensor
+    lost: Tensor
     inside: Tensor
-    beyond: Tensor
 
     @classmethod
-    def zeros(cls, horizon: int, variates: int, levels: int) -> Self:
+    def zeros(cls, horizon: int, variates: int, tenths: int = 0, levels: int = 0) -> Self:
         """Nothing summed yet."""
-        sizes = {field.name: (horizon, variates) for field in dataclasses.fields(cls)}
-        sizes |= dict.fromkeys(("inside", "beyond"), (levels, horizon, variates))  # type: ignore[arg-type]
+        sizes: dict[str, tuple[int, ...]] = {field.name: (horizon, variates) for field in dataclasses.fields(cls)}
+        sizes |= {"lost": (tenths, horizon, variates), "inside": (levels, horizon, variates)}
         return cls(**{name: torch.zeros(size, dtype=torch.float64) for name, size in sizes.items()})
 
-    def add(self, forecast: Tensor, truth: "_Truth", radii: Tensor) -> None:
+    def add(self, forecast: Tensor, truth: "_Truth", around: "Around") -> None:
         """Add a batch of forecasts `(batch, horizon, variates)`; cells that are not observed add nothing."""
-        error = (forecast - truth.target).abs_()
+        error = truth.target - forecast
+        self._add_quantiles(error, truth, around)
+        error = error.abs_()
         if truth.keep is not None:
             error = torch.where(truth.keep, error, 0)
         squared = error.square().sum(0).double()
@@ -57,9 +60,15 @@ class ForecastErrors:
         self.absolute += error.sum(0)
         self.symmetric += (error / ((forecast + truth.offset).abs_() + truth.size)).sum(0) * 2
         self.size += truth.total
-        for index, radius in enumerate(radii):
-            self.inside[index] += truth.count - (error > radius).sum(0)
-            self.beyond[index] += (error - radius).clamp_min_(0).sum(0)
+
+    def _add_quantiles(self, error: Tensor, truth: "_Truth", around: "Around") -> None:
+        """For e = y - f and a quantile at f + o, the pinball loss is p (e - o) + max(o - e, 0)."""
+        far = error if truth.keep is None else torch.where(truth.keep, error, torch.inf)
+        total = (error if truth.keep is None else torch.where(truth.keep, error, 0)).sum(0)
+        for index, (share, offset) in enumerate(zip(TENTHS, around.tenths, strict=False)):
+            self.lost[index] += share * (total - offset * truth.count) + (offset - far).clamp_min_(0).sum(0)
+        for index, (low, high) in enumerate(around.edges):
+            self.inside[index] += ((error >= low) & (far <= high)).sum(0)
 
     def first(self, steps: int) -> Self:
         """Those of the first steps alone."""
@@ -68,6 +77,16 @@ class ForecastErrors:
     def coverage(self) -> Tensor:
         """Share of values inside the bands by step, `(levels, horizon)`."""
         return self.inside.sum(2) / self.count.sum(1).clamp_min(1)
+
+
+class Around(NamedTuple):
+    """Quantiles of a forecast less itself, scaled: its tenths `(tenths, horizon, variates)`, and edges of bands.
+
+    edges: `(levels, 2, horizon, variates)`.
+    """
+
+    tenths: Tensor
+    edges: Tensor
 
 
 class _Truth:
@@ -83,32 +102,29 @@ class _Truth:
 
 @torch.no_grad()
 def measure(
-    windows: Windows, predict: Predict, scaler: Scaler, radii: Tensor | None = None
+    windows: Windows, predict: Predict, scaler: Scaler, around: Mapping[str, Around] | None = None
 ) -> dict[str, ForecastErrors]:
-    """Errors of every forecast that `predict` makes, over all windows; those of ours also against its bands.
-
-    radii: Half-widths of the bands, `(levels, horizon, variates)`, scaled.
-    """
+    """Errors of every forecast that `predict` makes, over all windows; those with quantiles also against them."""
     offset = torch.from_numpy(scaler.mean / scaler.std).float()
-    none = torch.zeros(0, windows.horizon, windows.num_targets)
-    bands = {} if radii is None else {OURS: radii}
+    sizes = windows.horizon, windows.num_targets
+    none = Around(torch.zeros(0, *sizes), torch.zeros(0, 2, *sizes))
     totals: dict[str, ForecastErrors] = {}
     for batch in windows.batches():
         truth = _Truth(batch["future"], batch.get("future_observed"), offset)
         added: dict[int, str] = {}
         for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
-            own, twin = bands.get(name, none), added.setdefault(id(forecast), name)
+            own, twin = (around or {}).get(name, none), added.setdefault(id(forecast), name)
             if twin != name:  # one forecast under two names is counted once
                 totals[name] = totals[twin]
                 continue
-            total = totals.setdefault(name, ForecastErrors.zeros(windows.horizon, windows.num_targets, len(own)))
+            total = totals.setdefault(name, ForecastErrors.zeros(*sizes, len(own.tenths), len(own.edges)))
             total.add(forecast.contiguous(), truth, own)
     return totals
 
 
-def coverage_rows(errors: ForecastErrors, radii: Tensor, levels: Sequence[float]) -> list[Row]:
+def coverage_rows(errors: ForecastErrors, edges: Tensor, levels: Sequence[float]) -> list[Row]:
     """Coverage in percent and scaled width of the bands of every level, the coverage also by step."""
-    inside, width = 100 * errors.coverage(), 2 * radii.double().mean((1, 2))
+    inside, width = 100 * errors.coverage(), edges.double().diff(dim=1).mean((1, 2, 3))
     return [
         {"level": level, "actual": float(steps.mean()), "width": float(size), "by_step": steps.tolist()}
         for level, steps, size in zip(levels, inside, width, strict=True)
@@ -116,11 +132,10 @@ def coverage_rows(errors: ForecastErrors, radii: Tensor, levels: Sequence[float]
 
 
 class Units(NamedTuple):
-    """What scores in the units of the file, MASE and the bands need: `(variates,)` twice, radii and their levels."""
+    """What scores in the units of the file and over the naive error need, `(variates,)`, and levels of the bands."""
 
     std: NDArray[np.float64]
     mase_scale: NDArray[np.float64]
-    radii: Tensor
     levels: Sequence[float] = ()
 
 
@@ -133,13 +148,17 @@ def forecast_rows(
     mase: MAE over the in-sample MAE of the seasonal naive forecast on the training rows, averaged over variates.
     smape: mean of 2 |f - y| / (|f| + |y|), from 0 to 2; wape: sum of |f - y| over that of |y|. Both depend on the
         level of a series, so they are in the units of the file alone.
-    pinball: mean over the quantiles that the bands and the forecast, as the median, are; coverage_80: share of values
-        inside the 80 % band. Of ours alone.
+    pinball, crps, wql, sql: of the nine tenths, as in `metrics.quantiles`, sql averaged over variates as mase is.
+    coverage_80: share of values inside the 80 % band of ours.
     """
     whole = [
         _row(model, split, *score)
         for model, error in errors.items()
-        for score in (*_means(error, units), *(_of_bands(error, units) if model == OURS else ()))
+        for score in (
+            *_means(error, units),
+            *_of_quantiles(error, units),
+            *(_of_bands(error, units) if model == OURS else ()),
+        )
     ]
     apart = [
         _row(model, split, scale, f"{metric}_{steps}", value)
@@ -160,7 +179,7 @@ def _means(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, floa
     size = float((error.size * std).sum())
     yield "scaled", "mse", float(error.squared.sum()) / total
     yield "scaled", "mae", float(error.absolute.sum()) / total
-    yield "scaled", "mase", _mase(error, torch.from_numpy(units.mase_scale))
+    yield "scaled", "mase", _over_naive(error.absolute, error, units)
     yield "original", "mse", squared / total
     yield "original", "mae", absolute / total
     yield "original", "rmse", (squared / total) ** 0.5
@@ -168,21 +187,27 @@ def _means(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, floa
     yield "original", "smape", float(error.symmetric.sum()) / total
 
 
-def _mase(error: ForecastErrors, scale: Tensor) -> float:
-    per_variate = error.absolute.sum(0) / error.count.sum(0).clamp_min(1)
-    usable = scale > 0
+def _over_naive(lost: Tensor, error: ForecastErrors, units: Units) -> float:
+    """Mean loss of each variate, `(horizon, variates)` in sums, over the error of its seasonal naive; their mean."""
+    scale = torch.from_numpy(units.mase_scale)
+    per_variate, usable = lost.sum(0) / error.count.sum(0).clamp_min(1), scale > 0
     return float((per_variate[usable] / scale[usable]).mean()) if bool(usable.any()) else 0.0
 
 
-def _of_bands(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
-    """For e = |f - y|, the two quantiles of a band of tail p lose 2 p r + max(e - r, 0), and the median e / 2."""
-    if not len(error.inside):
+def _of_quantiles(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+    if not len(error.lost):
         return
-    tails = (0.5 - torch.tensor(units.levels, dtype=torch.float64) / 200)[:, None, None]
-    lost = error.absolute / 2 + (2 * tails * units.radii * error.count + error.beyond).sum(0)
-    cells = float(error.count.sum().clamp_min(1)) * (2 * len(tails) + 1)
-    yield "original", "pinball", float((lost * torch.from_numpy(units.std)).sum()) / cells
-    for level, inside in zip(units.levels, error.coverage(), strict=True):
+    std, lost = torch.from_numpy(units.std), error.lost.mean(0)
+    total, size = float((lost * std).sum()), float((error.size * std).sum())
+    pinball = total / float(error.count.sum().clamp_min(1))
+    yield "scaled", "sql", 2 * _over_naive(lost, error, units)
+    yield "original", "pinball", pinball
+    yield "original", "crps", 2 * pinball
+    yield "original", "wql", 2 * total / size if size else None
+
+
+def _of_bands(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+    for level, inside in zip(units.levels, error.coverage() if len(error.inside) else (), strict=False):
         yield "original", f"coverage_{level:g}", float(inside.mean())
 
 

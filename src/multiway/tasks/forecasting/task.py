@@ -23,6 +23,7 @@ from multiway.tasks.answers import Answer, written
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import candidates, encode, forecasts, network, page, scores
 from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
@@ -48,11 +49,14 @@ METRICS = (
     Metric(name="mse", title="MSE", higher=False, spread=True, where=SCALED),
     Metric(name="mae", title="MAE", higher=False, spread=True, where=SCALED),
     Metric(name="mase", title="MASE", higher=False, spread=True, where=SCALED),
+    Metric(name="sql", title="SQL", higher=False, where=SCALED),
     Metric(name="mse (original)", title="MSE, original scale", of="mse", higher=False, where=ORIGINAL),
     Metric(name="mae (original)", title="MAE, original scale", of="mae", higher=False, where=ORIGINAL),
     Metric(name="rmse", title="RMSE", higher=False, decimals=None, where=ORIGINAL),
     Metric(name="wape", title="WAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
     Metric(name="smape", title="sMAPE", higher=False, decimals=4, spread=True, where=ORIGINAL),
+    Metric(name="wql", title="WQL", higher=False, decimals=4, where=ORIGINAL),
+    Metric(name="crps", title="CRPS", higher=False, decimals=None, where=ORIGINAL),
     Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL),
 )
 
@@ -149,11 +153,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return (*NAIVE, *state.candidates, *(["network"] if config.network else []))
 
     def choice(self, run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
-        """Weights of all candidates, on the errors that the radii of the intervals are of as well."""
+        """Weights of all candidates, on the errors that bands are of as well."""
         sizes = encode.sizes_of(run.config, run.state)
-        chosen, radii, facts = decide(network.model_of(run), prepared, run.config, sizes)
+        chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes)
         run.facts |= facts
-        run.calibration = {"radii": radii}
+        run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
         return chosen.choice()
 
     def refit(self, run: Run, prepared: PreparedPanel) -> None:
@@ -161,28 +165,30 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         run.facts["refit"] = network.refit(run, prepared)
 
     def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
-        """Radii of the intervals, as the choice left them."""
+        """Quantiles of errors, as the choice left them."""
         return run.calibration
 
     def check_stored(self, run: Run) -> None:
-        """Scaling and radii fit the levels, steps and variates."""
+        """Scaling and bands fit the steps and variates."""
         state = run.state
         same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
         targets = run.config.num_targets or len(state.names)
         same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
-        expected = (len(run.config.levels), run.config.horizon, targets)
-        if run.calibration["radii"].shape != expected:
-            raise ValueError(f"radii of {tuple(run.calibration['radii'].shape)} in place of {expected}")
+        bands = Bands.stored(run.calibration)
+        expected = (len(bands.shares), run.config.horizon, targets)
+        if bands.offsets.shape != expected or (bands.shares.diff() <= 0).any():
+            raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
 
     def predict(self, run: Run, prepared: PreparedPanel, split: str) -> dict[str, ForecastErrors]:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
         forecast = partial(network.all_forecasts, run, use=split)
-        return scores.measure(prepared.windows[split], forecast, run.state.target_scaler, run.calibration["radii"])
+        around = {name: scores.Around(tenths, self._edges(run, name)) for name, tenths in tenths_of(run.calibration)}
+        return scores.measure(prepared.windows[split], forecast, run.state.target_scaler, around)
 
     def score(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> list[Row]:
-        """MSE and MAE on both scales, MASE; RMSE, WAPE, sMAPE, pinball loss and coverage in the units of the file."""
+        """MSE and MAE on both scales, MASE, SQL; the others and coverage in the units of the file."""
         state, config = run.state, run.config
-        units = scores.Units(state.target_scaler.std, state.mase_scale, run.calibration["radii"], config.levels)
+        units = scores.Units(state.target_scaler.std, state.mase_scale, config.levels)
         return scores.forecast_rows(predictions, split, units, config.horizons)
 
     def tables(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> dict[str, pd.DataFrame]:
@@ -194,7 +200,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> Row:
         """How many test values the intervals hold."""
-        return {"coverage": scores.coverage_rows(predictions[OURS], run.calibration["radii"], run.config.levels)}
+        return {"coverage": scores.coverage_rows(predictions[OURS], self._edges(run, OURS), run.config.levels)}
+
+    def _edges(self, run: Run, name: str) -> Tensor:
+        """Of the answer's bands; other models have none."""
+        return Bands.stored(run.calibration).edges(run.config.levels if name == OURS else ())
 
     def describe(self, run: Run, prepared: PreparedPanel) -> Row:
         """Sizes and the rows of the splits."""
@@ -259,7 +269,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         check_target(out)
         panel = self._panel(run, data)
         told = run.guarded(panel, panel.source, far=bool(options.get("far")))
-        frame = forecasts.future_frame(run, panel, options.get("levels"), options.get("layout", "long"))
+        layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
+        frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles)
         return written(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:

@@ -1,0 +1,188 @@
+"""Quantiles around a forecast, from its errors out of time: for any level, in either form, and never crossing."""
+
+import bisect
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway import ops
+from multiway.errors import ConfigError, Fix
+from multiway.metrics.quantiles import TENTHS, pinball_errors
+from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.protocol import OURS
+
+Errors = NDArray[np.float32]
+LEVELS = (20.0, 40.0, 50.0, 60.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.9)
+"""Bands in percent that every run fits, between which lie those of any other level."""
+OF_TENTHS = (20.0, 40.0, 60.0, 80.0)
+"""Those whose edges, with the median, are the tenths that every model is scored by."""
+SHARES, OFFSETS = "shares", "offsets"
+"""Of the answer's bands, in a stored run."""
+CLOSE = 1e-9
+"""Probabilities that differ by less are one."""
+MAX_CELLS = 100_000_000
+"""Of errors of all models that are held at once."""
+FEWEST = 4
+"""Horizons of later windows from which on it is tried whether the two tails differ."""
+
+SURE = 2.0
+"""Standard errors that they have to save to be told apart."""
+
+
+class Bands(NamedTuple):
+    """Quantiles of a model's errors.
+
+    shares: `(quantiles,)` float64, rising: their probabilities.
+    offsets: `(quantiles, horizon, variates)`, scaled: each quantile less the forecast; it never falls with the share.
+    few: Whether a level has a Student-t tail in a cell, `(levels, horizon, variates)`, where that is known.
+    """
+
+    shares: Tensor
+    offsets: Tensor
+    few: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def fit(cls, errors: Errors, levels: Sequence[float], steps: int) -> Self:
+        """From errors y - f, `(horizon, variates, windows)`, of windows of which `steps` have a part in common."""
+        rising = sorted({level / 100 for level in levels})
+        offsets, few = _symmetric(errors, rising, steps), ops.is_too_few(errors, rising)
+        apart = _tails_differ(errors, steps)
+        if apart.any():
+            offsets = np.where(apart, _each_tail(errors, rising, steps, offsets), offsets)
+        return cls(torch.tensor(_shares(rising), dtype=torch.float64), torch.from_numpy(offsets), few)
+
+    @classmethod
+    def stored(cls, calibration: Mapping[str, Tensor]) -> Self:
+        """Of the answer of a run."""
+        return cls(calibration[SHARES], calibration[OFFSETS])
+
+    def by_student(self, levels: Sequence[float], learnt: NDArray[np.bool_]) -> list[float]:
+        """Share of the cells of some series whose bands of each level are Student's t."""
+        assert self.few is not None
+        upper = self.shares[len(self.few) + 1 :]
+        places = [int((upper - (1 + level / 100) / 2).abs().argmin()) for level in levels]
+        return [float(self.few[place][..., learnt].mean()) for place in places]
+
+    def at(self, shares: Sequence[float]) -> Tensor:
+        """Offsets at any probabilities, `(probabilities, horizon, variates)`, by lines in the normal quantile."""
+        low, high = float(self.shares[0]), float(self.shares[-1])
+        for share in shares:
+            if not low - CLOSE <= share <= high + CLOSE:
+                raise ConfigError(
+                    f"predict: bands end at the level {100 * (high - low):g}, from quantile {low:g} to {high:g}. "
+                    f"Got the quantile {share:g}. Choose others (", Fix("levels", [80, 95]), ").",
+                )  # fmt: skip
+        return torch.stack([self._at(share) for share in shares]) if len(shares) else self.offsets[:0]
+
+    def _at(self, share: float) -> Tensor:
+        known, place = (list(map(NormalDist().inv_cdf, each)) for each in (self.shares.tolist(), [share]))
+        above = min(max(bisect.bisect_left(known, place[0] - CLOSE), 1), len(known) - 1)
+        part = (place[0] - known[above - 1]) / (known[above] - known[above - 1])
+        return self.offsets[above - 1].lerp(self.offsets[above], min(max(part, 0.0), 1.0))
+
+    def edges(self, levels: Sequence[float]) -> Tensor:
+        """Offsets of the lower and upper edges of bands in percent, `(levels, 2, horizon, variates)`."""
+        shares = [share for level in levels for share in ((1 - level / 100) / 2, (1 + level / 100) / 2)]
+        offsets: Tensor = self.at(shares).unflatten(0, (len(levels), 2))
+        return offsets
+
+
+def calibration_of(bands: Mapping[str, Bands]) -> dict[str, Tensor]:
+    """What a run stores: the bands of the answer, and tenths of all models, which their scores are of."""
+    own = bands[OURS]
+    return {SHARES: own.shares, OFFSETS: own.offsets, **{name: each.at(TENTHS) for name, each in bands.items()}}
+
+
+def tenths_of(calibration: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """Tenths of every model of a run."""
+    yield from ((name, each) for name, each in calibration.items() if name not in (SHARES, OFFSETS))
+
+
+def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1) -> dict[str, Bands]:
+    """Bands of every forecast of these stretches, of the answer at more levels than of the others.
+
+    Windows overlap, so those of a horizon count as two, and the future may be harder than what was seen; coverage is
+    therefore measured. Where all errors of so many models would not fit into memory, every k-th window is used.
+    """
+    windows = parts[-1].windows
+    cells = sum(len(part.windows) for part in parts) * windows.horizon * windows.num_targets
+    stride = math.ceil(cells * models / MAX_CELLS)
+    errors, steps = errors_of(parts, stride), math.ceil(windows.horizon / stride)
+    every = {OURS: (*LEVELS, *levels)}
+    return {name: Bands.fit(errors.pop(name), every.get(name, OF_TENTHS), steps) for name in list(errors)}
+
+
+@torch.no_grad()
+def errors_of(parts: Sequence[Stretch], stride: int = 1) -> dict[str, Errors]:
+    """Errors y - f of every k-th window by model, `(horizon, variates, windows)`; NaN where nothing was observed."""
+    errors: dict[str, list[Tensor]] = {}
+    for part in parts:
+        for batch in part.windows.batches(torch.arange(0, len(part.windows), stride)):
+            observed = batch.get("future_observed")
+            truth = batch["future"] if observed is None else torch.where(observed, batch["future"], torch.nan)
+            for name, forecast in part.forecast(batch["past"], batch.get("past_observed")).items():
+                errors.setdefault(name, []).append((truth - forecast).permute(1, 2, 0))
+    return {name: torch.cat(batches, -1).numpy() for name, batches in errors.items()}
+
+
+def _symmetric(errors: Errors, rising: Sequence[float], steps: int) -> Errors:
+    """The forecast, and quantiles of absolute errors on either side of it, `(quantiles, horizon, variates)`.
+
+    A cell with too few errors for the rank of a level has a Student-t tail. See `ops.conformal_radii` and
+    `ops.student_radii`.
+    """
+    sizes = np.abs(errors)
+    few, radii = ops.is_too_few(sizes, rising), ops.conformal_radii(sizes, rising, steps)
+    if few.any():
+        radii = np.where(few, np.maximum.accumulate(np.where(few, ops.student_radii(sizes, rising), radii)), radii)
+    return np.concatenate([-radii[::-1], np.zeros_like(radii[:1]), radii])
+
+
+def _each_tail(errors: Errors, rising: Sequence[float], steps: int, symmetric: Errors) -> Errors:
+    """Quantiles of signed errors, each tail ranked for itself; where these are too few, those that are symmetric."""
+    shares, count = [0.5, *((1 + level) / 2 for level in rising)], len(rising)
+    sides = []
+    for signed, other in ((-errors, -symmetric[count::-1]), (errors, symmetric[count:])):
+        few = ops.is_too_few(signed, shares)
+        sides.append(np.where(few, other, ops.conformal_radii(signed.copy(), shares, steps)))
+    (below, *lower), (above, *upper) = sides
+    middle = (above - below) / 2
+    low, high = (np.maximum.accumulate([start, *side]) for start, side in ((-middle, lower), (middle, upper)))
+    return np.concatenate([-low[:0:-1], high])
+
+
+def _shares(rising: Sequence[float]) -> list[float]:
+    """Probabilities of the edges of levels and of the median."""
+    return [*((1 - level) / 2 for level in reversed(rising)), 0.5, *((1 + level) / 2 for level in rising)]
+
+
+def _tails_differ(errors: Errors, steps: int) -> NDArray[np.bool_]:
+    """Series whose later errors lose less by quantiles of each tail than by symmetric ones, `(variates,)`.
+
+    Both are fitted on the earlier half of the windows, and tried on those of the later half that share no row with it.
+    The first have to save two standard errors, over stretches of a horizon: neighbours are not independent.
+    """
+    half = errors.shape[-1] // 2
+    later = errors[..., half + steps :]
+    blocks = later.shape[-1] // steps
+    if blocks < FEWEST:
+        return np.zeros(errors.shape[1], bool)
+    tried = [level / 100 for level in OF_TENTHS]
+    both = _symmetric(errors[..., :half], tried, steps)
+    forms = (both, _each_tail(errors[..., :half], tried, steps, both))
+    losses = [_losses(later, offsets, tried) for offsets in forms]
+    gains = np.stack([part.mean(1) for part in np.array_split(losses[0] - losses[1], blocks, axis=1)])
+    return np.asarray(gains.mean(0) > SURE * gains.std(0, ddof=1) / blocks**0.5)
+
+
+def _losses(errors: Errors, offsets: Errors, rising: Sequence[float]) -> NDArray[np.float64]:
+    """Pinball losses, `(variates, windows)`, summed over steps and quantiles."""
+    parts = zip(offsets, _shares(rising), strict=True)
+    losses = [np.nansum(pinball_errors(errors, each[..., None, None], [share])[..., 0], 0) for each, share in parts]
+    return np.asarray(np.sum(losses, 0))
