@@ -20,7 +20,7 @@ Plain = dict[str, Any]
 class Config(BaseModel):
     """A frozen pydantic model that refuses unknown fields and names the nearest known one."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     @classmethod
     def parse(cls, values: object, where: str = "config") -> Self:

@@ -37,8 +37,9 @@ def check_command(
     own: dict[str, Any],
 ) -> Output:
     """Say what is in a file, what is wrong with it, and how to fix each; then the command that trains on it."""
-    names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
-    reports = _checked(file, names, own, sets or [])
+    with workflows.reading_once():
+        names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
+        reports = _checked(file, names, own, sets or [])
     chosen = next((report for report in reports if report.is_usable), reports[0])
     words = [*options.words_of(own), *(word for each in sets or [] for word in ("--set", each))]
     commands = [

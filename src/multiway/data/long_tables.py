@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed
-from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, looks_numeric, words
+from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, distinct, looks_numeric, words
 from multiway.data.sources.columns import require_column, require_columns, usual_column
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
@@ -139,15 +139,21 @@ def _codes(raw: pd.Series) -> Codes:
 
 
 def _joined(columns: Sequence[Codes]) -> Codes:
-    """One code for each combination."""
+    """One code for each combination; where they leave many codes unused, they are counted anew."""
     joined = columns[0]
     for each in columns[1:]:
-        joined = np.asarray(pd.factorize(joined * (int(each.max()) + 1) + each)[0], dtype=np.int64)
+        joined = joined * (int(each.max()) + 1) + each
+        if not _is_dense(joined):
+            joined = np.asarray(pd.factorize(joined)[0], dtype=np.int64)
     return joined
 
 
+def _is_dense(codes: Codes) -> bool:
+    return bool(codes.max() < 4 * len(codes))
+
+
 def _count(codes: Codes) -> int:
-    return len(pd.unique(codes))
+    return int(np.count_nonzero(np.bincount(codes))) if _is_dense(codes) else len(pd.unique(codes))
 
 
 def _value(
@@ -167,7 +173,10 @@ def _value(
 
 
 def _is_of_numbers(raw: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(raw) or (not looks_like_time(raw) and looks_numeric(words(raw)))
+    if pd.api.types.is_numeric_dtype(raw):
+        return True
+    text, rows = distinct(raw)
+    return not looks_like_time(raw) and looks_numeric(words(text), rows)
 
 
 def _differs(frame: pd.DataFrame, name: str, ids: tuple[str, ...], times: pd.Index) -> bool:

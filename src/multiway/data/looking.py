@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
-from multiway.data.sources.cells import RawTable, looks_numeric, parse_cells, words
+from multiway.data.sources.cells import RawTable, distinct, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.tables import load_table, source_name
@@ -34,28 +34,31 @@ TAKEN: tuple[Kind, ...] = ("number", "category", "date")
 """Kinds of columns that are inputs."""
 FEW_ROWS = 20
 """Below so many rows, values that are all different say nothing yet."""
+MOST_ROWS = 100_000
+"""Rows that show whether numbers are smooth."""
 
 
 def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind:
     """Judge a column by its cells, and identifiers by their name too; `categories` are what the user says are some."""
     is_date = pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype)
-    text = None if is_date or is_numeric(raw) else words(raw)
+    own, rows = distinct(raw)
+    text = None if is_date or is_numeric(raw) else words(own)
     present = raw.notna().to_numpy(bool) if text is None else (text != "").to_numpy(bool)
     if not present.any():
         return "empty"
-    distinct = int(raw.nunique() if text is None else text[present].nunique())
-    if distinct == 1 and present.all() and len(raw) > 1:
+    different = int(raw.nunique() if text is None else text[present].nunique())
+    if different == 1 and present.all() and len(raw) > 1:
         return "constant"
     if name in categories:
         return "category"
     if is_date:
         return "date"
-    if text is None or looks_numeric(text):
-        values = parse_cells(raw if text is None else text)[0]
+    if text is None or looks_numeric(text, rows):
+        values = parse_cells(raw if text is None else text)[0][rows]
         return "identifier" if _counts_rows(values, name) else "number"
     if _holds_dates(text[present]):
         return "date"
-    return "identifier" if len(raw) >= FEW_ROWS and distinct >= NEARLY_ALL * len(raw) else "category"
+    return "identifier" if len(raw) >= FEW_ROWS and different >= NEARLY_ALL * len(raw) else "category"
 
 
 def is_numeric(raw: pd.Series) -> bool:
@@ -211,8 +214,8 @@ def _is_smooth(table: RawTable, kinds: Mapping[str, Kind]) -> bool:
 
 
 def _successive(values: NDArray[np.float64]) -> float:
-    """Correlation of the ranks of a column with those one row before."""
-    ranks = pd.Series(values).rank().to_numpy()
+    """Correlation of the ranks of a column with those one row before, of the first rows."""
+    ranks = pd.Series(values[:MOST_ROWS]).rank().to_numpy()
     return abs(float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]))
 
 

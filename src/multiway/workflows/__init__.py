@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from multiway.config import read_yaml as read_yaml
     from multiway.data import CheckReport as CheckReport
     from multiway.data.datasets import list_datasets as list_datasets
+    from multiway.data.sources.once import reading_once as reading_once
     from multiway.tasks.answers import Answer as Answer
     from multiway.tasks.registry import TASKS as TASKS
     from multiway.tasks.registry import task_of_data as task_of_data

@@ -12,6 +12,7 @@ from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
 from multiway.data.findings import Finding, Findings, quoted
+from multiway.data.sources.once import reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
@@ -40,12 +41,13 @@ def check(
         task: What the data are for; seen from the data if not given.
         overrides: More such settings, which win.
     """
-    chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
-    with concerning(chosen.name):
-        config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
-        source = chosen.locate(str(data)) if is_path else data
-        report = dataclasses.replace(chosen.check(config, source), task=chosen.name)
-    return _with_proposal(report, chosen, config, source) if is_path and report.is_usable else report
+    with reading_once():
+        chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
+        with concerning(chosen.name):
+            config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
+            source = chosen.locate(str(data)) if is_path else data
+            report = dataclasses.replace(chosen.check(config, source), task=chosen.name)
+        return _with_proposal(report, chosen, config, source) if is_path and report.is_usable else report
 
 
 def _with_proposal(report: CheckReport, task: AnyTask, config: Any, source: object) -> CheckReport:

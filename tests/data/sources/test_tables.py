@@ -18,7 +18,8 @@ import pytest
 
 from multiway import extras
 from multiway.data import ReadOptions
-from multiway.data.sources import excel
+from multiway.data.findings import Findings
+from multiway.data.sources import excel, once, tables, text
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.source import check_file, read_panel
@@ -248,3 +249,48 @@ def test_zoned_times_are_written_with_their_offset(tmp_path):
     write_table(pd.DataFrame({"ds": times, "a": [1.0, 2.0, 3.0]}), tmp_path / "out.xlsx")
     cells = list(openpyxl.load_workbook(tmp_path / "out.xlsx").active.values)
     assert [row[0] for row in cells[1:]] == [str(time) for time in times]
+
+
+LATE = [
+    "3",
+    "2.5",
+    "abc",
+    "0x1F",
+    "1e400",
+    "9007199254740993",
+    "",
+    "NA",
+    "007",
+    "2024-01-01",
+    "true",
+    "1,5",
+    "é",
+    "a" * 90,
+]
+
+
+@pytest.mark.parametrize("early", ["1", "2.5", "", "x", "2024-01-01", "true"])
+def test_cells_mean_the_same_whichever_block_of_a_file_they_stand_in(early, monkeypatch):
+    for late in LATE:
+        rows = "".join(f"{early};{number}\n" for number in range(30))
+        raw = f"a;b\n{rows}{late};30\n{rows}".encode()
+        whole = text.read_text(raw, ReadOptions(), Findings("sales.csv"))
+        with monkeypatch.context() as patched:
+            patched.setattr(text, "HEAD", 40)
+            patched.setattr(text, "BLOCK", 48)
+            parted = text.read_text(raw, ReadOptions(), Findings("sales.csv"))
+        pd.testing.assert_frame_equal(parted.frame, whole.frame)
+        assert parted.rows.tolist() == whole.rows.tolist()
+
+
+def test_a_file_is_parsed_once_within_a_block_and_its_findings_are_noted_each_time(tmp_path, monkeypatch):
+    path = tmp_path / "sales.csv"
+    path.write_text(GOOD.replace("date,", "wann,"), encoding="utf-8")
+    calls, parse = [], text.read_text
+    monkeypatch.setattr(tables, "read_text", lambda *given: calls.append(1) or parse(*given))
+    with once.reading_once():
+        reports = [check_file(path), check_file(path), check_file(path, ReadOptions(time_column="a"))]
+    assert reports[0] == reports[1] and reports[0].findings and reports[2] != reports[0]
+    assert len(calls) == 2
+    check_file(path)
+    assert len(calls) == 3

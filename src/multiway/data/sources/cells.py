@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -89,7 +89,26 @@ def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_],
     if pd.api.types.is_numeric_dtype(raw):
         values = raw.to_numpy(np.float64, na_value=np.nan)
         return values, np.isinf(values), _changed_integers(raw, values)
-    return _parse_text(raw.astype("string").str.strip())
+    cells, rows = distinct(raw)
+    values, bad, inexact = _parse_text(cells.astype("string").str.strip())
+    return values[rows], bad[rows], inexact[rows]
+
+
+def distinct(raw: pd.Series) -> tuple[pd.Series, NDArray[np.intp]]:
+    """Each different text of a column once, in the order of the rows, and which of them every row holds.
+
+    Cells of other columns, which may be equal and of two kinds, are those of the rows.
+    """
+    if not isinstance(raw.dtype, pd.StringDtype):
+        return raw, np.arange(len(raw))
+    codes, cells = pd.factorize(raw, use_na_sentinel=False)
+    return pd.Series(cells, name=raw.name), codes
+
+
+def by_text(raw: pd.Series, make: Callable[[pd.Series], pd.Series]) -> pd.Series:
+    """What is made of the cells one by one, made once of each different text."""
+    cells, rows = distinct(raw)
+    return make(raw) if cells is raw else make(cells).take(rows).set_axis(raw.index)
 
 
 def as_text(raw: pd.Series) -> pd.Series:
@@ -97,6 +116,10 @@ def as_text(raw: pd.Series) -> pd.Series:
 
     Letters are composed (NFC): an accent of its own makes no other word.
     """
+    return by_text(raw, _as_text)
+
+
+def _as_text(raw: pd.Series) -> pd.Series:
     if pd.api.types.is_float_dtype(raw) and raw.notna().any() and (raw.dropna() == raw.dropna().round()).all():
         raw = raw.astype("Int64")
     if raw.dtype == object:
@@ -107,7 +130,11 @@ def as_text(raw: pd.Series) -> pd.Series:
 
 def words(raw: pd.Series) -> pd.Series:
     """Cells as text without blanks around them; the usual words for nothing are empty."""
-    text = as_text(raw).astype(object)
+    return by_text(raw, _words)
+
+
+def _words(raw: pd.Series) -> pd.Series:
+    text = _as_text(raw).astype(object)
     return text.where(~text.isin(EMPTY_CELLS), "")
 
 
@@ -120,13 +147,18 @@ def with_truths(text: pd.Series) -> pd.Series:
     return text.map(lambda cell: TRUTHS.get(cell, cell))
 
 
-def looks_numeric(text: pd.Series) -> bool:
-    """Whether most cells that hold something are numbers, or would be with a point for a comma."""
-    _, bad, _ = parse_cells(text)
-    present = int((text != "").sum())
+def looks_numeric(text: pd.Series, rows: NDArray[np.intp] | None = None) -> bool:
+    """Whether most cells that hold something are numbers, or would be with a point for a comma.
+
+    rows: Which of the texts each row holds; each its own if not given.
+    """
+    rows = np.arange(len(text)) if rows is None else rows
+    bad = parse_cells(text)[1][rows]
+    present = int((text != "").to_numpy(bool)[rows].sum())
     if bad.sum() <= (1 - MOSTLY_NUMBERS) * present:
         return True
-    return bool(np.mean([has_comma(cell) for cell in text[bad].iloc[:100]]) >= MOSTLY_NUMBERS)
+    shown = text.iloc[rows[np.flatnonzero(bad)[:100]]]
+    return bool(np.mean(list(map(has_comma, shown))) >= MOSTLY_NUMBERS)
 
 
 def sound_text(value: object) -> str:
@@ -167,7 +199,7 @@ def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_]
     empty = (text.isna() | text.isin(EMPTY_CELLS)).to_numpy(bool)
     number = text.str.fullmatch(NUMBER).to_numpy(bool, na_value=False)
     values = np.full(len(text), np.nan)
-    values[number] = [float(cell) for cell in text[number]]
+    values[number] = list(map(float, text[number].to_numpy(object)))
     whole = text.str.fullmatch(r"[+-]?\d{16,}").to_numpy(bool, na_value=False)
     inexact = np.zeros(len(text), dtype=bool)
     inexact[whole] = [len(cell) > 300 or int(float(cell)) != int(cell) for cell in text[whole]]
@@ -291,7 +323,7 @@ def are_spelled(text: pd.Series) -> bool:
 
 def has_decimal_commas(column: pd.Series, certain: str = CERTAIN_COMMA) -> bool:
     """Whether every cell is a number whose fraction a comma separates, and one can be nothing else."""
-    text = column.astype("string").str.strip()
+    text = distinct(column)[0].astype("string").str.strip()
     if not text.str.contains(",", regex=False).any():
         return False
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
@@ -300,13 +332,13 @@ def has_decimal_commas(column: pd.Series, certain: str = CERTAIN_COMMA) -> bool:
 
 def has_grouped_points(column: pd.Series) -> bool:
     """Whether points separate thousands in every cell, which is so only where a comma separates decimals."""
-    text = column.astype("string").str.strip()
+    text = distinct(column)[0].astype("string").str.strip()
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
     return bool(len(text)) and bool(text.str.fullmatch(COMMA).all() and text.str.contains(".", regex=False).any())
 
 
 def _is_grouped(column: pd.Series) -> bool:
-    text = column.astype("string").str.strip()
+    text = distinct(column)[0].astype("string").str.strip()
     if not text.str.contains(",", regex=False).any():
         return False
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]

@@ -17,6 +17,7 @@ from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, f
 from multiway.data.sources.cells import RawTable, restored, restored_frame, with_plain_numbers
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
+from multiway.data.sources.once import once
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.text import characters, read_text
 from multiway.errors import DataError
@@ -100,7 +101,10 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     """Read CSV (packed or not), Excel, Parquet, JSON lines, pandas or polars; note flaws of form, not yet of values."""
     if not isinstance(source, str | Path):
         return with_plain_numbers(_from_frame(as_pandas(source), findings).composed(), options, findings)
-    return with_plain_numbers(_from_file(_file(source), options, findings).composed(), options, findings)
+    path = _file(source)
+    named = (frozenset({*names} - {None}) for names in (options.labels, options.names))
+    key = (path, options.encoding, options.decimal, options.sheet, options.max_bytes, *named)
+    return once(key, findings, lambda own: with_plain_numbers(_from_file(path, options, own).composed(), options, own))
 
 
 def _file(source: str | Path) -> Path:
@@ -157,9 +161,13 @@ def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable
         return load_lines(path, options.max_bytes, findings)
     if is_parquet(path) or _first_bytes(path, findings).startswith(b"PAR1"):
         return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
-    raw = bytes_of(path, findings)
-    table = read_workbook(raw, options, findings) if is_workbook(raw) else read_text(raw, options, findings)
+    table = _from_bytes(bytes_of(path, findings), options, findings)
     return _without_row_numbers(dataclasses.replace(table, frame=restored_frame(table.frame)), findings)
+
+
+def _from_bytes(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
+    """Columns of a workbook or a text, which need its bytes no more."""
+    return (read_workbook if is_workbook(raw) else read_text)(raw, options, findings)
 
 
 def as_pandas(source: Any) -> pd.DataFrame:

@@ -1,12 +1,13 @@
 """From the bytes of a text file to columns: numbers where a whole column is numbers, every irregular row named."""
 
+import contextlib
 import csv
 import dataclasses
 import io
 import itertools
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,10 @@ from multiway.data.sources.options import FileOptions
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
-HEXADECIMAL = re.compile(r"0[xX][0-9a-fA-F]")
+HEXADECIMAL = re.compile(rb"0[xX][0-9a-fA-F]")
+VISIBLE = re.compile(rb"[!-~]")
+HEAD, BLOCK, WHOLE = 1 << 20, 1 << 22, 1 << 30
+"""Bytes that show the types of columns, those that are parsed at once, and as many where a row is longer."""
 EXPORT = "Export it as CSV again."
 BELOW = "below the text"
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -42,22 +46,61 @@ OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Lines:
-    """Decoded text: its header's names, and the text below the header.
+    """Text in UTF-8 with line ends as one sign: its header's names, and where its rows stand.
 
-    first: 1-based line on which the text below the header begins.
+    start, stop: Bytes between which the rows are; blank lines at the end are none.
+    first: 1-based line on which the rows begin.
     """
 
     names: list[str]
-    body: str
+    text: bytes
+    start: int
+    stop: int
     separator: str
     first: int
+
+    @classmethod
+    def of(cls, names: list[str], text: bytes, start: int, separator: str, first: int) -> Self:
+        """All that stands from one byte on."""
+        one = text.endswith(b"\n") and not text.endswith(b"\n\n")  # as nearly always, and then without a copy
+        stop = max(len(text) - 1 if one else len(text.rstrip(b"\n")), start)
+        return cls(names=names, text=text, start=start, stop=stop, separator=separator, first=first)
+
+    def count(self, mark: bytes) -> int:
+        """How often a mark stands in the rows."""
+        return self.text.count(mark, self.start, self.stop)
+
+    @property
+    def rows(self) -> str:
+        """The rows as text."""
+        return self.text[self.start : self.stop].decode()
+
+    @property
+    def source(self) -> pa.BufferReader:
+        """The rows as a file, which is no copy of them."""
+        size = min(self.stop + 1, len(self.text)) - self.start  # with the end of the last line
+        return pa.BufferReader(pa.py_buffer(self.text).slice(self.start, size))
+
+    @property
+    def head(self) -> Self:
+        """The first rows."""
+        end = self.text.rfind(b"\n", self.start, self.start + HEAD)
+        return self if end < 0 or self.stop - self.start <= HEAD else dataclasses.replace(self, stop=end)
 
 
 def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
     """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
-    lines = _lines(decoded_text(raw, encoding, limit, findings), findings)
-    check_memory(lines.body.count("\n") + 1, len(lines.names), len(lines.body), findings)
+    lines = _lines(_utf8_of(_text_only(unpacked(raw, limit, findings), findings), encoding, findings), findings)
+    check_memory(lines.count(b"\n") + 1, len(lines.names), lines.stop - lines.start, findings)
     return lines
+
+
+def _utf8_of(raw: bytes, encoding: str | None, findings: Findings) -> bytes:
+    """The characters of some bytes in UTF-8, which those of ASCII are already."""
+    if encoding is None and raw.isascii() and b"\r" not in raw:
+        findings.encoding = "utf-8"
+        return raw
+    return characters(raw, encoding, findings).encode(errors="replace")
 
 
 def decoded_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
@@ -67,7 +110,7 @@ def decoded_text(raw: bytes, encoding: str | None, limit: int, findings: Finding
 
 def _text_only(raw: bytes, findings: Findings) -> bytes:
     """The bytes themselves, unless they are no text at all."""
-    if not raw.strip():
+    if not (VISIBLE.search(raw) or raw.strip()):
         raise findings.fatal("empty", "the file is empty", "Give a file with a header and rows.")
     if raw.startswith(OLD_EXCEL):
         raise findings.fatal("text", "it is an Excel file of the old form (.xls)", "Save it as .xlsx or CSV.")
@@ -126,31 +169,38 @@ def _note_lost(text: str, findings: Findings) -> None:
         findings.add("encoding", "warning", rule, fix, [Place(row=row)], count=count)
 
 
-def _lines(text: str, findings: Findings) -> Lines:
+def _lines(text: bytes, findings: Findings) -> Lines:
     """Find header and separator; a file of numbers alone has no header."""
-    blank = len(text) - len(text.lstrip("\n"))
-    header, _, rest = text[blank:].partition("\n")
-    separator = _separator(header, rest)
+    blank = len(text) - len(text.lstrip(b"\n"))
+    header, below = _line(text, blank)
+    separator = _separator(header, _line(text, below)[0])
     if header.count(separator) >= MAX_COLUMNS:
-        raise _too_wide(header.count(separator) + 1, text.count("\n"), findings)
+        raise _too_wide(header.count(separator) + 1, text.count(b"\n", blank), findings)
     refuse_open_quote(
         header, separator, blank + 1, findings, "a quotation mark in the header is not closed on its line"
     )
     names = next(csv.reader([header], delimiter=separator), [])
     if all(map(_is_number, names)) and not _is_count(names):
         findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
-        return Lines(names=[str(i) for i in range(len(names))], body=text[blank:], separator=separator, first=blank + 1)
-    if not rest.strip():
+        return Lines.of([str(i) for i in range(len(names))], text, blank, separator, blank + 1)
+    if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
     names = [restored(name.strip()) for name in names]
     _check_names(names, findings)
-    if len(names) == 1 and not _is_number(rest.lstrip("\n").partition("\n")[0] or "0"):
+    if len(names) == 1 and not _is_number(_line(text[below:].lstrip(b"\n"), 0)[0]):
         shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
         place = Place(row=blank + 1, value=header)
         raise findings.fatal(
             "separator", "no column separator was found", f"Separate columns by one of {shown}", [place]
         )
-    return Lines(names=names, body=rest, separator=separator, first=blank + 2)
+    return Lines.of(names, text, below, separator, blank + 2)
+
+
+def _line(text: bytes, start: int) -> tuple[str, int]:
+    """The line that begins at some byte, and where the next one does."""
+    end = text.find(b"\n", start)
+    stop = len(text) if end < 0 else end
+    return text[start:stop].decode(), min(stop + 1, len(text))
 
 
 def refuse_open_quote(
@@ -176,9 +226,8 @@ def refuse_open_quote(
     raise findings.fatal("fields", rule, "Close it, or remove it.", [place])
 
 
-def _separator(header: str, rest: str) -> str:
+def _separator(header: str, row: str) -> str:
     """The mark that is in the header most often, and in the first row as often."""
-    row = rest.partition("\n")[0]
     return max(SEPARATORS, key=lambda mark: (header.count(mark) == row.count(mark) > 0, header.count(mark)))
 
 
@@ -245,12 +294,13 @@ def _without_points(table: RawTable, options: FileOptions) -> RawTable:
 
 def _read_lines(lines: Lines, options: FileOptions, findings: Findings) -> RawTable:
     try:
-        if len(lines.names) > 1 and ("\n\n" in lines.body.rstrip("\n") or lines.body.startswith("\n")):
+        if len(lines.names) > 1 and (lines.count(b"\n\n") or lines.text.startswith(b"\n", lines.start)):
             raise _NotPlain  # blank lines: rows and lines no longer run in step
-        if lines.body.count('"') % 2:
+        marks = lines.count(b'"')
+        if marks % 2:
             raise _NotPlain  # a quotation mark without a partner
         frame = _parse(lines, options)
-        if '"' in lines.body and lines.body.rstrip("\n").count("\n") + 1 != len(frame):
+        if marks and lines.count(b"\n") + 1 != len(frame):
             raise _NotPlain  # quoted line breaks: the same
     except (pa.ArrowInvalid, _NotPlain):
         regular, rows, broken = _regular(lines, findings)
@@ -267,39 +317,64 @@ def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
     """Parse numbers where whole columns are finite numbers and their integers exact; the rest stays text."""
     keys = [f"f{position}" for position in range(len(lines.names))]
     texts = {key for key, name in zip(keys, lines.names, strict=True) if is_label(name, options)}
-    types = dict.fromkeys(texts, pa.string())
-    source = lines.body.rstrip("\n").encode("utf-8", errors="replace") + b"\n"
-    table = _read_inferred(source, keys, types, lines, options)
+    table = _read_inferred(keys, dict.fromkeys(texts, pa.string()), lines, options)
     suspects = {key for key in keys if not (key in texts or _is_sound(table[key]))}
     named = {key for key, name in zip(keys, lines.names, strict=True) if keeps_spelling(name, options)} - texts
-    numbers = {*keys} - texts - suspects if HEXADECIMAL.search(lines.body) else set[str]()
-    if again := sorted(suspects | named | numbers):
-        raw = _read_arrow(source, keys, dict.fromkeys(again, pa.string()), lines, options, again)
-        suspects |= {key for key in named - suspects if are_spelled(raw[key].to_pandas())}
-        suspects |= {key for key in numbers - suspects if _is_hexadecimal(raw[key])}
+    numbers = {*keys} - texts - suspects if HEXADECIMAL.search(lines.text, lines.start) else set[str]()
+    text = {key: table[key] for key in texts | suspects if pa.types.is_string(table[key].type)}
+    if again := sorted((suspects | named | numbers) - text.keys()):
+        written = _read_arrow(keys, dict.fromkeys(again, pa.string()), lines, options, again)
+        text |= zip(again, written.columns, strict=True)
+        suspects |= {key for key in named - suspects if are_spelled(text[key].to_pandas())}
+        suspects |= {key for key in numbers - suspects if _is_hexadecimal(text[key])}
+    worded = suspects | texts
+    parsed = {key: text[key] if key in worded else table[key] for key in keys}
+    del table, text  # so that each column is freed once it is one of the frame
     columns = {
-        position: raw[key].to_pandas() if key in suspects
-        else table[key].to_pandas() if key in texts
-        else table[key].cast(pa.float64()).to_numpy()
+        position: (parsed.pop(key).to_pandas() if key in worded else parsed.pop(key).cast(pa.float64()).to_numpy())
         for position, key in enumerate(keys)
-    }  # fmt: skip
+    }
     return pd.DataFrame(columns).set_axis(_named(lines.names), axis=1)
 
 
-def _read_inferred(
-    source: bytes, keys: list[str], types: dict[str, pa.DataType], lines: Lines, options: FileOptions
-) -> pa.Table:
-    """Let types be inferred from the first block; where a later block disagrees, read everything as text."""
+def _read_inferred(keys: list[str], types: dict[str, pa.DataType], lines: Lines, options: FileOptions) -> pa.Table:
+    """Let types be inferred; where numbers are not what they seem, read everything as text.
+
+    Types that the first rows show need no parsed block to be kept until the last one has been seen.
+    """
+    if not lines.count(b'"') and (head := lines.head) is not lines:
+        with contextlib.suppress(pa.ArrowInvalid):
+            seen = _read_arrow(keys, types, head, options, None)
+            return _read_arrow(keys, dict(_shown(seen)) | types, lines, options, None)
     try:
-        return _read_arrow(source, keys, types, lines, options, None)
+        return _read_arrow(keys, types, lines, options, None)
     except pa.ArrowInvalid as error:
         if "conversion error" not in str(error):
             raise
-    return _read_arrow(source, keys, dict.fromkeys(keys, pa.string()), lines, options, None)
+    return _read_arrow(keys, dict.fromkeys(keys, pa.string()), lines, options, None)
+
+
+def _shown(head: pa.Table) -> Iterator[tuple[str, pa.DataType]]:
+    """What columns are at the least: numbers, until a cell is none, or text; empty ones show nothing."""
+    for key, column in zip(head.column_names, head.columns, strict=True):
+        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if not pa.types.is_null(column.type):
+            yield key, pa.float64() if is_number else pa.string()
 
 
 def _read_arrow(
-    source: bytes,
+    keys: list[str], types: dict[str, pa.DataType], lines: Lines, options: FileOptions, only: list[str] | None
+) -> pa.Table:
+    try:
+        return _read_blocks(BLOCK, keys, types, lines, options, only)
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error):
+            raise
+    return _read_blocks(WHOLE, keys, types, lines, options, only)
+
+
+def _read_blocks(
+    size: int,
     keys: list[str],
     types: dict[str, pa.DataType],
     lines: Lines,
@@ -307,10 +382,10 @@ def _read_arrow(
     only: list[str] | None,
 ) -> pa.Table:
     return pyarrow.csv.read_csv(
-        io.BytesIO(source),
-        read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=min(len(source) + 1, 1 << 30)),
+        lines.source,
+        read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=size),
         parse_options=pyarrow.csv.ParseOptions(
-            delimiter=lines.separator, newlines_in_values='"' in lines.body, ignore_empty_lines=False
+            delimiter=lines.separator, newlines_in_values=bool(lines.count(b'"')), ignore_empty_lines=False
         ),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=types,
@@ -341,13 +416,13 @@ def _named(names: list[str]) -> list[str]:
 
 def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64], NDArray[np.bool_]]:
     """Read record by record; name those whose number of fields is wrong, and cut or pad them to go on."""
-    refuse_open_quote(lines.body, lines.separator, lines.first, findings)
+    refuse_open_quote(lines.rows, lines.separator, lines.first, findings)
     width, last = len(lines.names), lines.first
     kept: list[list[str]] = []
     rows: list[int] = []
     broken: list[bool] = []
     wrong: list[Place] = []
-    reader = csv.reader(io.StringIO(lines.body), delimiter=lines.separator)
+    reader = csv.reader(io.StringIO(lines.rows), delimiter=lines.separator)
     for record in _records(reader, findings):
         if record:
             broken.append(len(record) != width)
@@ -361,7 +436,8 @@ def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64]
         _add_field_counts(lines, wrong, len(kept), findings)
     body = io.StringIO()
     csv.writer(body, delimiter=lines.separator, lineterminator="\n").writerows(kept)
-    return dataclasses.replace(lines, body=body.getvalue()), np.array(rows, dtype=np.int64), np.array(broken)
+    regular = Lines.of(lines.names, body.getvalue().encode(), 0, lines.separator, lines.first)
+    return regular, np.array(rows, dtype=np.int64), np.array(broken)
 
 
 def _records(reader: Any, findings: Findings) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pandas.tseries.api import guess_datetime_format
 
 from multiway.data.findings import Findings
-from multiway.data.sources.cells import EXACT_INTEGERS, RawTable
+from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct
 from multiway.data.sources.options import FileOptions
 from multiway.errors import Fix
 
@@ -81,17 +81,18 @@ def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
 
 
 def _from_text(table: RawTable, column: str, options: FileOptions, findings: Findings, field: str) -> pd.Index:
-    text = table.frame[column].astype("string").str.strip()
+    text = by_text(table.frame[column], lambda cells: cells.astype("string").str.strip())
     present = text.notna() & (text != "")
     if not present.any():
         fix = ("Name another column (", Fix(field, like="NAME"), ").")
         raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
-    quarters = text.str.fullmatch(QUARTER, case=False, na=False)
+    quarters = by_text(text, lambda cells: cells.str.fullmatch(QUARTER, case=False, na=False))
     if quarters[present].mean() > 0.5:
         return quarters_of(text.where(quarters))
-    if text[present].str.fullmatch(r"[+-]?\d+(\.0*)?").all():
-        return _whole(pd.to_numeric(text.where(present)).to_numpy(np.float64, na_value=np.nan), findings)
-    return _stamps(text.where(present), table, column, options, findings, field)
+    text = text if present.all() else text.where(present)
+    if distinct(text)[0].dropna().str.fullmatch(r"[+-]?\d+(\.0*)?").all():
+        return _whole(pd.to_numeric(text).to_numpy(np.float64, na_value=np.nan), findings)
+    return _stamps(text, table, column, options, findings, field)
 
 
 def quarters_of(text: pd.Series) -> pd.DatetimeIndex:
@@ -136,7 +137,7 @@ def best_reading(
 
 
 def _is_zoned(text: pd.Series) -> bool:
-    return bool(text.str.extract(OFFSET, expand=False).notna().any())
+    return bool(distinct(text)[0].str.extract(OFFSET, expand=False).notna().any())
 
 
 def _settle(
@@ -190,7 +191,9 @@ def _formats(sample: list[str], day_first: bool | None) -> list[str]:
 def read_stamps(text: pd.Series, form: str, *, zoned: bool = False) -> pd.DatetimeIndex:
     """Parse strictly, NaT where a row does not fit."""
     try:
-        return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce", utc=zoned))
+        return pd.DatetimeIndex(
+            by_text(text, lambda cells: pd.to_datetime(cells, format=form, errors="coerce", utc=zoned))
+        )
     except (ValueError, OverflowError):
         return pd.DatetimeIndex([pd.NaT] * len(text))
 

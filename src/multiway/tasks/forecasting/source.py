@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable, as_text, looks_numeric, words
+from multiway.data.sources.cells import RawTable, as_text, distinct, looks_numeric, words
+from multiway.data.sources.once import once
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.times import parse_times
@@ -127,6 +128,12 @@ class Later:
 
 def _read(source: object, options: ReadOptions, findings: Findings, later: Later | None = None) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
+    if later is not None or not isinstance(source, str | Path):
+        return _made(source, options, findings, later)
+    return once((Panel, str(source), options), findings, lambda own: _made(source, options, own, None))
+
+
+def _made(source: object, options: ReadOptions, findings: Findings, later: Later | None) -> Panel:
     if options.frequency is not None:
         check_frequency(options.frequency)
     table = load_table(source, options, findings)
@@ -136,7 +143,7 @@ def _read(source: object, options: ReadOptions, findings: Findings, later: Later
     if long is not None and _are_numbers(source, table, long.ids, options):
         findings.found.clear()
         named = options.replace(id_column=long.ids, value_column=long.value, time_column=time)
-        return _read(source, named, findings, later)
+        return _made(source, named, findings, later)
     draft = (
         _wide(table, time, times, options, findings, later)
         if long is None
@@ -223,16 +230,15 @@ def _pivoted(
         rule = f"columns {listed(unused)} are not used: they hold neither times nor names nor the values"
         findings.add("columns", "warning", rule)
     numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
-    labels = _labels(table, long.ids, findings)
-    names = list(dict.fromkeys(labels))
+    labels, series = _labels(table, long.ids, findings)
+    names = labels
     if later is not None:
         names = later.among(names, findings)
     elif options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
-    series = pd.Index(names).get_indexer(pd.Index(labels))
-    cells = pd.DataFrame({"time": times, "series": series, "number": numbers, "row": np.arange(len(times))})
-    cells = cells[series >= 0].sort_values("time", kind="stable")
-    stamps, unique = cells["time"].factorize()
+    series = pd.Index(names).get_indexer(pd.Index(labels))[series]
+    rows = np.flatnonzero(series >= 0)
+    stamps, unique = pd.factorize(times[rows], sort=True)
     size = len(unique) * len(names)
     if size > MAX_CELLS:
         rule = f"{len(names):,} series at {len(unique):,} different times would take {size * 8e-9:.1f} GB"
@@ -241,33 +247,47 @@ def _pivoted(
         values=np.full((len(unique), len(names)), np.nan), times=pd.Index(unique), names=tuple(names),
         origin=np.full((len(unique), len(names)), -1), table=table, options=options, findings=findings,
     )  # fmt: skip
-    cells = _once(cells.assign(stamp=stamps), draft)
+    draft.origin[stamps, series[rows]] = rows
+    if np.count_nonzero(draft.origin >= 0) == len(rows):
+        draft.values[stamps, series[rows]] = numbers[rows]
+        return draft
+    cells = pd.DataFrame({"time": times[rows], "stamp": stamps, "series": series[rows], "row": rows})
+    cells = _once(cells.assign(number=numbers[rows]).sort_values("stamp", kind="stable"), draft)
     draft.values[cells["stamp"], cells["series"]] = cells["number"]
     draft.origin[cells["stamp"], cells["series"]] = cells["row"]
     return draft
 
 
-def _labels(table: RawTable, ids: Sequence[str], findings: Findings) -> NDArray[np.object_]:
-    """Series names as text, parts of one joined by a slash; whole numbers without a fraction."""
+def _labels(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[list[str], NDArray[np.intp]]:
+    """Series names as text in order of appearance, parts of one joined by a slash, and which one each row has."""
     parts = [_names(table, name, findings) for name in ids]
-    labels = parts[0] if len(parts) == 1 else np.array(list(map("/".join, zip(*parts, strict=True))), dtype=object)
-    if len(parts) > 1 and len(set(labels)) < len(set(zip(*parts, strict=True))):
+    if len(parts) == 1:
+        return list(parts[0][0]), parts[0][1]
+    sizes = [len(names) for names, _ in parts]
+    series, cells = pd.factorize(np.ravel_multi_index([codes for _, codes in parts], sizes))
+    places = np.unravel_index(cells, sizes)
+    columns = [names[place] for (names, _), place in zip(parts, places, strict=True)]
+    labels = list(map("/".join, zip(*columns, strict=True)))
+    if len(set(labels)) < len(labels):
         rule = f"two series would have one name where {listed(ids)} are joined by a slash"
         raise findings.fatal("columns", rule, "Write names without slashes.")
-    return labels
+    return labels, series
 
 
-def _names(table: RawTable, column: str, findings: Findings) -> NDArray[np.object_]:
-    """Cells of a column as they are written, each of which names something; whole numbers without a fraction."""
+def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np.object_], NDArray[np.intp]]:
+    """Different cells of a column as they are written, each of which names something, and which one each row has.
+
+    Whole numbers have no fraction.
+    """
     raw = table.frame[column]
-    absent = np.flatnonzero((as_text(raw) == "").to_numpy(bool) & ~table.broken)
+    cells, rows = distinct(raw)
+    absent = np.flatnonzero((as_text(cells) == "").to_numpy(bool)[rows] & ~table.broken)
     if len(absent):
         places = [table.place(int(row), column) for row in absent[:KEPT_PER_KIND]]
         raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
-    names: NDArray[np.object_] = (as_text(raw) if pd.api.types.is_float_dtype(raw) else raw.astype(str)).to_numpy(
-        object
-    )
-    return names
+    text = as_text(cells) if pd.api.types.is_float_dtype(raw) else cells.astype(str)
+    codes, names = pd.factorize(text.to_numpy(object))
+    return np.asarray(names, dtype=object), codes[rows]
 
 
 def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:

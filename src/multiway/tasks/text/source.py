@@ -151,7 +151,7 @@ def _table_of(source: object) -> RawTable | None:
     if isinstance(source, list | np.ndarray):
         return None
     try:
-        return load_texts(source, LabelledTextOptions(), Findings(""))
+        return load_texts(source, FileOptions(), Findings(""))
     except (DataError, Unreadable):
         return None
 
