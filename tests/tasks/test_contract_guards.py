@@ -27,6 +27,7 @@ from multiway.tasks.language.source import TextOptions, documents_of
 from multiway.tasks.run import load
 from tasks.finished import finished
 from tasks.images.shapes import write_picture
+from tasks.later_data import copied
 from tasks.tiny import TINY, stories, written
 from tasks.tiny_estimators import ESTIMATORS
 
@@ -194,6 +195,36 @@ def test_what_lies_far_outside_the_training_is_refused_unless_told_otherwise(tas
     with pytest.raises(DataError, match=words):
         workflows.predict(made.run, data=str(data), out=out)
     assert any(re.search(words, note) for note in workflows.predict(made.run, data=str(data), out=out, far=True).notes)
+
+
+def in_another_unit(task, later):
+    """Inputs of labelled data a thousand times as large, or in other letters."""
+    if task == "images":
+        for picture in later.data.rglob("*.png"):
+            Image.fromarray(np.asarray(Image.open(picture)) // 128).save(picture)
+    elif task in ("volumes", "segment"):
+        for path in later.folder.rglob({"volumes": "scan*.npy", "segment": "image*.npy"}[task]):
+            np.save(path, np.float32(1000) * np.load(path))
+    elif task in ("text", "language"):
+        later.rewritten(lambda rows: rows.assign(text=["\u043a\u043e\u0448\u043a\u0430 " * 60] * len(rows)))
+    else:
+        column = {"forecast": "series 1", "tabular": "weight", "series": "x", "stocks": "high"}[task]
+        later.rewritten(
+            lambda rows: rows.assign(**{column: pd.to_numeric(rows[column]) * 1000}) if column in rows else rows
+        )
+
+
+@pytest.mark.parametrize("task", TINY)
+def test_scores_on_what_lies_far_outside_the_training_come_with_a_warning(task, tmp_path_factory, tmp_path):
+    made = finished(task, tmp_path_factory)
+    later = copied(made, tmp_path / "later")
+    code, _, err = outcome("evaluate", made.run, "--data", later.data)
+    assert code == 0 and not re.search("deviations|unknown to|spread", err), err
+    in_another_unit(task, later)
+    code, said, err = outcome("evaluate", made.run, "--data", later.data)
+    assert code == 0 and said, err
+    words = "% of the (words|characters) are unknown|times less than" if task in ("text", "language", "images") else OFF
+    assert any(re.search(words, line) and line.startswith("multiway: warning: ") for line in err.splitlines()), err
 
 
 @pytest.mark.parametrize("task", TINY)

@@ -25,7 +25,7 @@ NO_HOLES: Mapping[str, str] = {
     "forecast": "a missing value is refused unless a policy is chosen",
     "stocks": "every row of prices is whole",
     "segment": "its table names a file in every row",
-    "volumes": "labels are in every row, or in none",
+    "volumes": "its table names a file in every row",
     "text": "a row without a text is refused",
     "images": "a folder of images has no cells",
     "language": "a text is there or is none",

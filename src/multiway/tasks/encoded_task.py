@@ -14,6 +14,7 @@ from multiway.config import Config, Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook, check_samples, warnings_of
 from multiway.data.findings import Findings
+from multiway.data.matching import Far
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
 from multiway.data.sources.tables import source_name
 from multiway.data.splitting import Shares, Splits, drawn_notes, split
@@ -186,6 +187,10 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         encoded = self.encode(config, samples, state, progress=progress)
         notes = (*encoded.notes, *(self.remarks(encoded, splits) if splits else ()))
         return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
+
+    def far_scored(self, run: Run, prepared: Prepared[InputsT, LearntT]) -> Sequence[Far]:
+        """As in data that are answered."""
+        return self.far(run, prepared.raw)
 
     def called(self, source: object) -> str:
         """What messages call a source."""

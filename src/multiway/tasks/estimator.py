@@ -108,7 +108,8 @@ class Estimator:
 
     def _scores_of(self, data: object) -> pd.DataFrame:
         """Every score on other data, with intervals, beside the baselines."""
-        run, later = self._run(), self._prepared(data)
+        run = self._run()
+        later = run.scored_on(located(data))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
 
     def _guarded(self, later: Any, source: str, far: bool) -> None:

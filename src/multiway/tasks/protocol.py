@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import importlib
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -14,7 +15,7 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Fix
+from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.report.scores import Metric as Metric
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
@@ -142,6 +143,13 @@ class Run:
         far: Whether they are answered all the same.
         """
         return hold_to_training(self.task.far(self, later), source, is_allowed=far)
+
+    def scored_on(self, source: object) -> Any:
+        """Later data with their targets, prepared; what lies far outside the training in them is a warning."""
+        prepared = self.task.prepare(self.config, source, self.state)
+        for far in self.task.far_scored(self, prepared):
+            warnings.warn(f"{prepared.source}: {far.words}.", MultiwayWarning, stacklevel=4)
+        return prepared
 
     @property
     def digest(self) -> str:
@@ -331,8 +339,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
         """Scores on other data with everything as it was fitted."""
-        prepared = self.prepare(run.config, self.locate(data), run.state)
-        return self.score(run, self.predict(run, prepared, split), split)
+        return self.score(run, self.predict(run, run.scored_on(self.locate(data)), split), split)
 
     @abc.abstractmethod
     def metrics(self, config: ConfigT) -> tuple[Metric, ...]:
@@ -358,6 +365,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     def far(self, run: Run, later: Any) -> Sequence[Far]:
         """What lies far outside the training in later data, as the task reads them."""
+        return ()
+
+    def far_scored(self, run: Run, prepared: PreparedT) -> Sequence[Far]:
+        """What lies far outside the training in later data that are scored."""
         return ()
 
     @abc.abstractmethod

@@ -1,18 +1,19 @@
 """What tasks on scans share: options of the command line, sources, batches that fit, and estimators."""
 
-from collections.abc import Sequence
+import abc
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, Self, TypeVar
 
 import pandas as pd
 
-from multiway.data.matching import Far
-from multiway.data.samples import Samples
+from multiway.data.matching import Far, far_levels
+from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.encoding import IntensityScale, Spacings, far_scan, warn_of_spacings
 from multiway.data.sources.scans.loading import Source
 from multiway.data.sources.scans.memory import Arrays
-from multiway.data.sources.scans.volume import Volume
+from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError
 from multiway.tasks.encoded_task import EncodedTask, SampleConfig
@@ -94,6 +95,14 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
     def far(self, run: Run, later: Volume) -> Sequence[Far]:
         """Intensities and voxels of another unit than those of the training, in one prepared scan."""
         return far_scan(later.values, later.spacing, run.state.scale, run.state.spacings)
+
+    def far_scored(self, run: Run, prepared: Prepared[Scans, StateT]) -> Sequence[Far]:
+        """Intensities of another unit, counted over all scans; another spacing is said as they are read."""
+        return far_levels(self.intensities(prepared), run.state.scale.level, prepared.raw.word)
+
+    @abc.abstractmethod
+    def intensities(self, prepared: Prepared[Scans, StateT]) -> Iterable[Array]:
+        """Values of each prepared scan, as they are kept for the models."""
 
     def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
         """Batches that fit into memory, where none were asked for."""

@@ -57,6 +57,19 @@ def test_the_table_of_a_folder(run, scans, tmp_path):
     assert text == out.read_text().rstrip()
 
 
+@pytest.mark.parametrize("change", ["emptied", "dropped"])
+def test_labels_are_no_matter_where_scans_are_answered(run, change, tmp_path):
+    path = write_table(tmp_path, count=5)
+    frame = pd.read_csv(path)
+    expected = predict(run, str(path), None, {})
+    changed = frame.drop(columns="label") if change == "dropped" else frame.assign(label=["a", None, "b", "a", None])
+    changed.assign(split=["train", "?", None, "test", None]).to_csv(path, index=False)
+    assert predict(run, str(path), None, {}) == expected
+    changed.to_csv(path, index=False)
+    with pytest.raises(DataError, match=r"label|class"):
+        evaluate(run, str(path))
+
+
 @pytest.mark.parametrize("shown", [True, False])
 def test_a_bar_says_how_many_scans_are_done(shown, run, scans, tmp_path, monkeypatch):
     made = []

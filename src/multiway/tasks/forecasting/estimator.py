@@ -11,7 +11,7 @@ import pandas as pd
 from multiway.data.sources.tables import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
-from multiway.tasks.forecasting.encode import prepare_later, read_later
+from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
@@ -117,7 +117,7 @@ class Forecaster(Estimator):
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
         run = self._run()
-        later = prepare_later(run.config, run.state, located(X))
+        later = run.scored_on(located(X))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
     def score(self, X: object, y: None = None) -> float:

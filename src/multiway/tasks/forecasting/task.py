@@ -264,6 +264,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         seen = later.values[-run.config.lookback :]
         return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
 
+    def far_scored(self, run: Run, prepared: PreparedPanel) -> Sequence[Far]:
+        """Series that are far from the training in any of the rows that are scored."""
+        return far_columns(prepared.panel.values, prepared.panel.names, run.state.scaler, "rows")
+
     def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """The steps after the end of a file."""
         check_target(out)

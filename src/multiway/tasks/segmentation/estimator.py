@@ -67,7 +67,7 @@ class Segmenter(ScanEstimator):
             scene = read_scene(source, run.config.read.max_bytes)
             return self._masks([predict_scene(run, scene, far=far)])[0]
         read = run.config.read
-        cases = read_cases(source if is_path else Arrays(x=X), read, opened=False)
+        cases = read_cases(source if is_path else Arrays(x=X), read, opened=False, labelled=False)
         warn_of_other_voxels(cases, run.state.spacings)
         masks = self._masks(predict_volume(run, cases.inputs.read(row), far=far) for row in range(len(cases)))
         return masks if is_path else np.stack(masks)

@@ -47,7 +47,7 @@ def predict_masks(
     if is_scene(source):
         mask, words = predict_scene(run, read_scene(source, run.config.read.max_bytes), far=far)
         return _answer(out, [_written(run, out, Path(source).stem, mask)], "1 mask", words)
-    cases = read_cases(source, run.config.read, opened=False)
+    cases = read_cases(source, run.config.read, opened=False, labelled=False)
     spacings: dict[str, tuple[float, ...] | None] = {}
     told: list[str] = []
 

@@ -23,6 +23,7 @@ from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import drawn_notes
@@ -101,6 +102,10 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     ) -> Samples[Examples]:
         """Images whose masks are classes of the training, read when they are needed."""
         return state.encoded(samples, config.ignore)
+
+    def intensities(self, prepared: Prepared[Scans, SegmentState]) -> Iterable[Array]:
+        """One at a time."""
+        return (example.values for example in prepared.encoded.inputs)
 
     def described(self, samples: Cases) -> Plain:
         """Sizes, spacings, intensities."""
@@ -205,8 +210,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
         """Scores on all images of other data."""
-        prepared = self.prepare(run.config, self.locate(data), run.state)
-        return self.score(run, self.predict(run, prepared, ALL), ALL)
+        return super().evaluate(run, data, ALL)
 
     def sentence(self, run: Run) -> str:
         """The answer's test Dice beside those of the other candidates."""

@@ -108,7 +108,7 @@ class StockMovementClassifier(Estimator):
         run = self._run()
         if prices is None and texts is None:
             return self.scores_[self.scores_["split"] == "test"].reset_index(drop=True)
-        prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
+        prepared = run.scored_on(self._read(prices, texts))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, prepared, "test"), "test"))
 
     def explain(

@@ -289,6 +289,10 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
         seen = windows.features[windows.days_seen].astype(np.float64)
         return far_columns(seen, windows.feature_names, run.state.scale.of_prices, "the days")
 
+    def far_scored(self, run: Run, prepared: Prepared[StockWindows, StockState]) -> Sequence[Far]:
+        """As the models take them."""
+        return self.far(run, prepared.encoded)
+
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The next session of every stock."""
         return predict_next(run, data, out, options)

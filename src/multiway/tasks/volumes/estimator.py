@@ -87,4 +87,4 @@ class VolumeClassifier(ScanEstimator, Classifier):
 
     def _cases(self, X: object) -> Cases:
         source = located(X) if isinstance(X, str | Path) else Arrays(x=X)
-        return read_cases(source, self._run().config.read, opened=False)
+        return read_cases(source, self._run().config.read, opened=False, labelled=False)

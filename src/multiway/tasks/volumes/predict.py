@@ -34,7 +34,7 @@ def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answ
     """
     maps = None if options.get("maps") is None else Path(options["maps"])
     leftovers.remove(maps)
-    cases = read_cases(path, run.config.read, opened=False)
+    cases = read_cases(path, run.config.read, opened=False, labelled=False)
     flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
     frame, told = predict_cases(run, cases, maps=maps, **flags)
     more = len(told) - MAX_LISTED

@@ -129,6 +129,10 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         """Volumes that are read once and normalised when they are gathered."""
         return samples.with_inputs(Stored(samples.inputs, np.arange(len(samples))), decode=state.decode)
 
+    def intensities(self, prepared: Prepared[Scans, VolumeState]) -> Iterable[Array]:
+        """All of them, which scoring reads too."""
+        return prepared.raw.inputs.stored
+
     def described(self, samples: Cases) -> Plain:
         """Sizes, spacings, intensities."""
         return describe_scans(samples)

@@ -42,7 +42,9 @@ class Entry:
     split: str | None = None
 
 
-def list_entries(path: Path, options: VolumeOptions, failures: Failures | None = None) -> list[Entry]:
+def list_entries(
+    path: Path, options: VolumeOptions, failures: Failures | None = None, labelled: bool = True
+) -> list[Entry]:
     """All cases of a table, a datalist, a folder, or of one scan.
 
     `failures` takes what is wrong with single entries, which are left out; without it the first is raised.
@@ -51,10 +53,10 @@ def list_entries(path: Path, options: VolumeOptions, failures: Failures | None =
     if path.is_dir():
         return _folder(path)
     if path.suffix.lower() == ".json":
-        return _some(_datalist(path, options, failures), failures)
+        return _some(_datalist(path, options, failures, labelled), failures)
     if is_scan(path):
         return [Entry(place=quoted(path.name, 80), file=path)]
-    return _some(_table(path, options, failures), failures)
+    return _some(_table(path, options, failures, labelled), failures)
 
 
 def _some(entries: list[Entry], failures: Failures | None) -> list[Entry]:
@@ -84,11 +86,12 @@ def _folder(folder: Path) -> list[Entry]:
             for file in sorted(files)]  # fmt: skip
 
 
-def _table(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
+def _table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[Entry]:
     where, names = quoted(path.name, 80), (options.patient or "patient", options.label)
     reading = ReadOptions(id_column=names, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
-    columns = {kind: words(table.frame[name]) for kind, name in _columns(table.names, options, where).items()}
+    names_of = _columns(table.names, options, where, labelled)
+    columns = {kind: words(table.frame[name]) for kind, name in names_of.items()}
     root = _root(path, options)
     entries = []
     for row in range(len(table.frame)):
@@ -98,7 +101,7 @@ def _table(path: Path, options: VolumeOptions, failures: Failures | None) -> lis
     return entries
 
 
-def _columns(names: list[str], options: VolumeOptions, where: str) -> dict[str, str]:
+def _columns(names: list[str], options: VolumeOptions, where: str, labelled: bool) -> dict[str, str]:
     """Columns that are there, by what they say."""
     if options.path not in names:
         raise DataError(
@@ -109,11 +112,11 @@ def _columns(names: list[str], options: VolumeOptions, where: str) -> dict[str, 
     patient = options.patient or usual_column(names, PATIENT_NAMES)
     if options.patient is not None and options.patient not in names:
         raise DataError(f"{where}: there is no column '{quoted(patient)}' of patients. Got {listed(names)}.")
-    if options.label != "label" and options.label not in names:
+    if labelled and options.label != "label" and options.label not in names:
         raise DataError(f"{where}: there is no column '{quoted(options.label)}' of labels. Got {listed(names)}.")
-    columns = {
-        "file": options.path, "label": options.label, "patient": patient, "mask": options.mask, "split": options.split,
-    }  # fmt: skip
+    columns = {"file": options.path, "patient": patient}
+    if labelled:
+        columns |= {"label": options.label, "mask": options.mask, "split": options.split}
     return {kind: name for kind, name in columns.items() if name is not None and name in names}
 
 
@@ -165,7 +168,7 @@ def _resolved(text: str, root: Path, place: str) -> Path:
     return full
 
 
-def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> list[Entry]:
+def _datalist(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[Entry]:
     """A JSON list of `{"image": ..., "label": ...}`, or Decathlon's lists `training`, `validation` and `test`.
 
     A label that names a file is a segmentation mask. Decathlon's `test` has no labels; where others have them, it is
@@ -187,8 +190,8 @@ def _datalist(path: Path, options: VolumeOptions, failures: Failures | None) -> 
     for name, index, item in ((name, *pair) for name, items in groups.items() for pair in enumerate(items)):
         with kept(failures):
             split = SPLIT_OF[name.lower()] if given else None
-            entries.append(_item(item, f"{where}, {name or 'entry'} {index}", split, root, options))
-    return _labelled(entries)
+            entries.append(_item(item, f"{where}, {name or 'entry'} {index}", split, root, options, labelled))
+    return _with_labels(entries) if labelled else entries
 
 
 def label_names(path: Path) -> tuple[str, ...] | None:
@@ -205,7 +208,7 @@ def label_names(path: Path) -> tuple[str, ...] | None:
     return tuple(names.get(value, str(value)) for value in range(max(names) + 1)) if names else None
 
 
-def _labelled(entries: list[Entry]) -> list[Entry]:
+def _with_labels(entries: list[Entry]) -> list[Entry]:
     """Leave out a test list without labels and masks where the others have them."""
 
     def has(entry: Entry) -> bool:
@@ -234,19 +237,26 @@ def _json(path: Path, where: str) -> Any:
         raise DataError(f"{where}: it is no JSON ({quoted(error, 80)}). Write it again.") from None
 
 
-def _item(item: Any, place: str, split: str | None, root: Path, options: VolumeOptions) -> Entry:
+def _item(
+    item: Any, place: str, split: str | None, root: Path, options: VolumeOptions, labelled: bool
+) -> Entry:  # fmt: skip
     if isinstance(item, str):
         item = {"image": item}
     if not isinstance(item, dict):
         raise DataError(f"{place}: an entry maps 'image' and 'label' to a file and its label. Got {quoted(item)}.")
     file = item.get("image", item.get(options.path))
-    label, mask = item.get(options.label), item.get(options.mask)
+    label, mask = (item.get(options.label), item.get(options.mask)) if labelled else (None, None)
     if isinstance(label, str) and is_scan(Path(label)):
         label, mask = None, label
     if isinstance(file, list) or isinstance(label, list | dict) or isinstance(mask, list | dict):
         raise DataError(f"{place}: a case has one file and one label. Got {quoted(item, 80)}. Merge channels first.")
     patient = options.patient or next((name for name in item if str(name).lower() in PATIENT_NAMES), None)
-    cells = {"file": file, "label": _cell(label), "mask": mask, "split": item.get(options.split, split)}
+    cells = {
+        "file": file,
+        "label": _cell(label),
+        "mask": mask,
+        "split": item.get(options.split, split) if labelled else None,
+    }
     if patient in item:
         cells["patient"] = _cell(item[patient])
     return _entry(cells, place, root, options)

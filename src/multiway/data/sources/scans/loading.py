@@ -79,14 +79,15 @@ def read_cases(
     options: VolumeOptions | None = None,
     *,
     opened: bool = True,
+    labelled: bool = True,
     same_sizes: bool = True,
     findings: Findings | None = None,
 ) -> Cases:
     """Find the cases of a source: labels, patients and splits as the data name them, not yet the voxels.
 
     With `opened` the header of each file is read: cases are then known to agree in channels, and in sizes unless
-    `same_sizes` is False. `findings` takes what is wrong with single cases, which are left out; without it the first is
-    raised.
+    `same_sizes` is False. Without `labelled`, labels, masks and splits are not read, whatever they hold.
+    `findings` takes what is wrong with single cases, which are left out; without it the first is raised.
     """
     options = options or VolumeOptions()
     if isinstance(source, Samples):
@@ -100,7 +101,7 @@ def read_cases(
         return read_medmnist(path, options)
     failures: Failures | None = None if findings is None else []
     try:
-        cases = _listed_cases(path, list_entries(path, options, failures), options, failures)
+        cases = _listed_cases(path, list_entries(path, options, failures, labelled), options, failures)
         return _with_headers(cases, same_sizes, findings, failures) if opened else cases
     finally:
         if findings is not None:
