@@ -99,14 +99,27 @@ def test_a_training_says_once_what_a_check_warns_of_and_the_report_keeps_it(task
     assert all(any(note in line for note in page) for line in said)
 
 
-@pytest.mark.parametrize("task", ["forecast", "tabular", "series"])
+def with_three_nines(tiny):
+    """Three numbers replaced in one column, one ticker or one scan; what is said of them."""
+    if tiny.task in ("volumes", "segment"):
+        path = min(tiny.data.parent.rglob({"volumes": "scan*.npy", "segment": "image*.npy"}[tiny.task]))
+        values = np.load(path).astype(np.float32)
+        values.flat[[5, 6, 20]] = -999
+        np.save(path, values)
+        return "-999 stands in 3 voxels, far from all others of their scans"
+    column = {"forecast": "series 2", "tabular": "age", "series": "x", "stocks": "high"}[tiny.task]
+    path = tiny.data / "prices.csv" if tiny.task == "stocks" else tiny.data
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    value = "99999" if tiny.task == "stocks" else "-999"
+    frame.loc[[7, 9, 11], column] = value
+    frame.to_csv(path, index=False)
+    return f"'{column}' holds {value} in 3 cells, far from all its other numbers."
+
+
+@pytest.mark.parametrize("task", ["forecast", "tabular", "series", "stocks", "volumes", "segment"])
 def test_a_number_that_means_missing_is_said_by_a_check_and_by_a_training(task, tmp_path):
     tiny = TINY[task](tmp_path)
-    frame = pd.read_csv(tiny.data, dtype=str)
-    column = HUGE[task] or frame.columns[-1]
-    frame.loc[[7, 9, 30], column] = "-999"
-    frame.to_csv(tiny.data, index=False)
-    words = f"'{column}' holds -999 in 3 cells, far from all its other numbers."
+    words = with_three_nines(tiny)
     _, checked, _ = outcome("check", tiny.data, "--task", task)
     still = {name: value for name, value in tiny.still.items() if "epochs" in name or name == "baselines"}
     code, _, err = outcome(*tiny.train(tmp_path / "run", **still))

@@ -1,6 +1,8 @@
 """Numbers that stand for missing ones: usual as such, repeated, and far from all others of their column."""
 
+import collections
 from collections.abc import Collection, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,14 @@ FEWEST, DIFFERENT = 2, 3
 """Cells that hold it, and different numbers beside it, without which a number is none of these."""
 
 
-def fillers_of(values: NDArray[np.float64]) -> dict[float, NDArray[np.intp]]:
+def fillers_of(values: NDArray[Any]) -> dict[float, NDArray[np.intp]]:
     """Places of each such number: those that lie further from all others than these spread.
 
     values: `(cells,)`, NaN where missing.
     """
+    if not len(values) or not _usual(np.array([np.fmin.reduce(values), np.fmax.reduce(values)], np.float64)).any():
+        return {}  # what lies so far out is the least or the greatest, or one of several
+    values = values.astype(np.float64)
     usual = _usual(values)
     others = values[~usual & ~np.isnan(values)]
     if not usual.any() or len(np.unique(others)) < DIFFERENT:
@@ -48,9 +53,10 @@ def _usual(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 def note_fillers(
     columns: Iterable[tuple[str, NDArray[np.float64]]], findings: Findings, fix: Message, known: Collection[float] = ()
 ) -> None:
-    """Warn of each column with such a number, but for those that are known to mean missing."""
+    """Warn of such numbers by column, parts of which may come one by one; not of those known to mean missing."""
+    counts = collections.Counter[tuple[str, float]]()
     for name, values in columns:
-        for value, rows in fillers_of(values).items():
-            if value not in known:
-                rule = f"'{quoted(name)}' holds {value:g} in {len(rows):,} cells, far from all its other numbers"
-                findings.add("sentinel", "warning", rule, fix, count=len(rows))
+        counts.update({(name, value): len(rows) for value, rows in fillers_of(values).items() if value not in known})
+    for (name, value), count in counts.items():
+        rule = f"'{quoted(name)}' holds {value:g} in {count:,} cells, far from all its other numbers"
+        findings.add("sentinel", "warning", rule, fix, count=count)

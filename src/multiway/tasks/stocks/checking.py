@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
+from multiway.data.fillers import EMPTY, note_fillers
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.samples import Samples
 from multiway.data.splitting import Shares, split
-from multiway.tasks.stocks.panel import StockPanel, StockTexts
+from multiway.tasks.stocks.panel import FIELDS, StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.samples import StockWindows
 
@@ -128,6 +129,13 @@ def check_days(samples: Samples[StockWindows], findings: Findings) -> None:
         findings.add("weekend", "warning", rule, "Check the dates.", places, len(weekend))
     if len(panel.tickers) == 1:
         findings.add("tickers", "note", "there is one ticker, so nothing can be learnt between stocks")
+
+
+def check_prices(samples: Samples[StockWindows], findings: Findings) -> None:
+    """Numbers that usually mean missing, among the prices and volumes of each ticker."""
+    panel = samples.inputs.panel
+    columns = ((name, prices[:, FIELDS.index(name)]) for prices in panel.prices for name in panel.read)
+    note_fillers(columns, findings, EMPTY)
 
 
 def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares, protocol: StockProtocol) -> Plain:

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.data.fillers import fillers_of
 from multiway.data.findings import Failures, kept
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.scans.bodies import Room, needed_sizes, room_of
@@ -60,6 +61,7 @@ class ScanLook:
     mask: Voxels of each value of its mask, if there is one.
     room: What its body needs.
     cut: What a size leaves of its mask, if there is one.
+    fillers: Voxels of each number that usually means missing.
     """
 
     low: float
@@ -70,6 +72,7 @@ class ScanLook:
     mask: dict[float, int] | None
     room: Room
     cut: CutMask | None
+    fillers: dict[float, int]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -195,6 +198,7 @@ class Scans:
             prepared=prepared_header(volume.header, self.options, volume.source),
             mask=None if mask is None else _counted(mask.values), room=room_of(whole.values, whole.header),
             cut=None if self.options.size is None else self.cut(index),
+            fillers={value: len(rows) for value, rows in fillers_of(values.ravel()).items()},
         )  # fmt: skip
 
     def digests(self) -> list[bytes]:

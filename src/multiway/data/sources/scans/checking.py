@@ -14,9 +14,13 @@ from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, VolumeHeader, millimetres
 from multiway.data.sources.tables import column_names, is_parquet
-from multiway.errors import Fix
+from multiway.errors import Fix, Message
 
 TABLES = (".csv", ".tsv", ".txt")
+FILLED: Message = (
+    "If it means missing, give these voxels the value of the background, or clip them (",
+    Fix("read.window", like="LOW,HIGH"), ").",
+)  # fmt: skip
 ORIENTATION = "RAS"
 """What scans that point in different directions are turned to."""
 
@@ -71,8 +75,13 @@ def check_scans(cases: Cases, findings: Findings) -> None:
     flat = [index for index, look in looks.items() if look.low == look.high != 0]
     for kind, rule, rows in (("zero", "every voxel is 0", zero), ("constant", "every voxel has one value", flat)):
         if rows:
-            places = [Place(detail=cases.inputs.place(row)) for row in rows]
-            findings.add(kind, "warning", rule, "Leave these cases out if that is not meant.", places, len(rows))
+            fix = "Leave these cases out if that is not meant."
+            findings.add(kind, "warning", rule, fix, _places(cases, rows), len(rows))
+    for value in sorted({value for look in looks.values() for value in look.fillers}):
+        rows = [index for index, look in looks.items() if value in look.fillers]
+        count = sum(looks[index].fillers[value] for index in rows)
+        rule = f"{value:g} stands in {count:,} voxels, far from all others of their scans"
+        findings.add("sentinel", "warning", rule, FILLED, _places(cases, rows), len(rows))
     for note in cases.notes:
         findings.add("note", "note", note.rstrip("."))
     _check_room(cases, findings)
@@ -98,7 +107,11 @@ def _check_room(cases: Cases, findings: Findings) -> None:
     cut = [row for row, room in rooms.items() if room.is_cut(options.size)]
     if cut:
         rule = f"size {in_words(options.size)} cuts the body in {len(cut)} of {len(rooms)} scans; {fits}"
-        findings.add("cut", "warning", rule, fix, [Place(detail=cases.inputs.place(row)) for row in cut], len(cut))
+        findings.add("cut", "warning", rule, fix, _places(cases, cut), len(cut))
+
+
+def _places(cases: Cases, rows: Iterable[int]) -> list[Place]:
+    return [Place(detail=cases.inputs.place(row)) for row in rows]
 
 
 def settings_for(cases: Cases) -> tuple[Fix, ...]:
