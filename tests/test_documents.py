@@ -12,6 +12,7 @@ from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
 from multiway.training import TrainingConfig
 from scan_files import write_scans
+from tasks.forecasting.panels import shop
 from tasks.images.shapes import write_folder
 from tasks.tabular.rows import patients
 from tasks.text.reviews import long_reviews
@@ -33,6 +34,10 @@ def folder(tmp_path, monkeypatch):
     pd.DataFrame({"date": days, **{name: shop.round(3) for name, shop in shops.items()}}).to_csv(
         tmp_path / "sales.csv", index=False
     )
+    stores = shop(rows=400)
+    is_ahead = stores["date"] >= stores["date"].unique()[-14]
+    stores[~is_ahead].to_csv(tmp_path / "stores.csv", index=False)
+    stores[is_ahead].drop(columns=["sales", "visitors"]).to_csv(tmp_path / "plan.csv", index=False)
     write_scans(tmp_path)
     write_stocks(tmp_path)
     write_folder(tmp_path / "shapes")

@@ -5,6 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from multiway.models.regression import Regression, Regressors
 from multiway.models.series_units import Units
 from multiway.models.windows import LinearFloor
 
@@ -14,7 +15,7 @@ Transform = Literal["log", "root"]
 
 
 class TransformedRidge(nn.Module):
-    """Ridge from window to horizon on f(y), f the logarithm or the square root, and f⁻¹ of its forecast.
+    """Ridge, or a regression, on f(y), f the logarithm or the square root, and f⁻¹ of its forecast.
 
     The forecast is the median where that of ridge is. Series with a value at or below zero (below, for roots) in
     training are left as they are.
@@ -23,10 +24,13 @@ class TransformedRidge(nn.Module):
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
-    def __init__(self, kind: Transform, lookback: int, horizon: int, num_matrices: int, units: Units) -> None:
+    def __init__(
+        self, kind: Transform, lookback: int, horizon: int, num_matrices: int, units: Units,
+        regression: Regression | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.kind, self.units = kind, units
-        self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
+        self.floor = regression or LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.penalty: Tensor
         self.register_buffer("penalty", torch.ones((), dtype=torch.float64))
 
@@ -41,9 +45,14 @@ class TransformedRidge(nn.Module):
         moved = (self._f(values) - self._f(self._centre)) / self._scale
         return torch.where(self.transformed, moved, past.double()).float()
 
-    def forward(self, past: Tensor) -> Tensor:
+    @property
+    def takes_covariates(self) -> bool:
+        """Whether ridge stands behind a regression."""
+        return isinstance(self.floor, Regression)
+
+    def forward(self, past: Tensor, *covariates: Regressors) -> Tensor:
         """Forecast, in scaled units."""
-        forecast = self.floor(self.into(past)).double()
+        forecast = self.floor(self.into(past), *covariates).double()
         f = forecast * self._scale + self._f(self._centre)
         inverse = f.clamp(max=700.0).exp() if self.kind == "log" else f.clamp_min(0.0).square()
         return torch.where(self.transformed, self.units.back(inverse), forecast.float())

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway import ops
+from multiway.models.regression import Regressors
 from multiway.models.windows import LinearFloor, fill_gaps
 
 NAIVE = ("naive", "seasonal_naive")
@@ -84,9 +85,9 @@ class WeighedForecasts(nn.Module):
         """Ridge."""
         return cast(LinearFloor, self.candidates["ridge"])
 
-    def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+    def forward(self, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
         """The answer."""
-        return self.mix(self.forecasts(past, observed, self.used()))
+        return self.mix(self.forecasts(past, observed, self.used(), covariates))
 
     def fitted_for(self, use: str) -> "WeighedForecasts":
         """The answer by the candidates that were fitted again for a use; itself where none were."""
@@ -110,12 +111,18 @@ class WeighedForecasts(nn.Module):
         parts = [torch.where(weight == 0, 0.0, forecast.double() * weight) for forecast, weight in rows]
         return torch.stack(parts).sum(0).to(rows[0][0].dtype)
 
-    def forecasts(self, past: Tensor, observed: Tensor | None, names: Sequence[str]) -> dict[str, Tensor]:
+    def forecasts(
+        self, past: Tensor, observed: Tensor | None, names: Sequence[str], covariates: Regressors | None = None
+    ) -> dict[str, Tensor]:
         """Those of some candidates."""
         own = self._own(past, observed)
-        return {name: self._forecast(name, own, past, observed) for name in names}
+        if covariates is not None:
+            covariates = Regressors(*(part[:, :, -self.num_targets :] for part in covariates))
+        return {name: self._forecast(name, own, past, observed, covariates) for name in names}
 
-    def _forecast(self, name: str, own: Tensor, past: Tensor, observed: Tensor | None) -> Tensor:
+    def _forecast(
+        self, name: str, own: Tensor, past: Tensor, observed: Tensor | None, covariates: Regressors | None
+    ) -> Tensor:
         if name == "naive":
             return ops.naive(own, self.horizon)
         if name == "seasonal_naive":
@@ -123,7 +130,9 @@ class WeighedForecasts(nn.Module):
         if name == "network":
             assert self.network is not None
             return self.network(past, observed)  # type: ignore[no-any-return]
-        return self.candidates[name](own)  # type: ignore[no-any-return]
+        candidate = self.candidates[name]
+        takes = getattr(candidate, "takes_covariates", False)
+        return candidate(own, covariates) if takes else candidate(own)  # type: ignore[no-any-return]
 
     def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """The closed-form forecast alone."""
@@ -134,7 +143,9 @@ class WeighedForecasts(nn.Module):
         own = past[..., -self.num_targets :]
         return own if observed is None else fill_gaps(own, observed[..., -self.num_targets :])
 
-    def all_forecasts(self, past: Tensor, observed: Tensor | None = None) -> dict[str, Tensor]:
+    def all_forecasts(
+        self, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None
+    ) -> dict[str, Tensor]:
         """The answer, `multiway`, and every candidate."""
-        forecasts = self.forecasts(past, observed, self.names)
+        forecasts = self.forecasts(past, observed, self.names, covariates)
         return {"multiway": self.mix(forecasts), "ridge": forecasts.pop("ridge"), **forecasts}

@@ -36,6 +36,8 @@ class Spelling:
 
     def _given(self, fix: Fix) -> Plain:
         value = fix.like or fix.value
+        if fix.field in self.own:
+            return {fix.field: value}
         name = next((option.name for option in self.options if option.field == fix.field), fix.field)
         if name in self.own:
             return {name: value}

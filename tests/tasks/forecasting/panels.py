@@ -30,6 +30,21 @@ def make_frame(rows: int = 300, variates: int = 3, seed: int = 5, freq: str = "h
     return pd.DataFrame({"date": times, **{f"series {number}": values[:, number] for number in range(variates)}})
 
 
+def shop(stores: tuple[str, ...] = ("north", "south"), rows: int = 245) -> pd.DataFrame:
+    """Sales of a few stores by day, which a holiday doubles, rain takes a third of, and visitors foretell."""
+    rng, parts = np.random.default_rng(3), []
+    times = pd.date_range("2023-01-01", periods=rows, freq="D")
+    for place, name in enumerate(stores):
+        holiday, rain = rng.random(rows) < 0.08, rng.random(rows) < 0.3
+        holiday[-3] = True
+        week = 1 + 0.3 * np.sin(2 * np.pi * np.arange(rows) / 7)
+        sales = 100 * (place + 1) * week * np.exp(rng.normal(0, 0.05, rows) + 0.7 * holiday - 0.4 * rain)
+        visitors, weather = np.append(sales[1:], sales[-1]) * 3, np.where(rain, "rain", "sun")
+        own = {"date": times, "store": name, "sales": sales, "holiday": holiday, "weather": weather}
+        parts.append(pd.DataFrame({**own, "visitors": visitors, "region": f"region {place}"}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def make_config(**changes: Any) -> ForecastConfig:
     sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 12}
     networks = {"model": TINY, "training": QUICK, "partner": "none"}

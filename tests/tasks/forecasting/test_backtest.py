@@ -113,9 +113,9 @@ def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeyp
     sizes: list[int] = []
     forecasts = WeighedForecasts.all_forecasts
 
-    def count(self, past, observed=None):
+    def count(self, past, *others):
         sizes.append(len(past))
-        return forecasts(self, past, observed)
+        return forecasts(self, past, *others)
 
     monkeypatch.setattr(WeighedForecasts, "all_forecasts", count)
     backtest_frame(finished, read(finished, later), cutoffs=10_000, step=1)

@@ -15,6 +15,7 @@ from multiway import ops
 from multiway.errors import ConfigError, Fix
 from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.forecasting.windows import inputs_of
 from multiway.tasks.protocol import OURS
 
 Errors = NDArray[np.float32]
@@ -126,7 +127,7 @@ def errors_of(parts: Sequence[Stretch], stride: int = 1) -> dict[str, Errors]:
         for batch in part.windows.batches(torch.arange(0, len(part.windows), stride)):
             observed = batch.get("future_observed")
             truth = batch["future"] if observed is None else torch.where(observed, batch["future"], torch.nan)
-            for name, forecast in part.forecast(batch["past"], batch.get("past_observed")).items():
+            for name, forecast in part.forecast(*inputs_of(batch)).items():
                 errors.setdefault(name, []).append((truth - forecast).permute(1, 2, 0))
     return {name: torch.cat(batches, -1).numpy() for name, batches in errors.items()}
 

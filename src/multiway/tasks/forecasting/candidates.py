@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway import ops
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
 from multiway.extras import is_installed, load_extra
@@ -17,16 +16,18 @@ from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
 from multiway.models.lagged_trees import LaggedTrees
+from multiway.models.regression import Regression
 from multiway.models.series_units import Units
 from multiway.models.smoothing import Smoothing, Theta
 from multiway.models.transformed_ridge import TransformedRidge
 from multiway.models.weighed_forecasts import NAIVE
 from multiway.models.windows import LinearFloor, fill_gaps
-from multiway.tasks.forecasting.floor import Floor, fit_floor, normal_equations
+from multiway.tasks.forecasting.floor import Floor, fit_floor, fit_under
 from multiway.tasks.forecasting.floor import fit_again as floor_again
+from multiway.tasks.forecasting.regression import fit_regression, refit_regression
 from multiway.tasks.forecasting.windows import Windows
 
-CLOSED = ("ridge_log", "ridge_root", "flair")
+CLOSED = ("regression", "regression_log", "ridge_log", "ridge_root", "flair")
 TREES = "trees"
 """Of scikit-learn, where it is installed."""
 STEP = "autoregression"
@@ -42,6 +43,8 @@ MOST_CELLS = 20_000_000
 """Of a panel's windows, past which closed forms other than ridge are left out: they see each window by itself."""
 MOST_STEPS = 200_000
 """Steps of all training windows and series up to which trees are fitted: each is a walk through all of them."""
+RECENT = 14
+"""Last steps at most at which covariates of the past act."""
 FITTED = 50_000
 """Windows of single series that FLAIR is fitted on."""
 EARLIER = 2 / 3
@@ -57,6 +60,10 @@ class Sizes:
     season: int
     matrices: int
     units: Units
+    known: int = 0
+    """Features that are known ahead."""
+    seen: int = 0
+    """Features that are known up to the last value."""
 
 
 def candidates_of(
@@ -88,7 +95,10 @@ def allowed_names(
         return ("ridge",)
     rows, series = len(training.rows), training.num_targets
     cells = len(training) * series * (training.lookback + training.horizon)
+    explained = training.covariates is not None
     allowed = {
+        "regression": explained,
+        "regression_log": explained and (low > 0).any(),
         "ridge_log": (low > 0).any(),
         "ridge_root": (low >= 0).any(),
         "flair": season > 1 and training.lookback >= 2 * season,
@@ -106,6 +116,10 @@ def build(name: str, sizes: Sizes) -> nn.Module:
     lookback, horizon, units = sizes.lookback, sizes.horizon, sizes.units
     if name == "ridge":
         return LinearFloor(sizes.matrices, horizon, lookback, trained=False)
+    if name == "regression":
+        return _regression(sizes)
+    if name == "regression_log":
+        return TransformedRidge("log", lookback, horizon, 1, units, _regression(sizes))
     if name in ("ridge_log", "ridge_root"):
         return TransformedRidge("log" if name == "ridge_log" else "root", lookback, horizon, 1, units)
     if name == "flair":
@@ -119,14 +133,25 @@ def build(name: str, sizes: Sizes) -> nn.Module:
     return (Theta if name == "theta" else Smoothing)(horizon, sizes.season, units)
 
 
+def _regression(sizes: Sizes) -> Regression:
+    return Regression(
+        sizes.lookback, sizes.horizon, sizes.matrices, series=len(sizes.units.mean), known=sizes.known,
+        seen=sizes.seen, recent=min(sizes.lookback, RECENT),
+    )  # fmt: skip
+
+
 def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floor: Floor) -> None:
     """Fit a candidate on windows of the targets, under penalties that validation has a say in."""
     if isinstance(model, LinearFloor):
         model.set_weight(floor.weight)
+    elif isinstance(model, Regression):
+        fit_regression(model, training, validation)
+    elif isinstance(model, TransformedRidge) and isinstance(model.floor, Regression):
+        fit_regression(model.floor, _transformed(training, model), _transformed(validation, model))
     elif isinstance(model, TransformedRidge):
         own = fit_floor(_transformed(training, model), _transformed(validation, model), own=False)
         model.penalty.fill_(own.penalty)
-        model.floor.set_weight(own.weight)
+        cast(LinearFloor, model.floor).set_weight(own.weight)
     elif isinstance(model, Autoregression):
         step = fit_floor(training.of_next(), validation.of_next(), own=False)
         model.penalty.fill_(step.penalty)
@@ -144,14 +169,19 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     """Fit what was `made` on other windows, in the form and under the penalties that a candidate has."""
     if isinstance(made, LinearFloor):
         made.set_weight(floor_again(floor, windows))
+    elif isinstance(made, Regression):
+        refit_regression(made, cast(Regression, model), windows, floor.windows)
     elif isinstance(made, TransformedRidge):
         assert isinstance(model, TransformedRidge)
+        if isinstance(made.floor, Regression):
+            own = cast(Regression, model.floor)
+            return refit_regression(made.floor, own, _transformed(windows, made), floor.windows)
         made.penalty.copy_(model.penalty)
-        made.floor.set_weight(_shared(_transformed(windows, made), made.penalty, floor.windows))
+        made.floor.set_weight(fit_under(float(made.penalty), None, _transformed(windows, made), floor.windows))
     elif isinstance(made, Autoregression):
         assert isinstance(model, Autoregression)
         made.penalty.copy_(model.penalty)
-        made.set_step(_shared(windows.of_next(), made.penalty, floor.windows + windows.horizon - 1))
+        made.set_step(fit_under(float(made.penalty), None, windows.of_next(), floor.windows + windows.horizon - 1))
     elif isinstance(made, Flair):
         _fit_flair(made, windows)
     elif isinstance(made, LaggedTrees):
@@ -160,13 +190,6 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
         assert isinstance(made, Smoothing | Theta | ArimaForecaster)
         forms = None if model is None else cast(Smoothing | Theta | ArimaForecaster, model).forms
         made.fit_series(series_of(windows, made.units), forms)
-
-
-def _shared(windows: Windows, penalty: Tensor, fitted: int) -> Tensor:
-    """Ridge's matrix for all series, under a penalty that grows with the share of the windows it was fitted on."""
-    gram, cross = (part.sum(0, keepdim=True) for part in normal_equations(windows))
-    [weight] = ops.ridge_path(gram, cross, [float(penalty) * len(windows) / fitted])
-    return weight.float()
 
 
 def _transformed(windows: Windows, model: TransformedRidge) -> Windows:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,8 +59,8 @@ def _stops(model: WeighedForecasts) -> tuple[int, ...]:
 def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
     """A stretch whose forecasts have the answer among them."""
 
-    def forecast(past: Tensor, observed: Tensor | None) -> Mapping[str, Tensor]:
-        forecasts = part.forecast(past, observed)
+    def forecast(*inputs: Any) -> Mapping[str, Tensor]:
+        forecasts = part.forecast(*inputs)
         return {OURS: model.mix(forecasts), **forecasts}
 
     return Stretch(part.windows, forecast)

@@ -9,6 +9,7 @@ from multiway.data import ReadOptions
 from multiway.data.letters import Names
 from multiway.models import list_models, model_config, model_defaults
 from multiway.tasks.choice import Answering
+from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.splitting import SplitOptions
 from multiway.tasks.options import (
     check_model,
@@ -39,6 +40,8 @@ Candidate = Literal[
     "naive",
     "seasonal_naive",
     "ridge",
+    "regression",
+    "regression_log",
     "ridge_log",
     "ridge_root",
     "flair",
@@ -75,6 +78,12 @@ class ForecastConfig(Answering):
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
     targets: Names = ()
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
+    future: Names = ()
+    """Columns that are known ahead, such as prices and holidays: `predict` is given their next rows."""
+    past: Names = ()
+    """Columns that are known up to the last value alone, such as visitors."""
+    static: Names = ()
+    """Columns of a long table that say what a series is, such as its region: one value for each series."""
     network: bool | Literal["auto"] = "auto"
     """Train a network. "auto" trains one where there are at least 2,000 training windows, or where `model`, `partner`,
     `members` or `answer` say which: on fewer it has not paid."""
@@ -153,6 +162,11 @@ class ForecastConfig(Answering):
             raise ValueError(f"targets: the baseline {own[0]} forecasts every series that it sees. Leave it out")
         return self
 
+    @property
+    def roles(self) -> Roles:
+        """Columns that are covariates."""
+        return Roles(future=self.future, past=self.past, static=self.static)
+
     def trains_network(self, windows: int) -> bool:
         """Whether a network is trained on so many windows."""
         if self.network != "auto":
@@ -214,6 +228,22 @@ OPTIONS = (
     Option(
         name="targets", field="targets", commands=SIZING, read=read_names,
         help="Series to forecast from the others, separated by commas; every series if not given.",
+    ),
+    Option(
+        name="future", field="future", commands=SIZING, read=read_names,
+        help="Columns that are known ahead, separated by commas: price,holiday.",
+    ),
+    Option(
+        name="past", field="past", commands=SIZING, read=read_names,
+        help="Columns that are known up to the last value alone, separated by commas.",
+    ),
+    Option(
+        name="static", field="static", commands=SIZING, read=read_names,
+        help="Columns of a long table that say what a series is, separated by commas.",
+    ),
+    Option(
+        name="future_data", field="future_df", commands=("predict",),
+        help="File with the next rows of the columns that are known ahead.",
     ),
     Option(
         name="protocol", field="split.protocol", commands=SIZING,

@@ -10,11 +10,14 @@ import numpy as np
 import torch
 
 from multiway.config import Config
+from multiway.data.findings import listed
 from multiway.data.scaling import Floats, Scaler, mase_scales
-from multiway.errors import DataError
+from multiway.errors import DataError, Fix
+from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.candidates import Sizes, candidates_of
 from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
@@ -52,6 +55,8 @@ class ForecastState(Config):
     """Of the training rows."""
     columns: Columns = Columns()
     """Of the table."""
+    covariates: LearntCovariates | None = None
+    """Of other columns, where some are covariates."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -69,6 +74,7 @@ class PreparedPanel:
     """A panel, split, scaled by its training rows, and cut into windows.
 
     windows: Of each split; of later data, which is not split, the same ones under every name.
+    covariates: What the training rows say of them.
     young: Series without a value in the training rows: in no window, scaled by all rows that they have.
     notes: What a reader of the scores should know about data and splits, one line each.
     """
@@ -77,6 +83,7 @@ class PreparedPanel:
     borders: Borders
     scaler: Scaler
     windows: Mapping[str, Windows]
+    covariates: LearntCovariates | None = None
     young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -89,28 +96,43 @@ class PreparedPanel:
         other = published_split(config.split.protocol)
         if other is not None:
             scaler = other.scale(panel.values)
+            _refuse_covariates(panel, config.split.protocol)
             windows = other.split(all_windows(panel, scaler, *_sizes(config)), config.split.seed, panel.source)
             notes = (*panel.notes, other.note, *_about_season(config, panel))
             return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
-        windows = split_windows(scaled, borders, *_sizes(config))
+        covariates = (
+            None
+            if panel.covariates is None
+            else LearntCovariates.of(panel.covariates, config.roles, slice(*borders.train))
+        )
+        rows = regressors_of(panel, covariates)
+        windows = {
+            name: part.with_covariates(rows) for name, part in split_windows(scaled, borders, *_sizes(config)).items()
+        }
         if young.any():
             scaler = scaler.taking(Scaler.fit(panel.values), young)
         names = tuple(itertools.compress(panel.names, young))
-        return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, young=names, notes=notes)
+        return cls(
+            panel=panel, borders=borders, scaler=scaler, windows=windows, covariates=covariates, young=names,
+            notes=notes,
+        )  # fmt: skip
 
     @classmethod
-    def later(cls, panel: Panel, scaler: Scaler, config: ForecastConfig) -> Self:
+    def later(cls, panel: Panel, state: ForecastState, config: ForecastConfig) -> Self:
         """Windows over all rows of later data, to score."""
-        windows = all_windows(panel, scaler, *_sizes(config))
+        scaler, rows = state.scaler, regressors_of(panel, state.covariates)
+        windows = all_windows(panel, scaler, *_sizes(config)).with_covariates(rows)
         if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
             raise DataError(
                 f"{panel.source}: no value to score stands after the first {config.lookback} rows. Give more."
             )
         borders = whole_borders(panel.num_rows)
         every = dict.fromkeys(borders.by_name(), windows)
-        return cls(panel=panel, borders=borders, scaler=scaler, windows=every, notes=panel.notes)
+        return cls(
+            panel=panel, borders=borders, scaler=scaler, windows=every, covariates=state.covariates, notes=panel.notes
+        )
 
     @property
     def source(self) -> str:
@@ -118,8 +140,10 @@ class PreparedPanel:
         return self.panel.source
 
     def content(self) -> Iterator[object]:
-        """Names, times and values of the panel."""
+        """Names, times and values of the panel, and its covariates."""
         yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
+        if (covariates := self.panel.covariates) is not None:
+            yield from (covariates.names, covariates.values, *itertools.chain(*covariates.words.items()))
 
     @property
     def refit_rows(self) -> dict[str, int]:
@@ -131,7 +155,8 @@ class PreparedPanel:
         hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
         values, observed = observed_rows(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
-        return Windows(values, observed, start=0, stop=row, **sizes).of_targets()
+        windows = Windows(values, observed, start=0, stop=row, **sizes)
+        return windows.with_covariates(regressors_of(self.panel, self.covariates)).of_targets()
 
     @functools.cached_property
     def floor(self) -> Floor:
@@ -139,9 +164,22 @@ class PreparedPanel:
         return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
 
 
+def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors | None:
+    """Covariates of all rows of a panel, as models take them."""
+    return None if learnt is None or panel.covariates is None else learnt.encode(panel.covariates)
+
+
+def _refuse_covariates(panel: Panel, protocol: str) -> None:
+    if panel.covariates is not None:
+        raise DataError(
+            f"{panel.source}: the protocol {protocol} is of series alone. Leave {listed(panel.covariates.names)} out, "
+            "or set protocol to fraction (", Fix("split.protocol", "fraction"), ").",
+        )  # fmt: skip
+
+
 def prepare_panel(config: ForecastConfig, source: object) -> PreparedPanel:
     """Read a file or frame and cut it into windows; see `Prepared.of`."""
-    panel = targets_last(read_panel(source, config.read), config.targets)
+    panel = targets_last(read_panel(source, config.read, config.roles), config.targets)
     return PreparedPanel.of(panel, sized(config, panel))
 
 
@@ -162,12 +200,13 @@ def sized(config: ForecastConfig, panel: Panel) -> ForecastConfig:
 def read_later(config: ForecastConfig, state: ForecastState, source: object) -> Panel:
     """Read a file or frame as a run read its own; see `later_panel`."""
     options = as_trained(source, config.read, state.columns)
-    return later_panel(source, options, state.names, state.frequency)
+    roles = Roles() if state.covariates is None else state.covariates.later_roles
+    return later_panel(source, options, state.names, state.frequency, roles)
 
 
 def prepare_later(config: ForecastConfig, state: ForecastState, source: object) -> PreparedPanel:
     """Read later data and cut it into windows; see `Prepared.later`."""
-    return PreparedPanel.later(read_later(config, state, source), state.scaler, config)
+    return PreparedPanel.later(read_later(config, state, source), state, config)
 
 
 def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
@@ -180,7 +219,7 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
         mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
-        windows=len(windows),
+        windows=len(windows), covariates=prepared.covariates,
         candidates=candidates_of(
             config.answer, windows, season, low, network=config.trains_network(len(windows))
         ),
@@ -191,9 +230,12 @@ def sizes_of(config: ForecastConfig, state: ForecastState) -> Sizes:
     """What the candidates of a run are built from."""
     scaler = state.target_scaler
     units = Units(*(torch.from_numpy(part) for part in (scaler.mean, scaler.std, state.low, state.high)))
+    learnt = state.covariates
     return Sizes(
         lookback=config.lookback, horizon=config.horizon, season=state.season, units=units,
         matrices=1 if state.shared else len(state.targets),
+        known=0 if learnt is None else learnt.count("future", "static"),
+        seen=0 if learnt is None else learnt.count("past"),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from multiway.data.sources.tables import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway.tasks.forecasting.ahead import planned
 from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
@@ -43,6 +44,9 @@ class Forecaster(Estimator):
         horizon: Steps to forecast.
         lookback: Past steps that the models see.
         targets: Series to forecast from the others; every series if not given.
+        future: Columns that are known ahead, such as prices and holidays.
+        past: Columns that are known up to the last value alone.
+        static: Columns of a long table that say what a series is.
         epochs: Passes over the training windows at most.
         network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
         model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
@@ -64,6 +68,9 @@ class Forecaster(Estimator):
     _: dataclasses.KW_ONLY
     lookback: int = 96
     targets: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
     network: bool | str = "auto"
     model: str | None = None
     season: int | None = None
@@ -95,7 +102,8 @@ class Forecaster(Estimator):
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
     def predict(
-        self, X: object = None, *, levels: Sequence[float] | None = None, quantiles: Sequence[float] = (),
+        self, X: object = None, *, future_df: object = None, levels: Sequence[float] | None = None,
+        quantiles: Sequence[float] = (),
         layout: str | None = None, far: bool = False,
     ) -> Any:  # fmt: skip
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
@@ -104,6 +112,7 @@ class Forecaster(Estimator):
 
         Args:
             X: Other history, at least `lookback` steps.
+            future_df: The next rows of covariates that are known ahead: a frame, or the path of a file.
             levels: Interval levels in percent, any; those of the fit if neither they nor quantiles are given.
             quantiles: Probabilities of quantiles, any; column `multiway-q-10` is that of 0.1.
             layout: "long" or "wide"; that of the data if not given.
@@ -112,7 +121,8 @@ class Forecaster(Estimator):
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
         library = self._library if X is None else library_of(X)
-        return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles), library)
+        plan = planned(run, panel, future_df)
+        return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles, plan), library)
 
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""

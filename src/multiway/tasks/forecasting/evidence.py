@@ -14,9 +14,10 @@ from torch import Tensor
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.forecasting.windows import Windows, inputs_of
 
-Forecast = Callable[[Tensor, Tensor | None], Mapping[str, Tensor]]
+Forecast = Callable[..., Mapping[str, Tensor]]
+"""Of what `inputs_of` has."""
 MAX_CELLS = 100_000_000
 """Of errors that are looked at for one comparison; every k-th window where there are more."""
 ORIGINS = (0.5, 0.625, 0.75, 0.875)
@@ -55,7 +56,7 @@ def stretches(
     would decide nothing. Classical models keep the form that the first fit chose.
     """
     training, validation = prepared.windows["train"].of_targets(), prepared.windows["validation"]
-    last = Stretch(validation, lambda past, observed: model.forecasts(past, observed, model.names))
+    last = Stretch(validation, _all_of(model))
     if not refit or model.network is not None or training.chosen is not None:
         return [last]
     return [*_earlier(model, training, prepared, sizes), last]
@@ -79,7 +80,7 @@ def _earlier(
 
 
 def _all_of(model: WeighedForecasts) -> Forecast:
-    return lambda past, observed: model.forecasts(past, observed, model.names)
+    return lambda past, observed, covariates=None: model.forecasts(past, observed, model.names, covariates)
 
 
 @torch.no_grad()
@@ -99,7 +100,7 @@ def _thinned(windows: Windows) -> Iterator[dict[str, Tensor]]:
 def _products(part: Stretch, batch: dict[str, Tensor], names: tuple[str, ...], stops: tuple[int, ...]) -> Tensor:
     target = batch["future"]
     keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
-    forecasts = part.forecast(batch["past"], batch.get("past_observed"))
+    forecasts = part.forecast(*inputs_of(batch))
     errors = torch.stack([torch.where(keep, forecasts[name] - target, 0).double() for name in names], 1)
     seen = keep.flatten(1).any(1)
     bands = []

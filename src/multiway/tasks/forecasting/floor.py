@@ -108,13 +108,19 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
 
 def fit_again(floor: Floor, windows: Windows) -> Tensor:
     """The matrices of other windows, of the same kind, under the same penalties for each window."""
+    own = None if floor.shared else floor.penalty
+    return fit_under(floor.shared_penalty, own, windows, floor.windows)
+
+
+def fit_under(penalty: float, own: float | None, windows: Windows, fitted: int) -> Tensor:
+    """The matrices of windows under penalties that were chosen for so many; one for all variates without `own`."""
     gram, cross = normal_equations(windows)
-    share = len(windows) / floor.windows
-    [shared] = _weights(gram, cross, [floor.shared_penalty * share], None)
-    if floor.shared:
+    share = len(windows) / fitted
+    [shared] = _weights(gram, cross, [penalty * share], None)
+    if own is None:
         return shared
-    [own] = _weights(gram, cross, [floor.penalty * share], shared)
-    return torch.where(windows.never_observed[:, None, None], shared, own)
+    [apart] = _weights(gram, cross, [own * share], shared)
+    return torch.where(windows.never_observed[:, None, None], shared, apart)
 
 
 def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:

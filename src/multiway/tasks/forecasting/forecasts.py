@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.errors import ConfigError, DataError, Fix
+from multiway.tasks.forecasting.ahead import window_ahead
 from multiway.tasks.forecasting.bands import Bands
+from multiway.tasks.forecasting.covariates import Covariates
+from multiway.tasks.forecasting.encode import regressors_of
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.windows import Windows, all_windows, last_window
+from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
@@ -22,17 +25,19 @@ Cutoffs = int | Sequence[object]
 
 
 def future_frame(
-    run: Run, panel: Panel, levels: Sequence[float] | None, layout: str, quantiles: Sequence[float] = ()
-) -> pd.DataFrame:
+    run: Run, panel: Panel, levels: Sequence[float] | None, layout: str, quantiles: Sequence[float] = (),
+    plan: Covariates | None = None,
+) -> pd.DataFrame:  # fmt: skip
     """Forecast after the last row of a panel.
 
     Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …, multiway-q-10, …`. Wide: `ds`, a column per
     series, and its bands as `name-lo-80`, `name-hi-80`. Series without a value in the panel are left out. Without
-    levels these are the run's, or none beside quantiles.
+    levels these are the run's, or none beside quantiles. `plan` has the next rows of what is known ahead.
     """
     levels = (() if quantiles else run.config.levels) if levels is None else levels
     there = np.asarray(~np.isnan(panel.values[:, -len(run.state.targets) :]).all(axis=0))
-    columns = {name: values[:, there] for name, values in forecast_columns(run, panel, levels, quantiles).items()}
+    every = forecast_columns(run, panel, levels, quantiles, plan=plan)
+    columns = {name: values[:, there] for name, values in every.items()}
     names = tuple(itertools.compress(run.state.targets, list(map(bool, there))))
     times = panel.future_times(run.config.horizon)
     if layout == "wide":
@@ -61,7 +66,12 @@ def _wide(names: tuple[str, ...], columns: dict[str, NDArray[np.float64]]) -> di
 
 
 def forecast_columns(
-    run: Run, panel: Panel, levels: Sequence[float], quantiles: Sequence[float] = (), use: str = "future"
+    run: Run,
+    panel: Panel,
+    levels: Sequence[float],
+    quantiles: Sequence[float] = (),
+    use: str = "future",
+    plan: Covariates | None = None,
 ) -> dict[str, NDArray[np.float64]]:
     """Forecast of the answer with its bands and quantiles, or of another candidate alone, in the units of the data."""
     scaler, model = run.state.target_scaler, model_of(run).fitted_for(use)
@@ -69,7 +79,7 @@ def forecast_columns(
     other = run.answer.name != run.facts["selection"]["answer"]  # the bands are of the answer's errors alone
     names = [run.answer.name] if other else model.used()
     with torch.no_grad():
-        forecasts = model.forecasts(past, observed, names)
+        forecasts = model.forecasts(past, observed, names, window_ahead(run.config, run.state.covariates, panel, plan))
         scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
     columns, bands = {OURS: scaler.inverse(scaled)}, Bands.stored(run.calibration)
     for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True) if not other else ():
@@ -96,6 +106,7 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | No
         ConfigError: No cutoff was asked for.
     """
     windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
+    windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
     names = run.state.targets
     ends, steps, variates = rows + run.config.lookback, run.config.horizon, len(names)
@@ -137,7 +148,7 @@ def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
     for batch in windows.batches(rows):
-        for name, forecast in all_forecasts(run, batch["past"], batch.get("past_observed")).items():
+        for name, forecast in all_forecasts(run, *inputs_of(batch)).items():
             parts.setdefault(name, []).append(forecast)
     scaler = run.state.target_scaler
     whole = {name: scaler.inverse(torch.cat(batches).double().numpy()) for name, batches in parts.items()}

@@ -12,6 +12,7 @@ from multiway.report import text
 from multiway.report.forecasts import ForecastPanel
 from multiway.report.scales import stamps_in_words
 from multiway.report.sections import Table, Values
+from multiway.tasks.forecasting.ahead import knows_ahead
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.forecasts import forecast_columns
 from multiway.tasks.forecasting.panel import Panel
@@ -102,7 +103,8 @@ def forecast_panels(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
     """The steps after the end of the data, and the last test window with what happened."""
     panel, steps, stop = prepared.panel, run.config.horizon, prepared.borders.test[1]
     before, actual = panel.slice(0, stop - steps), panel.slice(stop - steps, stop)
-    future = _panels(run, panel, panel.future_times(steps), None, "Next steps")
+    is_known = knows_ahead(panel, steps)
+    future = _panels(run, panel, panel.future_times(steps), None, "Next steps") if is_known else []
     return future + _panels(run, before, actual.times, actual.values, "Last test window", "test")
 
 

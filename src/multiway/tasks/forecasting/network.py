@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.models import create_model
+from multiway.models.regression import Regressors
 from multiway.models.weighed_forecasts import MeanOfNetworks, WeighedForecasts, members_of
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
@@ -16,7 +17,7 @@ from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
 from multiway.tasks.forecasting.evidence import Stretch
-from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
@@ -31,16 +32,21 @@ def model_of(run: Run) -> WeighedForecasts:
     return cast(WeighedForecasts, run.models[OURS])
 
 
-def all_forecasts(run: Run, past: Tensor, observed: Tensor | None = None, *, use: str = "test") -> dict[str, Tensor]:
+def all_forecasts(
+    run: Run, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None, *, use: str = "test"
+) -> dict[str, Tensor]:
     """The chosen forecast, `multiway`, by what was fitted for a use, and every baseline's."""
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
-    return {**model_of(run).fitted_for(use).all_forecasts(past, observed), **baselines}
+    return {**model_of(run).fitted_for(use).all_forecasts(past, observed, covariates), **baselines}
 
 
 def bands_of_baselines(run: Run, prepared: PreparedPanel) -> dict[str, Bands]:
     """Of the errors on validation of all models that are no candidates."""
     models = {name: model for name, model in run.models.items() if name != OURS}
-    part = Stretch(prepared.windows["validation"], lambda *past: {name: model(*past) for name, model in models.items()})
+    part = Stretch(
+        prepared.windows["validation"],
+        lambda past, observed, *_: {name: model(past, observed) for name, model in models.items()},
+    )
     return fit_bands([part], (), len(models)) if models else {}
 
 
@@ -58,7 +64,7 @@ class WindowLoss:
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over observed cells, and their number."""
-        forecast = model(batch["past"], batch.get("past_observed"))
+        forecast = model(*inputs_of(batch)[: 3 if getattr(model, "takes_covariates", False) else 2])
         target, seen = (_for_each_answer(batch.get(name), forecast) for name in ("future", "future_observed"))
         assert target is not None
         if not self.horizons:
@@ -111,13 +117,15 @@ def _losses_of(model: WeighedForecasts, validation: Windows, config: ForecastCon
 class _Single(nn.Module):
     """One candidate as a network is called."""
 
+    takes_covariates = True
+
     def __init__(self, model: WeighedForecasts, name: str) -> None:
         super().__init__()
         self.model, self.name = model, name
 
-    def forward(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
+    def forward(self, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
         """Its forecast."""
-        return self.model.forecasts(past, observed, [self.name])[self.name]
+        return self.model.forecasts(past, observed, [self.name], covariates)[self.name]
 
 
 def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.errors import DataError, Fix
+from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.frequency import integer_step, time_like
 
 
@@ -39,6 +40,7 @@ class Panel:
     notes: What was detected and done on the way in, one line each.
     warned: Those of the notes that nobody should miss.
     columns: Of the table.
+    covariates: Other columns, at these times and beyond.
     """
 
     values: NDArray[np.float64]
@@ -50,6 +52,7 @@ class Panel:
     notes: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     columns: Columns = dataclasses.field(default_factory=Columns)
+    covariates: Covariates | None = None
 
     @property
     def num_rows(self) -> int:
@@ -67,8 +70,11 @@ class Panel:
         return bool(np.isnan(self.values).any())
 
     def slice(self, start: int, stop: int) -> Self:
-        """Rows from `start` up to `stop`."""
-        return dataclasses.replace(self, values=self.values[start:stop], times=self.times[start:stop])
+        """Rows from `start` up to `stop`; covariates are known ahead of them too."""
+        first = start if start >= 0 else max(self.num_rows + start, 0)
+        covariates = None if self.covariates is None else self.covariates.since(first)
+        values, times = self.values[start:stop], self.times[start:stop]
+        return dataclasses.replace(self, values=values, times=times, covariates=covariates)
 
     def row_of(self, moment: object) -> int:
         """The last row of a time.
@@ -127,7 +133,11 @@ def with_absent(panel: Panel, names: Sequence[str]) -> Panel:
     """Bring the variates into the order of `names`; one that is absent has no value at any time."""
     absent = [name for name in names if name not in panel.names]
     empty = np.full((panel.num_rows, len(absent)), np.nan)
-    whole = dataclasses.replace(panel, values=np.hstack([panel.values, empty]), names=(*panel.names, *absent))
+    there = [*range(panel.num_variates), *[-1] * len(absent)]
+    whole = dataclasses.replace(
+        panel, values=np.hstack([panel.values, empty]), names=(*panel.names, *absent),
+        covariates=None if panel.covariates is None else panel.covariates.of(there),
+    )  # fmt: skip
     return match_panel(whole, names)
 
 
@@ -145,4 +155,6 @@ def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
     extra = [name for name in panel.names if name not in chosen]
     notes = (*panel.notes, f"columns {listed(extra)} are not used.") if extra else panel.notes
     order = [positions[name] for name in names]
-    return dataclasses.replace(panel, values=panel.values[:, order], names=tuple(names), notes=notes)
+    covariates = None if panel.covariates is None else panel.covariates.of(order)
+    values = panel.values[:, order]
+    return dataclasses.replace(panel, values=values, names=tuple(names), notes=notes, covariates=covariates)

@@ -13,6 +13,7 @@ from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, ref
 from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
+from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.frequency import steps_over, time_grid
 from multiway.tasks.forecasting.panel import outside
 
@@ -255,6 +256,23 @@ def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Row and column of the first cells that are marked."""
     rows = np.flatnonzero(cells.any(1))[:KEPT_PER_KIND]
     return [(int(rows[row]), int(column)) for row, column in np.argwhere(cells[rows])[:KEPT_PER_KIND]]
+
+
+def whole_covariates(covariates: Covariates, draft: Draft) -> Covariates:
+    """Empty cells of covariates, in rows that the file has, under the policy for missing cells."""
+    values, options = covariates.values, draft.options
+    values = np.where(np.isin(values, options.sentinels), np.nan, values) if options.sentinels else values
+    empty = np.isnan(values[: len(draft.values)]) & (draft.origin >= 0)[..., None]
+    for place, name in enumerate(covariates.names):
+        cells = np.argwhere(empty[..., place])
+        if len(cells):
+            rows = [int(draft.origin[row, series]) for row, series in cells[:KEPT_PER_KIND]]
+            rule = f"{_counted(len(cells), 'cell')} of a covariate {'are' if len(cells) > 1 else 'is'} missing"
+            draft.note_places("missing", [draft.table.place(row, name) for row in rows], len(cells), rule)
+    if options.missing == "ffill":
+        flat = pd.DataFrame(values.reshape(len(values), -1)).ffill().to_numpy()
+        values = flat.reshape(values.shape)
+    return dataclasses.replace(covariates, values=values)
 
 
 def _note_empty_columns(draft: Draft) -> None:

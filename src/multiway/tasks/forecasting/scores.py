@@ -13,11 +13,12 @@ from torch import Tensor
 
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
-from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
 
 Forecasts = Mapping[str, Tensor]
-Predict = Callable[[Tensor, Tensor | None], Forecasts]
+Predict = Callable[..., Forecasts]
+"""Of what `inputs_of` has."""
 SMALLEST = torch.finfo(torch.float32).tiny
 
 
@@ -112,7 +113,7 @@ def measure(
     for batch in windows.batches():
         truth = _Truth(batch["future"], batch.get("future_observed"), offset)
         added: dict[int, str] = {}
-        for name, forecast in predict(batch["past"], batch.get("past_observed")).items():
+        for name, forecast in predict(*inputs_of(batch)).items():
             own, twin = (around or {}).get(name, none), added.setdefault(id(forecast), name)
             if twin != name:  # one forecast under two names is counted once
                 totals[name] = totals[twin]

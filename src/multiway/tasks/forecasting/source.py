@@ -21,6 +21,7 @@ from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix, MultiwayError, MultiwayWarning
+from multiway.tasks.forecasting.covariates import ROLES, Roles, read_covariates
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
@@ -31,6 +32,7 @@ from multiway.tasks.forecasting.policies import (
     note_constant,
     on_step,
     once_each,
+    whole_covariates,
     with_missing,
     without_gaps,
 )
@@ -38,22 +40,27 @@ from multiway.tasks.forecasting.splitting import SplitOptions, about_young, bord
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
+ALONE = Roles()
+"""Series without covariates."""
 
 
-def read_panel(source: object, options: ReadOptions | None = None) -> Panel:
+def read_panel(source: object, options: ReadOptions | None = None, roles: Roles = ALONE) -> Panel:
     """Read a file or frame under the chosen policies.
 
     Args:
         source: Path of a CSV, CSV.gz or Parquet file, or a pandas or polars frame; wide or long.
         options: What to do with flaws; by default every flaw is refused.
+        roles: Columns that are covariates.
 
     Raises:
         DataError: A flaw that no policy covers: one line with the file, the place, the value and the fix.
     """
-    return soundly(source_name(source), lambda findings: _read(source, options or ReadOptions(), findings))
+    return soundly(source_name(source), lambda findings: _read(source, options or ReadOptions(), findings, roles))
 
 
-def check_file(source: object, options: ReadOptions | None = None, split: SplitOptions | None = None) -> CheckReport:
+def check_file(
+    source: object, options: ReadOptions | None = None, split: SplitOptions | None = None, roles: Roles = ALONE
+) -> CheckReport:
     """Say what is in a file and all that is wrong with it under these policies and this split.
 
     Raises:
@@ -62,7 +69,7 @@ def check_file(source: object, options: ReadOptions | None = None, split: SplitO
     findings = Findings(source_name(source))
     panel = None
     with contextlib.suppress(Unreadable):
-        panel = _read(source, options or ReadOptions(), findings)
+        panel = _read(source, options or ReadOptions(), findings, roles)
     if panel is not None and split is not None and not findings.errors():
         _look_at_split(panel, split, findings)
     counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
@@ -126,45 +133,66 @@ class Later:
         return there
 
 
-def _read(source: object, options: ReadOptions, findings: Findings, later: Later | None = None) -> Panel:
+def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None = None) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
     if later is not None or not isinstance(source, str | Path):
-        return _made(source, options, findings, later)
-    return once((Panel, str(source), options), findings, lambda own: _made(source, options, own, None))
+        return _made(source, options, findings, roles, later)
+    return once((Panel, str(source), options, roles), findings, lambda own: _made(source, options, own, roles, None))
 
 
-def _made(source: object, options: ReadOptions, findings: Findings, later: Later | None) -> Panel:
+def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None) -> Panel:
     if options.frequency is not None:
         check_frequency(options.frequency)
     table = load_table(source, options, findings)
     time = col.find_time_column(table, options, findings)
-    table, times = _timed(table, time, options, findings)
-    long = find_long(table, time, times, options, findings)
-    if long is not None and _are_numbers(source, table, long.ids, options):
+    table, times = timed(table, time, options, findings)
+    for role in ROLES:
+        col.require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
+    own = table.drop(list(roles.columns))
+    long = find_long(own, time, times, options, findings)
+    if long is not None and _are_numbers(source, own, long.ids, options):
         findings.found.clear()
         named = options.replace(id_column=long.ids, value_column=long.value, time_column=time)
-        return _made(source, named, findings, later)
+        return _made(source, named, findings, roles, later)
     draft = (
-        _wide(table, time, times, options, findings, later)
+        _wide(own, time, times, options, findings, later)
         if long is None
-        else _pivoted(table, time, long, times, options, findings, later)
+        else _pivoted(own, time, long, times, options, findings, later)
     )
     _note_layout(time, long, draft)
+    if long is None and roles.static:
+        raise findings.fatal(
+            "covariates",
+            f"static names {listed(roles.static)}, and a wide table has no column for each series",
+            "Give a long table, or leave static out.",
+        )
     draft = once_each(in_time_order(draft))
     frequency = infer_frequency(draft.times)
     if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
         frequency = options.frequency
     try:
-        draft = with_missing(without_gaps(on_step(draft), frequency))
+        draft, ahead = _without_plan(without_gaps(on_step(draft), frequency), roles)
+        draft = with_missing(draft)
     except GridTooLong as error:
         raise findings.fatal("gaps", str(error), ("Correct the first or last time, or ", *FREQUENCY)) from None
     note_constant(draft)
+    covariates = read_covariates(table, roles, np.concatenate([draft.origin, ahead]), findings)
+    if covariates is not None:
+        covariates = whole_covariates(covariates, draft)
     return Panel(
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
         warned=findings.remarks("warning"),
         columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
+        covariates=covariates,
     )  # fmt: skip
+
+
+def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]:
+    """Without the last rows where no series has a value and covariates are known ahead; and where those come from."""
+    there = np.flatnonzero(~np.isnan(draft.values).all(1))
+    stop = int(there[-1]) + 1 if len(there) and roles.future else len(draft.values)
+    return draft.take(np.arange(stop)), draft.origin[stop:]
 
 
 def _are_numbers(source: object, table: RawTable, ids: tuple[str, ...], options: ReadOptions) -> bool:
@@ -173,7 +201,7 @@ def _are_numbers(source: object, table: RawTable, ids: tuple[str, ...], options:
     return isinstance(source, str | Path) and options.id_column != ids and any(numeric)
 
 
-def _timed(table: RawTable, time: str | None, options: ReadOptions, findings: Findings) -> tuple[RawTable, pd.Index]:
+def timed(table: RawTable, time: str | None, options: ReadOptions, findings: Findings) -> tuple[RawTable, pd.Index]:
     """The rows whose time is sound, and those times."""
     if time is None:
         return table, pd.RangeIndex(len(table.frame))
@@ -230,7 +258,7 @@ def _pivoted(
         rule = f"columns {listed(unused)} are not used: they hold neither times nor names nor the values"
         findings.add("columns", "warning", rule)
     numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
-    labels, series = _labels(table, long.ids, findings)
+    labels, series = labels_of(table, long.ids, findings)
     names = labels
     if later is not None:
         names = later.among(names, findings)
@@ -258,7 +286,7 @@ def _pivoted(
     return draft
 
 
-def _labels(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[list[str], NDArray[np.intp]]:
+def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[list[str], NDArray[np.intp]]:
     """Series names as text in order of appearance, parts of one joined by a slash, and which one each row has."""
     parts = [_names(table, name, findings) for name in ids]
     if len(parts) == 1:
@@ -316,13 +344,15 @@ def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOp
     return options.replace(**{name: value for name, value in named.items() if getattr(options, name) is None})
 
 
-def later_panel(source: object, options: ReadOptions, names: Sequence[str], frequency: str | None) -> Panel:
+def later_panel(
+    source: object, options: ReadOptions, names: Sequence[str], frequency: str | None, roles: Roles = ALONE
+) -> Panel:
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
     A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.
     """
     try:
-        panel = _read_some(source, options, names)
+        panel = _read_some(source, options, names, roles)
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
@@ -331,10 +361,10 @@ def later_panel(source: object, options: ReadOptions, names: Sequence[str], freq
     return _at_frequency(with_absent(panel, names), frequency, strict=options.gaps != "ignore")
 
 
-def _read_some(source: object, options: ReadOptions, names: Sequence[str]) -> Panel:
+def _read_some(source: object, options: ReadOptions, names: Sequence[str], roles: Roles) -> Panel:
     """Those of some series that are there; series that are absent, or new to a run that took all, are named."""
     later = Later(names)
-    panel = soundly(source_name(source), lambda findings: _read(source, options, findings, later))
+    panel = soundly(source_name(source), lambda findings: _read(source, options, findings, roles, later))
     absent = [name for name in names if name not in panel.names]
     told = {"not there": absent, "new to the run": later.new if options.variates is None else []}
     for what, which in told.items():

@@ -22,6 +22,7 @@ from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import candidates, encode, forecasts, network, page, scores
+from multiway.tasks.forecasting.ahead import knows_ahead, planned
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
 from multiway.tasks.forecasting.choice import decide
@@ -81,7 +82,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
         """A horizon, where none is named, and sizes that fit the rows."""
-        return sizes_for(config, read_panel(source, config.read))
+        return sizes_for(config, read_panel(source, config.read, config.roles))
 
     def prepare(
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
@@ -93,7 +94,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """What is in a file or frame of series."""
         if isinstance(source, tuple):
             raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
-        return check_file(source, config.read, config.split)
+        return check_file(source, config.read, config.split, config.roles)
 
     def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[str]:
         """What a check warns of in the rows; of series that begin after the training rows a caution does."""
@@ -196,6 +197,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         errors = {"errors": scores.error_frame(predictions, split, run.state.targets)}
         if split != "test":
             return errors
+        if not knows_ahead(run.prepared.panel, run.config.horizon):
+            return errors  # without their plan there is nothing to forecast from
         return {**errors, "predictions": forecasts.future_frame(run, run.prepared.panel, None, "long")}
 
     def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> Row:
@@ -274,7 +277,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         panel = self._panel(run, data)
         told = run.guarded(panel, panel.source, far=bool(options.get("far")))
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
-        frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles)
+        plan = planned(run, panel, options.get("future_data"))
+        frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
         return written(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:

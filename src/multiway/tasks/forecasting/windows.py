@@ -2,8 +2,8 @@
 
 import copy
 import dataclasses
-from collections.abc import Iterator
-from typing import Self
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix, Message
+from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.sizes import fitting, shorter
 
@@ -54,6 +55,7 @@ class Windows:
 
     Attributes:
         rows, observed: Values and marks from the first row of the first past to the last target.
+        covariates: Of the same rows; None without any.
         chosen: Which of the windows these are, in order; None for all.
     """
 
@@ -75,6 +77,7 @@ class Windows:
         self.first = max(start - lookback, 0)
         self.rows = values[self.first : stop].contiguous()
         self.observed = None if observed is None else observed[self.first : stop].contiguous()
+        self.covariates: Regressors | None = None
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
@@ -96,6 +99,12 @@ class Windows:
         part.rows = rows.contiguous()
         return part
 
+    def with_covariates(self, rows: Regressors | None) -> Self:
+        """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
+        part, own = copy.copy(self), slice(self.first, self.first + len(self.rows))
+        part.covariates = None if rows is None else Regressors(rows.known[own], rows.seen[own])
+        return part
+
     def of_next(self) -> Self:
         """The windows of the same rows whose future is the next step."""
         part = copy.copy(self)
@@ -107,6 +116,10 @@ class Windows:
         part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
         part.num_variates, part.rows = self.num_targets, self.rows[:, targets].contiguous()
         part.observed = None if self.observed is None else self.observed[:, targets].contiguous()
+        if self.covariates is not None:
+            part.covariates = Regressors(
+                *(each if each.shape[1] == 1 else each[:, targets] for each in self.covariates)
+            )
         return part
 
     @property
@@ -123,18 +136,24 @@ class Windows:
         Returns:
             `past` `(batch, lookback, variates)`, `future` `(batch, horizon, targets)`, both contiguous; `start`
             `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
-            `past_observed` and `future_observed`, False at the missing ones.
+            `past_observed` and `future_observed`, False at the missing ones; and where there are covariates, `known`
+            and `seen`, as `Regressors` has them.
         """
         index = (index if self.chosen is None else self.chosen[index]).to(self.rows.device)
         batch = {"start": index + self.first, **self._copies("", self.rows, index)}
         if self.observed is not None:
             batch |= self._copies("_observed", self.observed, index)
+        if self.covariates is not None:
+            spans = (self.lookback + self.horizon, self.lookback)
+            for name, rows, span in zip(Regressors._fields, self.covariates, spans, strict=True):
+                batch[name] = rows.unfold(0, span, 1)[index].movedim(-1, 1)
         return batch
 
     def between(self, start: int, stop: int) -> "Windows":
         """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
         sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
         part = Windows(self.rows, self.observed, start=start - self.first, stop=stop - self.first, **sizes)
+        part = part.with_covariates(self.covariates)
         part.first += self.first
         return part
 
@@ -144,7 +163,8 @@ class Windows:
 
     def batches(self, rows: Tensor | None = None, cells: int | None = None) -> Iterator[dict[str, Tensor]]:
         """Some windows, or all in order, in batches of so many cells; by default they stay in a processor's cache."""
-        size = max((cells or BATCH_CELLS) // (self.num_variates * (self.lookback + self.horizon)), 1)
+        width = self.num_variates + sum(rows[0].numel() for rows in self.covariates or ())
+        size = max((cells or BATCH_CELLS) // (width * (self.lookback + self.horizon)), 1)
         for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
             yield self.gather(index)
 
@@ -171,6 +191,12 @@ class Windows:
     def future_view(self) -> Tensor:
         """All futures as one strided view, `(windows, variates, horizon)`; nothing is copied."""
         return self.rows.unfold(0, self.horizon, 1)[self.lookback :]
+
+
+def inputs_of(batch: Mapping[str, Tensor]) -> tuple[Any, ...]:
+    """What a forecast is called with: the past, which cells of it are there or None, and covariates where some are."""
+    own = (batch["past"], batch.get("past_observed"))
+    return own if "known" not in batch else (*own, Regressors(batch["known"], batch["seen"]))
 
 
 def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:

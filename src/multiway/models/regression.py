@@ -1,0 +1,84 @@
+"""Regression on covariates with errors that ridge forecasts: what they explain is taken out, and put back ahead."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from multiway.models.windows import LinearFloor
+
+REACH = 2
+"""Steps before and after its own at which a covariate can act."""
+
+
+class Regressors(NamedTuple):
+    """Covariates of windows, or of rows without the batch axis; one series where they are common to all.
+
+    known: `(batch, lookback + horizon, series or 1, features)`, known ahead.
+    seen: `(batch, lookback, series or 1, features)`, known up to the last value alone.
+    """
+
+    known: Tensor
+    seen: Tensor
+
+
+def lagged(known: Tensor) -> Tensor:
+    """Values from `REACH` steps before to as many after, 0 beyond the ends: `(…, steps, series, lags, features)`.
+
+    known: `(…, steps, series, features)`.
+    """
+    padded = F.pad(known, (0, 0, 0, 0, REACH, REACH))
+    return padded.unfold(-3, 2 * REACH + 1, 1).transpose(-1, -2)
+
+
+class Regression(nn.Module):
+    r"""Forecast y by ridge on what covariates leave of it, $y_t = \sum_k x_{t+k}^\top \beta_k + u_t$, u by ridge.
+
+    $\beta$ is that of generalised least squares under errors u that are themselves forecast one step ahead
+    (Cochrane & Orcutt 1949), so that it is one for all steps of the horizon. What is known only up to the last value
+    adds a linear map of its last steps to the forecast of u.
+
+    Args:
+        series: Series that are forecast.
+        known, seen: Features of `Regressors`.
+        recent: Last steps of the look-back at which `seen` acts.
+        num_matrices: Of ridge, as of `LinearFloor`.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    takes_covariates = True
+    effect: Tensor
+    """β, `(series, lags, features)`."""
+    recent: Tensor
+    """`(horizon, recent, features)`."""
+    form: Tensor
+    """Reach of effects, penalties, and whether ridge is shared, as they were chosen."""
+
+    def __init__(
+        self, lookback: int, horizon: int, num_matrices: int, *, series: int, known: int, seen: int, recent: int
+    ) -> None:
+        super().__init__()
+        self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
+        self.register_buffer("effect", torch.zeros(series, 2 * REACH + 1, known))
+        self.register_buffer("recent", torch.zeros(horizon, recent, seen))
+        self.register_buffer("form", torch.zeros(8, dtype=torch.float64))
+
+    def forward(self, past: Tensor, covariates: Regressors) -> Tensor:
+        """Forecast, in scaled units."""
+        effects, lookback = self.effects(covariates.known), past.shape[1]
+        forecast = self.floor(past - effects[:, :lookback]) + effects[:, lookback:]
+        return forecast + self.of_seen(covariates.seen)  # type: ignore[no-any-return]
+
+    def effects(self, known: Tensor) -> Tensor:
+        """What the covariates explain of every step, `(…, steps, series)`."""
+        columns = lagged(known)
+        columns = columns.expand(*columns.shape[:-3], *self.effect.shape)
+        return torch.einsum("...skf,skf->...s", columns, self.effect)
+
+    def of_seen(self, seen: Tensor) -> Tensor:
+        """What the last steps of covariates of the past add, `(batch, horizon, series or 1)`."""
+        last = seen[:, seen.shape[1] - self.recent.shape[1] :]
+        return torch.einsum("btsf,htf->bhs", last, self.recent)

@@ -1,0 +1,116 @@
+"""Covariates after the end of a panel: their plan, read and held to every series and step of the horizon."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import torch
+
+from multiway.data import datasets
+from multiway.data.findings import Findings, listed, soundly
+from multiway.data.sources import columns as col
+from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.tables import load_table, source_name
+from multiway.errors import DataError, Fix
+from multiway.models.regression import Regressors
+from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, read_covariates
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.source import as_trained, labels_of, timed
+from multiway.tasks.run import Run
+
+
+def planned(run: Run, panel: Panel, source: object) -> Covariates | None:
+    """The plan in a file or frame; None where none is given.
+
+    Raises:
+        DataError: It is given and the run has no covariate that is known ahead, or it is no sound table.
+    """
+    learnt: LearntCovariates | None = run.state.covariates
+    if source is None:
+        return None
+    if learnt is None or not learnt.roles.future:
+        raise DataError(
+            "predict: this run has no covariate that is known ahead, so it takes no future data. Train with future (",
+            Fix("future", like="NAME,NAME"), "), or leave it out.",
+        )  # fmt: skip
+    options = as_trained(source, run.config.read, run.state.columns)
+    source = datasets.locate(source) if isinstance(source, str) else source
+    roles = learnt.roles.replace(past=(), static=())
+    return soundly(source_name(source), lambda findings: _read(panel, source, options, run, roles, findings))
+
+
+def _read(
+    panel: Panel, source: object, options: ReadOptions, run: Run, roles: Roles, findings: Findings
+) -> Covariates | None:
+    """Cells of the table at every step and series of the horizon."""
+    table, columns = load_table(source, options, findings), run.state.columns
+    keys = [name for name in (columns.time, *columns.ids) if name is not None]
+    col.require_columns(table.names, [*keys, *roles.future], "future data", findings)
+    table, times = timed(table, columns.time, options, findings)
+    horizon, is_long = run.config.horizon, bool(columns.ids)
+    names, codes = labels_of(table, columns.ids, findings) if is_long else ([0], np.zeros(len(times), np.intp))
+    if columns.time is None:
+        steps = pd.Series(codes).groupby(codes).cumcount().to_numpy()
+    else:
+        steps = panel.future_times(horizon).get_indexer(times)
+    series = pd.Index(panel.names if is_long else [0]).get_indexer(pd.Index(names))[codes]
+    chosen = np.flatnonzero((steps >= 0) & (steps < horizon) & (series >= 0))
+    origin = np.full((horizon, panel.num_variates if is_long else 1), -1)
+    origin[steps[chosen], series[chosen]] = chosen
+    covariates = read_covariates(table, roles, origin, findings)
+    if covariates is not None:
+        _need_all(covariates, panel, findings.source)
+    return covariates
+
+
+def _need_all(plan: Covariates, panel: Panel, source: str) -> None:
+    """Refuse a plan without a value of a column that is known ahead; of series without a past none is needed."""
+    ahead = [place for place, role in enumerate(plan.roles) if role == "future"]
+    lacking = np.isnan(plan.values[..., ahead])
+    if lacking.shape[1] > 1:
+        lacking &= ~np.asarray(np.isnan(panel.values).all(0))[:, None]
+    if not lacking.any():
+        return
+    step, series, place = (int(part) for part in np.argwhere(lacking)[0])
+    times = panel.future_times(len(plan.values))
+    whose = f" of {panel.names[series]}" if lacking.shape[1] > 1 else ""
+    raise DataError(
+        f"{source}: {plan.names[ahead[place]]}{whose} is not known at {times[step]}. A forecast of {len(times)} steps "
+        f"needs {listed([plan.names[each] for each in ahead])} at each, to {times[-1]}. Give them as future data (",
+        Fix("future_df", like="FILE"), ").",
+    )  # fmt: skip
+
+
+def knows_ahead(panel: Panel, horizon: int) -> bool:
+    """Whether the rows of a panel's own table say all that is known ahead of a forecast."""
+    covariates = panel.covariates
+    if covariates is None or "future" not in covariates.roles:
+        return True
+    ahead = [place for place, role in enumerate(covariates.roles) if role == "future"]
+    own = covariates.values[panel.num_rows : panel.num_rows + horizon, :, ahead]
+    return len(own) == horizon and not np.isnan(own).any()
+
+
+def window_ahead(
+    config: ForecastConfig, learnt: LearntCovariates | None, panel: Panel, plan: Covariates | None
+) -> Regressors | None:
+    """Covariates of the last look-back of a panel and of the horizon after it, as a batch of one."""
+    own = panel.covariates
+    if learnt is None or own is None:
+        return None
+    first, horizon = panel.num_rows - config.lookback, config.horizon
+    seen = learnt.encode(dataclasses.replace(own, values=own.values[first : panel.num_rows]))
+    if plan is None:
+        plan = _beyond(own, panel.num_rows, horizon)
+        _need_all(plan, panel, panel.source)
+    known = torch.cat([seen.known, learnt.encode(plan).known])
+    return Regressors(known[None], seen.seen[None])
+
+
+def _beyond(own: Covariates, row: int, horizon: int) -> Covariates:
+    """Rows after one, of which those that are not there are missing."""
+    values = np.full((horizon, *own.values.shape[1:]), np.nan)
+    there = own.values[row : row + horizon]
+    values[: len(there)] = there
+    return dataclasses.replace(own, values=values)

@@ -1,0 +1,224 @@
+"""Covariates of a panel: what is known ahead, what is known up to the last value, what a series is; and as numbers."""
+
+import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Literal, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.config import Config
+from multiway.data.findings import Findings, listed
+from multiway.data.letters import Names
+from multiway.data.scaling import Floats
+from multiway.data.sources import columns as col
+from multiway.data.sources.cells import TRUTHS, RawTable, looks_numeric, with_truths, words
+from multiway.models.regression import Regressors
+
+Role = Literal["future", "past", "static"]
+ROLES: tuple[Role, ...] = ("future", "past", "static")
+MOST_WORDS = 60
+"""Different words of a covariate at most: each has a coefficient of its own."""
+
+
+class Roles(Config):
+    """Columns of a table that explain the values of others, by when they are known."""
+
+    future: Names = ()
+    past: Names = ()
+    static: Names = ()
+    words: tuple[str, ...] | None = None
+    """Those that are words, whatever a later table holds; seen if not given."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.future, *self.past, *self.static)
+
+    def of(self, column: str) -> Role:
+        """When a column is known."""
+        return next(role for role in ROLES if column in getattr(self, role))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Covariates:
+    """Columns beside the values of a panel.
+
+    values: `(rows + ahead, series or 1, columns)`, NaN where missing; words as their positions in `words`. Rows after
+        those of the panel are known ahead.
+    names: Of the columns.
+    roles: Of each.
+    words: Levels of the columns that hold words.
+    """
+
+    values: NDArray[np.float64]
+    names: tuple[str, ...]
+    roles: tuple[Role, ...]
+    words: Mapping[str, tuple[str, ...]]
+
+    def of(self, order: Sequence[int]) -> Self:
+        """Those of some series, in this order; -1 for one that is not there."""
+        if self.values.shape[1] == 1:
+            return self
+        values = self.values[:, order]
+        values[:, np.asarray(order) < 0] = np.nan
+        return dataclasses.replace(self, values=values)
+
+    def since(self, start: int) -> Self:
+        """Rows from one on."""
+        return dataclasses.replace(self, values=self.values[start:])
+
+
+def read_covariates(table: RawTable, roles: Roles, origin: NDArray[np.int64], findings: Findings) -> Covariates | None:
+    """Cells of the columns at the rows of a table that panel cells come from; -1 where there is none."""
+    if not roles.columns:
+        return None
+    read = [_column(table, name, roles.words, findings) for name in roles.columns]
+    cells = np.column_stack([np.append(values, np.nan) for values, _ in read])
+    return Covariates(
+        values=cells[origin], names=roles.columns, roles=tuple(map(roles.of, roles.columns)),
+        words={name: levels for name, (_, levels) in zip(roles.columns, read, strict=True) if levels},
+    )  # fmt: skip
+
+
+def _column(
+    table: RawTable, name: str, worded: Sequence[str] | None, findings: Findings
+) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """Numbers, truth values as 0 and 1, or positions of words among their levels."""
+    raw = table.frame[name]
+    if pd.api.types.is_bool_dtype(raw):
+        return np.asarray(raw.to_numpy(np.float64, na_value=np.nan), np.float64), ()
+    text = None if pd.api.types.is_numeric_dtype(raw) else with_truths(words(raw))
+    is_word = name in worded if worded is not None else text is not None and not looks_numeric(text)
+    if not is_word and (text is None or not set(text) <= {*TRUTHS.values(), ""}):
+        return col.parse_numbers(table, [name], findings)[:, 0], ()
+    text = with_truths(words(raw)) if text is None else text
+    levels = tuple(sorted(set(text) - {""}))
+    if not is_word or (worded is None and set(levels) <= set(TRUTHS.values())):
+        return np.asarray(text.map({"True": 1.0, "False": 0.0}), np.float64), ()
+    if len(levels) > MOST_WORDS:
+        rule = f"the covariate '{name}' holds {len(levels)} different words, {MOST_WORDS} at most"
+        raise findings.fatal("covariates", rule, "Leave it out, or join words that mean the same.")
+    codes = pd.Categorical(text, categories=list(levels)).codes.astype(np.float64)
+    return np.where(codes < 0, np.nan, codes), levels
+
+
+class LearntCovariates(Config):
+    """What training learnt of covariates: enough to read later ones as numbers of the same meaning."""
+
+    roles: Roles
+    words: dict[str, tuple[str, ...]]
+    """Levels of the training rows, in the order of their features."""
+    mean: Floats
+    """Of every column; 0 for words and for what is 0 or 1."""
+    std: Floats
+    static: Floats
+    """`(series, static columns)`, numbers, and positions in `words`; -1 for a word that the training rows lack."""
+
+    @classmethod
+    def of(cls, covariates: Covariates, roles: Roles, rows: slice) -> Self:
+        """Learn from the training rows."""
+        training = covariates.values[rows]
+        levels = {
+            name: tuple(words[int(code)] for code in _present(training[..., place]))
+            for place, name in enumerate(covariates.names)
+            if (words := covariates.words.get(name))
+        }
+        scales = [_scale(training[..., place], name in levels) for place, name in enumerate(covariates.names)]
+        mean, std = np.array(scales).reshape(-1, 2).T
+        learnt = cls(
+            roles=roles.replace(words=tuple(levels)), words=levels, mean=mean, std=std, static=np.empty((0, 0))
+        )
+        static = [place for place, role in enumerate(covariates.roles) if role == "static"]
+        same = _recoded(covariates, levels)[..., static]
+        return learnt.replace(static=_constant(same) if static else np.empty((training.shape[1], 0)))
+
+    @property
+    def features(self) -> tuple[tuple[str, str], ...]:
+        """Column and word of every feature, those that are known ahead first: those of the future, then static ones."""
+        return tuple(itertools.chain.from_iterable(map(self._features, self.roles.columns)))
+
+    def _features(self, column: str) -> list[tuple[str, str]]:
+        return [(column, word) for word in self.words.get(column, ("",))]
+
+    def count(self, *roles: Role) -> int:
+        """How many features columns of some roles have."""
+        return sum(len(self._features(name)) for role in roles for name in getattr(self.roles, role))
+
+    @property
+    def later_roles(self) -> Roles:
+        """Columns that a later table has to have."""
+        return self.roles.replace(static=())
+
+    def encode(self, covariates: Covariates) -> Regressors:
+        """Features of every row in float32, scaled by the training rows; 0 where missing, and where a word is new."""
+        values = _recoded(covariates, self.words)
+        own = {name: values[..., place] for place, name in enumerate(covariates.names)}
+        known = [self._encoded(name, own[name]) for name in self.roles.future]
+        seen = [self._encoded(name, own[name]) for name in self.roles.past if name in own]
+        rows, series = values.shape[:2]
+        for place, name in enumerate(self.roles.static):
+            column = np.broadcast_to(self.static[:, place], (rows, len(self.static)))
+            known.append(self._encoded(name, column))
+        return Regressors(_joined(known, (rows, series)), _joined(seen, (rows, series)))
+
+    def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
+        """`(rows, series, features)`."""
+        if name in self.words:
+            levels = np.arange(len(self.words[name]))
+            return np.asarray(column[..., None] == levels, np.float32)
+        place = self.roles.columns.index(name)
+        scaled = (column - self.mean[place]) / self.std[place]
+        return np.asarray(np.nan_to_num(scaled, nan=0.0)[..., None], np.float32)
+
+
+def _joined(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> Tensor:
+    """Features side by side, those that are common to all series beside those that are not."""
+    series = max([part.shape[1] for part in parts], default=1)
+    wide = [np.broadcast_to(part, (shape[0], series, part.shape[2])) for part in parts]
+    features = np.concatenate([np.empty((shape[0], series, 0), np.float32), *wide], axis=2)
+    return torch.from_numpy(np.ascontiguousarray(features))
+
+
+def _present(codes: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.unique(codes[~np.isnan(codes)])
+
+
+def _recoded(covariates: Covariates, levels: Mapping[str, tuple[str, ...]]) -> NDArray[np.float64]:
+    """Values whose words are positions among the levels of the training; -1 for a word that is new."""
+    values = covariates.values.copy()
+    for place, name in enumerate(covariates.names):
+        if name in levels:
+            known = {word: code for code, word in enumerate(levels[name])}
+            codes = np.array([*(known.get(word, -1) for word in covariates.words.get(name, ())), np.nan])
+            column = values[..., place]
+            values[..., place] = codes[np.where(np.isnan(column), -1, column).astype(int)]
+    return values
+
+
+def _scale(column: NDArray[np.float64], is_word: bool) -> tuple[float, float]:
+    """Mean and deviation; 0 and 1 for words, for what is 0 or 1, and where nothing is there."""
+    present = column[~np.isnan(column)]
+    if is_word or not len(present) or bool(np.isin(present, (0.0, 1.0)).all()):
+        return 0.0, 1.0
+    deviation = float(present.std())
+    return float(present.mean()), deviation if deviation > 0 else 1.0
+
+
+def _constant(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The first value of every series and column, 0 where there is none."""
+    first = np.argmax(~np.isnan(values), axis=0)
+    return np.asarray(np.nan_to_num(np.take_along_axis(values, first[None], axis=0)[0], nan=0.0))
+
+
+def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:
+    """One line for each column with words that training did not see."""
+    return [
+        f"{name}: {listed(unseen)} {'is' if len(unseen) == 1 else 'are'} new to the run and count as none of its words"
+        for name, levels in learnt.words.items()
+        if (unseen := sorted(set(covariates.words.get(name, ())) - set(levels)))
+    ]

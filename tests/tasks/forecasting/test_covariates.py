@@ -1,0 +1,132 @@
+"""Covariates from the table to the forecast: roles, words, what is known ahead, and what a change of names leaves."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from multiway import Forecaster
+from multiway.errors import DataError
+from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.covariates import Roles
+from multiway.tasks.forecasting.encode import prepare_panel
+from multiway.tasks.forecasting.source import read_panel
+from tasks.forecasting.panels import shop
+
+HORIZON = 5
+SIZES = {"horizon": HORIZON, "lookback": 14, "network": False}
+
+
+def history(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["date"] < frame["date"].unique()[-HORIZON]]
+
+
+def plan(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["date"] >= frame["date"].unique()[-HORIZON]].drop(columns=["sales", "visitors", "region"])
+
+
+@pytest.fixture(scope="module")
+def fitted() -> Forecaster:
+    roles = {"future": ("holiday", "weather"), "past": ("visitors",), "static": ("region",)}
+    return Forecaster(**SIZES, **roles, settings={"answer": "regression_log"}).fit(history(shop()))
+
+
+def test_cells_stand_at_their_series_and_times():
+    frame = shop().sample(frac=1, random_state=0)
+    options = prepare_panel(config(future=("holiday", "weather"), read={"unsorted": "sort"}), frame).panel
+    expected = shop().pivot(index="date", columns="store")
+    names = list(options.names)
+    assert (options.covariates.values[..., 0] == expected["holiday"][names].to_numpy()).all()
+    words = np.array(options.covariates.words["weather"])[options.covariates.values[..., 1].astype(int)]
+    assert (words == expected["weather"][names].to_numpy()).all()
+
+
+def config(**changes: object) -> ForecastConfig:
+    return ForecastConfig.parse({**SIZES, **changes})
+
+
+def test_words_are_those_of_the_training_rows():
+    frame = shop()
+    frame.loc[frame["date"] >= frame["date"].unique()[-3], "weather"] = "hail"
+    prepared = prepare_panel(config(future=("weather", "holiday")), frame)
+    assert prepared.covariates.words == {"weather": ("rain", "sun")}
+    known = prepared.windows["test"].gather(torch.tensor([len(prepared.windows["test"]) - 1]))["known"]
+    assert known.shape == (1, 14 + HORIZON, 2, 3)
+    assert not known[0, -3:, :, :2].any() and (known[0, :-3, :, :2].sum(-1) == 1).all()
+
+
+def test_scales_are_those_of_the_training_rows():
+    frame = shop()
+    changed = frame.copy()
+    changed.loc[changed["date"] >= changed["date"].unique()[-50], "visitors"] *= 1000
+    one, other = (prepare_panel(config(past=("visitors",)), each).covariates for each in (frame, changed))
+    assert (one.mean == other.mean).all() and (one.std == other.std).all()
+
+
+def test_a_column_of_a_wide_table_is_common_to_its_series():
+    wide = shop().pivot(index="date", columns="store", values="sales").reset_index()
+    wide["holiday"] = shop(("north",))["holiday"]
+    prepared = prepare_panel(config(future=("holiday",)), wide)
+    assert prepared.panel.names == ("north", "south")
+    assert prepared.windows["train"].gather(torch.tensor([0]))["known"].shape == (1, 14 + HORIZON, 1, 1)
+
+
+def test_it_forecasts_what_the_plan_says(fitted):
+    frame = shop()
+    own = fitted.predict(future_df=plan(frame)).set_index(["unique_id", "ds"])["multiway"]
+    actual = frame.set_index(["store", "date"])["sales"].loc[own.index]
+    assert (own / actual - 1).abs().mean() < 0.1
+    none = fitted.predict(future_df=plan(frame).assign(holiday=False)).set_index(["unique_id", "ds"])["multiway"]
+    is_holiday = frame.set_index(["store", "date"])["holiday"].loc[own.index].astype(bool)
+    assert is_holiday.any() and (own / none)[is_holiday].between(1.7, 2.3).all()
+
+
+def test_rows_without_a_value_at_the_end_are_a_plan(fitted):
+    frame = shop()
+    whole = frame.assign(sales=frame["sales"].where(frame["date"] < frame["date"].unique()[-HORIZON]))
+    pd.testing.assert_frame_equal(fitted.predict(whole), fitted.predict(future_df=plan(frame)))
+
+
+def test_the_first_row_that_is_absent_is_named(fitted):
+    frame = plan(shop())
+    lacking = frame[~((frame["store"] == "south") & (frame["date"] == frame["date"].unique()[2]))]
+    with pytest.raises(DataError, match=r"holiday of south is not known at 2023-08-31 .* \(future_df=\"FILE\"\)"):
+        fitted.predict(future_df=lacking)
+    with pytest.raises(DataError, match="holiday of north is not known at 2023-08-29"):
+        fitted.predict()
+    with pytest.raises(DataError, match="'weather', which is not there"):
+        fitted.predict(future_df=frame.drop(columns="weather"))
+
+
+def test_an_empty_cell_of_the_history_is_refused_with_its_row():
+    frame = history(shop()).assign(visitors=lambda each: each["visitors"].where(each.index != 7))
+    with pytest.raises(DataError, match=r"1 cell of a covariate is missing: row 7, column .visitors."):
+        read_panel(frame, None, Roles(past=("visitors",)))
+
+
+def test_a_run_without_covariates_takes_no_future_data():
+    own = Forecaster(**SIZES, settings={"answer": "ridge"}).fit(history(shop())[["date", "store", "sales"]])
+    with pytest.raises(DataError, match="no covariate that is known ahead"):
+        own.predict(future_df=plan(shop()))
+
+
+def test_order_and_names_of_covariates_change_nothing(fitted):
+    frame = shop()
+    own = fitted.predict(future_df=plan(frame))
+    named = {"holiday": "z", "weather": "a", "visitors": "b", "region": "c"}
+    other = frame.rename(columns=named)[["c", "a", "date", "sales", "z", "store", "b"]]
+    roles = {"future": ("a", "z"), "past": ("b",), "static": ("c",)}
+    again = Forecaster(**SIZES, **roles, settings={"answer": "regression_log"}).fit(history(other))
+    later = again.predict(future_df=other.drop(columns=["sales", "b", "c"]))
+    assert np.allclose(own["multiway"], later["multiway"], rtol=1e-4)
+
+
+def test_a_stored_run_forecasts_the_same(fitted, tmp_path: Path):
+    fitted.save(tmp_path / "run")
+    frame = shop()
+    loaded = Forecaster.load(tmp_path / "run")
+    assert loaded.future == ("holiday", "weather")
+    own, other = (each.predict(history(frame), future_df=plan(frame)) for each in (fitted, loaded))
+    pd.testing.assert_frame_equal(own, other)
