@@ -1,4 +1,7 @@
-"""Compile the optional kernels while installing, where there is a compiler; an install never fails for them."""
+"""Compile the optional kernels while a checkout is installed, if there is a compiler; an install never fails for them.
+
+A wheel that is given away holds their sources alone: they are compiled for one processor.
+"""
 
 import importlib.util
 from pathlib import Path
@@ -10,11 +13,11 @@ KERNELS = Path("src") / "multiway" / "kernels"
 
 
 class KernelHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Leave a library beside the sources, named after this machine, and put it into the wheel."""
+    """Leave a library beside the sources, named after this machine."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build, or say why not to whoever watches the install."""
-        if self.target_name != "wheel":
+        if self.target_name != "wheel" or version != "editable":
             return
         library = _load(Path(self.root) / KERNELS / "library.py")
         try:

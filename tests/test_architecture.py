@@ -49,7 +49,15 @@ MAY_IMPORT = {
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
     "papers": {"workflows", "tasks", "models", "nn", "report", "data", "auditing"} | GROUND,
     "bench": {"nn", "ops", "errors", "extras"},
-    "cli": {"papers", "workflows", "bench", "errors", "files", "memory"},
+    "cli": {
+        "papers",
+        "workflows",
+        "bench",
+        "kernels",
+        "errors",
+        "files",
+        "memory",
+    },  # the doctor says whether kernels are built
     "__main__": {"cli"},
 }
 

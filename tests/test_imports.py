@@ -4,8 +4,11 @@ import json
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import multiway
 
 HEAVY = (
     "pandas",
@@ -64,3 +67,14 @@ def test_the_package_imports_what_is_used_when_it_is_used():
         "heavy": [],
         "absent": [],
     }
+
+
+def test_the_package_is_small():
+    """Three megabytes of files; a wheel holds no more, since what is compiled stays where it was compiled."""
+    folder = Path(multiway.__file__).parent
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.suffix not in {".pyc", ".so"}]
+    assert sum(sizes) < 4_000_000
+
+
+def test_the_bare_import_takes_less_than_a_second():
+    assert seconds("import multiway") < 1

@@ -67,6 +67,12 @@ def test_an_install_never_fails_for_the_kernels(compiler, hook, tmp_path, monkey
     assert "everything runs without them" in kernels.said[0] and not list(tmp_path.rglob("*.so"))
 
 
+def test_what_is_given_away_holds_nothing_of_one_processor(hook, tmp_path):
+    built = {"artifacts": []}
+    hook(tmp_path).initialize("standard", built)
+    assert built == {"artifacts": []} and not list(tmp_path.rglob("*.so"))
+
+
 def test_sources_are_packed_as_they_are(hook, tmp_path):
     assert initialized(hook(tmp_path, "sdist")) == {"artifacts": []}
     assert not list(tmp_path.rglob("*.so"))

@@ -8,6 +8,7 @@ from multiway.lazy import extend, lazily
 
 if TYPE_CHECKING:
     from multiway import compress, data, explain, models, nn, ops, papers, report, tasks, training, workflows
+    from multiway.data.examples import load_example
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
@@ -43,6 +44,7 @@ __all__ = [
     "errors",
     "explain",
     "list_models",
+    "load_example",
     "models",
     "nn",
     "ops",

@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from benchmarks.browser import PROGRAM, Browser
 
-from browser import PROGRAM, Browser
 from multiway.tasks.registry import TASKS
 from tasks.finished import finished
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from multiway.cli import bench, data, recipes, runs, train
+from multiway.cli import bench, data, doctor, recipes, runs, train
 from multiway.cli.commands import command
 from multiway.cli.declared import TASKS, example_of, purpose_of
 
@@ -40,6 +40,7 @@ COMMANDS = (
     (recipes.reproduce_command, None),
     (runs.compress_command, None),
     (bench.bench_command, None),
+    (doctor.doctor_command, None),
 )
 """In the order of the help, each with the tasks whose options it has."""
 for function, tasks in COMMANDS:

@@ -10,10 +10,12 @@ from multiway.report.page import render
 from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
 from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Text
 from multiway.tasks import page_parts
-from multiway.tasks.protocol import NETWORK, OURS
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
 
+LEAST = 0.05
+"""Share of a blend from which on a member is named."""
 OVER_SEEDS = (
     "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
     "A model without ± does not depend on the seed.",
@@ -103,7 +105,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
         created=str(manifest.get("finished", ""))[:10],
         parts=[
             first._replace(
-                lead=summary.headline, support=[_answering(scores), *run.task.cautions(run), *first.support]
+                lead=summary.headline, support=[_answering(run, scores), *run.task.cautions(run), *first.support]
             ),
             _score_part(subject, runs, scores, summary, notes),
             *others,
@@ -123,12 +125,14 @@ def _learnt(run: Run) -> list[str]:
     return [text.listing(known)] if known and known != ["value"] else []
 
 
-def _answering(scores: Scores) -> str:
-    """Which model answers, in words."""
-    name = scores.name(scores.chosen)
-    others = len(scores.models()) - 1
-    word = "The network" if name == NETWORK else "A blend of models" if name == OURS else text.sentence_case(name)
-    return f"{word} answers{f', chosen among {others + 1} models' if others else ''}."
+def _answering(run: Run, scores: Scores) -> str:
+    """Which model answers, in words; of a blend the models that have most of it."""
+    shares = sorted(run.answer.shares.items(), key=lambda item: -item[1])
+    names = [scores.name(name) for name, share in shares if share >= LEAST]
+    word = names[0] if len(names) == 1 else f"a blend of {text.listing(names[:4])}"
+    word = "the network" if word == NETWORK else word
+    others = len(scores.models())
+    return f"{text.sentence_case(word)} answers{f', chosen among {others} models' if others > 1 else ''}."
 
 
 def _settings(subject: Subject, runs: Sequence[Run]) -> FactList:

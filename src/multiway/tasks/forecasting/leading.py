@@ -82,7 +82,8 @@ def headline(run: Run) -> str:
     name = text.name(worth.errors.index[0]) if len(worth.errors) == 1 else f"each of {len(worth.errors):,} series"
     gain = 100 * (1 - off / other) if other else 0.0
     better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {_better(gain)} than"
-    return f"The forecast of {name} is off by {_figure(off)} a {span} on average; {better} {worth.words}."
+    unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
+    return f"The forecast of {name} is off by {_figure(off)}{unit} a {span} on average; {better} {worth.words}."
 
 
 def _relative(worth: Worth) -> pd.Series:

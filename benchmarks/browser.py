@@ -38,8 +38,9 @@ class Browser:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
+        self.session = None
+        self.call("Browser.close")
+        self.process.wait(20)
         self.says.close()
         self.reads.close()
 

@@ -1,0 +1,82 @@
+"""`multiway doctor`: what this installation runs on, and what a missing extra would bring."""
+
+import importlib.metadata
+import os
+import platform
+import re
+from collections.abc import Iterator
+
+from multiway.cli import show
+from multiway.cli.show import Output, Row
+
+EXTRAS = {
+    "polars": "frames of polars", "excel": "tables of Excel", "explain": "pictures of `multiway explain`",
+    "demo": "weather to try it on", "text": "a MiniLM as the encoder of texts", "trees": "boosted trees as candidates",
+    "arima": "ETS, Theta and ARIMA as candidates", "tune": "`multiway tune`", "peft": "adapters in Hugging Face's PEFT",
+    "sessions": "the calendars of exchanges", "images": "images in files", "teachers": "teachers for images",
+    "volumes": "NIfTI, DICOM, and gradients of volumes", "export": "models as ONNX",
+}  # fmt: skip
+NAMED = ("multiway", "torch", "numpy", "pandas", "pyarrow", "accelerate", "safetensors")
+
+
+def doctor_command() -> Output:
+    """Say what is installed, what it runs on, and what each missing extra would bring."""
+    facts = {**_versions(), **_machine()}
+    rows: list[Row] = list(_extras())
+    width = max(map(len, facts))
+    lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
+    absent = [str(row["extra"]) for row in rows if row["missing"]]
+    command = (
+        f"Install what is missing: pip install 'multiway[{','.join(absent)}]'" if absent else "No extra is missing."
+    )
+    return Output(
+        lines=[*lines, "", *show.aligned(rows), "", command], document=lambda: {"facts": facts, "extras": rows}
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: _version(name) or "not installed" for name in NAMED}}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _machine() -> dict[str, str]:
+    """Processor, kernels, threads and devices."""
+    import torch
+
+    from multiway.kernels.library import library
+
+    names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+    built = (
+        "compiled, and loaded"
+        if library()
+        else "not built: torch does the work; `python -m multiway.kernels` builds them"
+    )
+    return {
+        "system": platform.platform(),
+        "processor": f"{platform.machine()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",
+        "kernels": built,
+        "threads": str(torch.get_num_threads()),
+        "devices": ", ".join(["cpu", *names]),
+    }
+
+
+def _extras() -> Iterator[Row]:
+    """A row per extra: the packages that it lacks, and what they bring."""
+    needs = [re.fullmatch(r"([\w.-]+).*; extra == ['\"]([\w-]+)['\"]", line) for line in _requirements()]
+    for extra, purpose in EXTRAS.items():
+        packages = [found[1] for found in needs if found and found[2] == extra]
+        absent = [package for package in packages if _version(package) is None]
+        yield {"extra": extra, "missing": ", ".join(absent), "brings": purpose}
+
+
+def _requirements() -> list[str]:
+    try:
+        return importlib.metadata.requires("multiway") or []
+    except importlib.metadata.PackageNotFoundError:
+        return []
