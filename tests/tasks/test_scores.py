@@ -6,7 +6,7 @@ import pytest
 
 from multiway.tasks.choice import fixed
 from multiway.tasks.protocol import Metric
-from multiway.tasks.scores import best_baseline_remark, score_of, score_table
+from multiway.tasks.scores import best_baseline_remark, lopsided, score_of, score_table
 
 METRICS = (Metric(name="acc", title="ACC", spread=True), Metric(name="loss", title="Loss", higher=False, of="ce"))
 
@@ -25,6 +25,42 @@ def run_with(scores, metric="acc", low=None):
 )
 def test_nothing_is_said_of_a_network_ahead_or_of_nothing_to_compare(ours, others):
     assert best_baseline_remark(run_with({"network": ours, **others}), "acc") == ""
+
+
+def two_splits(metric, validation, test, samples=400):
+    """A model's scores with their ends on two splits."""
+    rows = [
+        {"model": "tfidf", "split": split, "metric": metric, "value": value, "low": low, "high": high}
+        for split, (value, low, high) in {"validation": validation, "test": test}.items()
+    ]
+    made = run_with({})
+    made.task.metrics = lambda config: (*METRICS, Metric(name="ppl", title="Perplexity", higher=False))
+    made.scores, made.facts = rows, {"splits": {name: {"samples": samples} for name in ("validation", "test")}}
+    return made
+
+
+NEAR = (0.97, 0.965, 0.99)
+
+
+@pytest.mark.parametrize(
+    ("metric", "validation", "test", "samples", "better"),
+    [
+        ("acc", NEAR, (0.6, 0.5, 0.7), 400, "validation"),
+        ("acc", (0.6, 0.5, 0.7), NEAR, 400, "test"),
+        ("acc", NEAR, (0.7, 0.6, 0.8), 400, None),  # ten times the error itself, not the upper end of its interval
+        ("acc", (1.0, 1.0, 1.0), (0.6, 0.5, 0.7), 400, "validation"),
+        ("acc", (1.0, 1.0, 1.0), (0.6, 0.5, 0.7), 20, None),  # 20 right answers are had by chance
+        ("acc", (1.0, None, None), (None, None, None), 400, None),
+        ("ppl", (12.0, 10.0, 13.0), (140.0, 120.0, 170.0), 400, "validation"),
+        ("ppl", (12.0, 10.0, 15.0), (140.0, 120.0, 170.0), 400, None),
+    ],
+)
+def test_a_model_that_counts_words_is_named_where_one_split_is_ten_times_better(
+    metric, validation, test, samples, better
+):
+    said = lopsided(two_splits(metric, validation, test, samples), ("unigram", "tfidf"), metric)
+    assert len(said) == (better is not None)
+    assert all(f"tfidf is more than 10 times better on {better} than on" in line for line in said)
 
 
 @pytest.mark.parametrize("ours", [0.7, 0.8])

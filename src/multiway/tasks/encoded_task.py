@@ -25,7 +25,7 @@ from multiway.tasks.lifecycle import announce
 from multiway.tasks.nearing import nearing
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task, TaskConfig
 from multiway.tasks.run import Run
-from multiway.tasks.scores import sentence_of
+from multiway.tasks.scores import lopsided, sentence_of
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective, Source, TrainingConfig, train
 
@@ -100,6 +100,11 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     """Samples that a compression is measured on."""
     by_steps: ClassVar[tuple[str, ...]] = (NETWORK,)
     """Models that are trained by steps; all others are fitted in their own way."""
+
+    counting: ClassVar[tuple[str, ...]] = ()
+    """Baselines that count words, and do well on texts that stand in the training."""
+    counted_by: ClassVar[str] = "acc"
+    """Metric of theirs that two splits have alike."""
 
     @abc.abstractmethod
     def read(
@@ -292,6 +297,14 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     def sentence(self, run: Run) -> str:
         """Two test scores."""
         return sentence_of(run, *self.told)
+
+    def uneven(self, run: Run) -> list[str]:
+        """Baselines that count words and see one split far better than the other."""
+        return lopsided(run, self.counting, self.counted_by)
+
+    def cautions(self, run: Run) -> list[str]:
+        """Splits that are not alike."""
+        return [*super().cautions(run), *self.uneven(run)]
 
     def sample(self, run: Run, prepared: Prepared[InputsT, LearntT]) -> tuple[Tensor | None, ...]:
         """Some validation inputs."""

@@ -357,6 +357,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """What nobody should miss who reads scores or predictions of a run, one line each."""
         return []
 
+    def uneven(self, run: Run) -> list[str]:
+        """What stored scores say of a leak between the splits of a run, one line each."""
+        return []
+
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What else a row of results says."""
         return {}

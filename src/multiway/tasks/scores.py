@@ -1,13 +1,17 @@
 """Scores of runs as tables: a row per model, the row of a published cell, the sentence on a run."""
 
+import itertools
 import math
 import os
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from multiway.tasks.protocol import NETWORK, OURS, Cell, Metric, Row
 from multiway.tasks.run import Run
 
+LOPSIDED = 10
+"""Times that a model which counts words may err more on one of two splits that are alike."""
 UNDEFINED: Row = {"value": None, "low": None, "high": None}
 
 
@@ -146,6 +150,41 @@ def best_baseline_remark(run: Run, metric: str) -> str:
     if run.answer.name != NETWORK or ours is None or best is None or known[best] < ours:
         return ""
     return f" The network is no better than the baselines: {best} does as well or better."
+
+
+def lopsided(run: Run, models: Sequence[str], metric: str) -> list[str]:
+    """Models that count words and err ten times less on one split held out than on the other, beyond its interval."""
+    told, chosen = [], metric_of(run, metric)
+    for model in models:
+        errors = {split: _error(run, model, chosen, split) for split in ("validation", "test")}
+        for (better, least), (worse, most) in itertools.permutations(errors.items()):
+            if least is not None and most is not None and most.value >= LOPSIDED * least.upper:
+                pair = " and ".join(shown(score_of(run, model, chosen, split)["value"]) for split in (better, worse))
+                told.append(
+                    f"{model} is more than {LOPSIDED} times better on {better} than on {worse}: {chosen.title} {pair}. "
+                    f"Models that count words are, where texts of {better} stand in the training: `multiway audit` "
+                    f"looks for them."
+                )
+    return told
+
+
+class _Error(NamedTuple):
+    """How often a model errs on a split, or how perplexed it is, and the upper end of what that may be by chance."""
+
+    value: float
+    upper: float
+
+
+def _error(run: Run, model: str, metric: Metric, split: str) -> _Error | None:
+    row = score_of(run, model, metric, split)
+    value, low, high = row["value"], row["low"], row["high"]
+    if value is None:
+        return None
+    if not metric.higher:
+        return _Error(value, value if high is None else high)
+    counted = run.facts["splits"][split]
+    by_chance = 3 / max(1, counted.get("samples") or counted.get("count") or 1)  # of as many without an error
+    return _Error(1 - value, max(1 - (value if low is None else low), by_chance))
 
 
 def sentence_of(run: Run, metric: str, second: str) -> str:

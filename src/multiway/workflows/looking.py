@@ -8,6 +8,7 @@ from typing import Any
 
 from multiway import files
 from multiway.auditing import AuditReport
+from multiway.auditing.report import finding
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
@@ -125,7 +126,9 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
     if run.config.data is None:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
     with concerning(run.task.name):
-        return run.task.audit(run.config, run)
+        report = run.task.audit(run.config, run)
+    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in run.task.uneven(run))
+    return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])
 
 
 SECTIONS = ("read", "text")

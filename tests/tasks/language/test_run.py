@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 
 import pandas as pd
 import pytest
@@ -58,6 +59,26 @@ def test_bits_per_byte_of_a_uniform_model_of_bytes_are_those_of_its_257_tokens()
     (row,) = (each for each in scores if each["metric"] == "bpb")
     counts = data.counts("test")
     assert row["value"] == pytest.approx(math.log2(257) * counts["tokens"] / counts["bytes"], rel=1e-6)
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_validation_that_stands_in_the_training_text_makes_counts_of_words_far_better_there(is_copied, tmp_path):
+    """Such a model says it in the training, in the report and in an audit of the run."""
+    draw = random.Random(0)
+    parts = ["ba", "do", "fi", "gu", "ke", "lo", "mi", "na", "pe", "ru"]
+    lines = [" ".join("".join(draw.choices(parts, k=3)) for _ in range(30)) for _ in range(60)]
+    splits = {"train": lines[:40], "valid": lines[:10] if is_copied else lines[40:50], "test": lines[50:]}
+    for name, part in splits.items():
+        written(tmp_path / "texts" / f"{name}.txt", part)
+    words = ["train", "language", "--data", tmp_path / "texts", "--documents", "line", "--out", tmp_path / "run"]
+    still = ["--epochs", "1", "--vocabulary", "300", "--context", "16", "--set", "model.dim=6", "--set"]
+    code, _, err = outcome(*words, *still, "model.num_heads=3")
+    _, audited, _ = outcome("audit", tmp_path / "run")
+    printed("report", tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    said = "trigram is more than 10 times better on validation than on test: Word perplexity"
+    assert code == 0, err
+    assert [said in text for text in (err, audited, page)] == [is_copied] * 3
 
 
 def test_of_a_tokenizer_that_loses_text_bits_per_byte_are_undefined_and_said(tmp_path):

@@ -60,6 +60,7 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     told = ("ppl", "word_ppl")
     sampled = 16
     unit = "document"
+    counting, counted_by = ("unigram", "trigram"), "word_ppl"
     fields_of_validation = (*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
     options = (
         Option(name="column", field="read.column", help="Column of the text in a table or in JSON lines."),

@@ -81,6 +81,7 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     config = StockConfig
     state = StockState
     facts = StockFacts
+    counting = ("tfidf", "tfidf_ticker")
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
     options = (
         Option(

@@ -80,6 +80,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
     config = TextConfig
     state = TextState
     facts = TextFacts
+    counting = ("tfidf",)
     split_field = Fix("read.split", like="NAME")
     scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"])
     page = class_page(
