@@ -93,6 +93,10 @@ class Moments:
         sums = {field.name: getattr(self, field.name).sum(0, keepdim=True) for field in dataclasses.fields(self)}
         return Moments(**sums)
 
+    def plus(self, other: "Moments") -> "Moments":
+        """Sums of both, which are of other windows or, where both are sums over variates, of other variates."""
+        return Moments(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
     def squared_error(self, weight: Tensor) -> float:
         """Sum of (Y - X Wᵀ)² from the moments alone: ΣY² - 2 tr(W XᵀY) + tr(W XᵀX Wᵀ)."""
         linear = (weight * self.cross.mT).sum()

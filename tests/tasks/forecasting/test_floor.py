@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from multiway.tasks.forecasting import floor as floors
 from multiway.tasks.forecasting.floor import PENALTIES, complete_moments, fit_floor, normal_equations
 from multiway.tasks.forecasting.windows import Windows
 from tasks.forecasting.panels import make_windows
@@ -198,3 +199,27 @@ def test_masked_validation_errors_count_observed_cells_alone():
     keep = batch["future_observed"] & batch["past_observed"].any(1, keepdim=True)
     expected = (forecast - batch["future"])[keep].square().mean()
     assert floor.validation_mse == pytest.approx(float(expected), rel=SUMS32)
+
+
+def test_of_many_series_only_sums_are_held_and_they_are_those_of_each(monkeypatch):
+    training, validation = make_windows(200, 5, 7, 3), make_windows(120, 5, 7, 3, seed=4)
+    expected, apart = fit_floor(training, validation, own=False), normal_equations(training)
+    monkeypatch.setattr(floors, "MOST_OWN", 2)
+    pooled, found = normal_equations(training), fit_floor(training, validation)
+    assert found.shared and len(found.weight) == 1 and found.penalty == expected.penalty
+    assert_same(found.weight, expected.weight)
+    for one, each in zip(pooled, apart, strict=True):
+        assert_same(one, each.sum(0, keepdim=True))
+
+
+def test_of_many_series_with_gaps_a_step_counts_as_often_as_it_is_observed(monkeypatch):
+    seen = torch.rand(90, 5, generator=torch.Generator().manual_seed(3)) > 0.2
+    rows = torch.where(seen, torch.randn(90, 5, generator=torch.Generator().manual_seed(4)), 0.0)
+    cut = {"start": 0, "stop": 90, "lookback": 7, "horizon": 3}
+    windows = Windows(rows, seen, **cut)
+    single = [Windows(rows[:, [place]], seen[:, [place]], **cut) for place in range(5)]
+    expected = sum(normal_equations(each)[0] for each in single)
+    monkeypatch.setattr(floors, "MOST_OWN", 2)
+    gram, cross = normal_equations(windows)
+    assert_same(gram, expected)
+    assert cross.shape == (1, 7, 3) and bool(cross.isfinite().all())

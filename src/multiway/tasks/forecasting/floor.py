@@ -1,6 +1,7 @@
 """The closed-form answer: ridge regression from each window to its future, penalty chosen on validation."""
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from multiway.tasks.forecasting.windows import Windows, complete_stretches
 PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
 """The largest leave little but the last value: for series that wander. The smallest are for series so smooth that their
 windows hardly move, as a population."""
+MOST_OWN = 5_000
+"""Series up to which each may have a matrix of its own; of more, only sums over all series are ever held."""
 STANDARD_ERRORS = 1.0
 EARLIER = (0.4, 0.6, 0.8, 1.0)
 """Where stretches of the training windows begin and end that a fit on what lies before them is tried on."""
@@ -93,7 +96,7 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     """
     folds = list(_folds(training, validation))
     shared = _best_penalty(folds, None)
-    apart = _best_penalty(folds, shared.weights) if own and training.num_variates > 1 else shared
+    apart = _best_penalty(folds, shared.weights) if own and 1 < training.num_variates <= MOST_OWN else shared
     gain, deviation = _gain(shared, apart, folds)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
     best = shared if is_shared else apart
@@ -205,31 +208,38 @@ def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop:
 
 
 def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) -> ops.Moments:
-    """Moments of the windows from `start` up to `stop`, none of which has a missing cell."""
+    """Moments of windows from `start` up to `stop` without a missing cell; sums over series where these are many."""
     stop = len(windows) if stop is None else stop
-    rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1]
-    return ops.ridge_moments(rows.T.contiguous(), stop - start, windows.lookback)
+    rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1].T
+    if windows.num_variates <= MOST_OWN:
+        return ops.ridge_moments(rows.contiguous(), stop - start, windows.lookback)
+    parts = torch.split(rows, MOST_OWN)
+    sums = (ops.ridge_moments(part.contiguous(), stop - start, windows.lookback).shared() for part in parts)
+    return functools.reduce(ops.Moments.plus, sums)
 
 
 def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor, Tensor]:
     """XᵀX and XᵀY per variate, `(variates, lookback, lookback)` and `(variates, lookback, horizon)`.
 
-    Of all windows, or of those before `stop`.
+    Of all windows, or of those before `stop`. Where series are many these are sums over them, of one group.
 
     Where cells are missing, gaps in the past hold the last observed value, and a target step counts where it is
     observed: its sums are scaled up to the number of windows, so that a few missing cells do not cost whole windows.
     """
-    variates, lookback, horizon = windows.num_variates, windows.lookback, windows.horizon
-    gram = torch.zeros(variates, lookback, lookback, dtype=torch.float64)
-    cross = torch.zeros(variates, lookback, horizon, dtype=torch.float64)
-    count = torch.zeros(variates, horizon, dtype=torch.float64)
-    used = torch.zeros(variates, dtype=torch.float64)
+    lookback, horizon = windows.lookback, windows.horizon
+    groups = windows.num_variates if windows.num_variates <= MOST_OWN else 1
+    gram = torch.zeros(groups, lookback, lookback, dtype=torch.float64)
+    cross = torch.zeros(groups, lookback, horizon, dtype=torch.float64)
+    count = torch.zeros(groups, horizon, dtype=torch.float64)
+    used = torch.zeros(groups, dtype=torch.float64)
     stretches, rest = complete_stretches(windows, 0, len(windows) if stop is None else stop)
     for first, last in stretches:
         part = complete_moments(windows, first, last)
         gram, cross = gram + part.gram, cross + part.cross
-        count, used = count + (last - first), used + (last - first)
-    for x, y, keep in _masked_steps(windows, rest):
+        size = (last - first) * windows.num_variates // groups
+        count, used = count + size, used + size
+    for steps in _masked_steps(windows, rest):
+        x, y, keep = (part.reshape(groups, -1, part.shape[-1]) for part in steps)
         some = keep.any(-1, keepdim=True)
         gram.baddbmm_((x * some).mT, x)
         cross.baddbmm_(x.mT, y)
