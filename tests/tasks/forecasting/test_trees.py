@@ -64,14 +64,14 @@ def test_a_stored_run_forecasts_by_them_without_scikit_learn(run, tmp_path, monk
 
 
 def test_they_take_part_in_long_series_of_few_steps_where_the_library_is_there(monkeypatch):
-    names = {rows: allowed_names(make_windows(rows, 3, 7, 5), 1, np.zeros(3)) for rows in (1000, 1001)}
+    names = {rows: allowed_names(make_windows(rows, 3, 7, 5), 1, np.zeros(3), np.zeros(3)) for rows in (1000, 1001)}
     assert "trees" not in names[1000] and "trees" in names[1001]
     monkeypatch.setattr(candidates, "MOST_STEPS", 3 * 5 * (1001 - 11) - 1)
-    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3))
+    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
     monkeypatch.setattr(candidates, "MOST_STEPS", 3 * 5 * (1001 - 11))
-    assert "trees" in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3))
+    assert "trees" in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
     monkeypatch.setattr(candidates, "is_installed", lambda name: name != "sklearn" and is_installed(name))
-    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3))
+    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
 
 
 def test_trees_that_cannot_take_part_are_refused_by_name():

@@ -15,6 +15,7 @@ from multiway.extras import is_installed, load_extra
 from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
+from multiway.models.intermittent import Intermittent
 from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.regression import Regression
 from multiway.models.series_units import Units
@@ -27,7 +28,7 @@ from multiway.tasks.forecasting.floor import fit_again as floor_again
 from multiway.tasks.forecasting.regression import fit_regression, refit_regression
 from multiway.tasks.forecasting.windows import Windows
 
-CLOSED = ("regression", "regression_log", "ridge_log", "ridge_root", "flair")
+CLOSED = ("regression", "regression_log", "ridge_log", "ridge_root", "flair", "intermittent")
 TREES = "trees"
 """Of scikit-learn, where it is installed."""
 STEP = "autoregression"
@@ -46,7 +47,9 @@ MOST_STEPS = 200_000
 RECENT = 14
 """Last steps at most at which covariates of the past act."""
 FITTED = 50_000
-"""Windows of single series that FLAIR is fitted on."""
+"""Windows of single series that FLAIR and intermittent series are fitted on."""
+MOSTLY = 0.5
+"""Share of zeros among the training values of an intermittent series."""
 EARLIER = 2 / 3
 """Part of the training windows that a penalty is fitted on, to be tried on the rest."""
 
@@ -67,10 +70,16 @@ class Sizes:
 
 
 def candidates_of(
-    answer: str, training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False
+    answer: str,
+    training: Windows,
+    season: int,
+    low: NDArray[np.float64],
+    zeros: NDArray[np.float64],
+    *,
+    network: bool = False,
 ) -> tuple[str, ...]:
     """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
-    allowed = allowed_names(training, season, low, network=network)
+    allowed = allowed_names(training, season, low, zeros, network=network)
     if answer in (*CLOSED, TREES, *SERIES) and answer not in allowed:
         if answer == TREES:
             load_extra("sklearn", "the forecast of boosted trees", "trees")
@@ -84,12 +93,12 @@ def candidates_of(
 
 
 def allowed_names(
-    training: Windows, season: int, low: NDArray[np.float64], *, network: bool = False
+    training: Windows, season: int, low: NDArray[np.float64], zeros: NDArray[np.float64], *, network: bool = False
 ) -> tuple[str, ...]:
     """Candidates that a panel allows besides the naive forecasts and the network, in the order of their cost.
 
-    `low` has the smallest training value of every target. Where a `network` is trained, series are too many or too long
-    to fit one by one.
+    `low` has the smallest training value of every target, `zeros` the share of zeros among them. Where a `network` is
+    trained, series are too many or too long to fit one by one.
     """
     if training.chosen is not None:
         return ("ridge",)
@@ -102,6 +111,7 @@ def allowed_names(
         "ridge_log": (low > 0).any(),
         "ridge_root": (low >= 0).any(),
         "flair": season > 1 and training.lookback >= 2 * season,
+        "intermittent": ((low >= 0) & (zeros >= MOSTLY) & (zeros < 1)).any(),
     }
     closed = [name for name in CLOSED if allowed[name] and cells <= MOST_CELLS]
     steps = len(training) * series * training.horizon
@@ -124,6 +134,8 @@ def build(name: str, sizes: Sizes) -> nn.Module:
         return TransformedRidge("log" if name == "ridge_log" else "root", lookback, horizon, 1, units)
     if name == "flair":
         return Flair(lookback, horizon, sizes.season, units)
+    if name == "intermittent":
+        return Intermittent(horizon, units)
     if name == STEP:
         return Autoregression(lookback, horizon)
     if name == TREES:
@@ -158,6 +170,8 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         model.set_step(step.weight)
     elif isinstance(model, Flair):
         _fit_flair(model, training)
+    elif isinstance(model, Intermittent):
+        model.fit(map(_examples, training.batches(_some(training))))
     elif isinstance(model, LaggedTrees):
         _fit_trees(model, training, floor.weight)
     else:
@@ -184,6 +198,9 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
         made.set_step(fit_under(float(made.penalty), None, windows.of_next(), floor.windows + windows.horizon - 1))
     elif isinstance(made, Flair):
         _fit_flair(made, windows)
+    elif isinstance(made, Intermittent):
+        assert isinstance(model, Intermittent)
+        made.decays.copy_(model.decays)
     elif isinstance(made, LaggedTrees):
         _fit_trees(made, windows, floor_again(floor, windows))
     else:
@@ -199,12 +216,16 @@ def _transformed(windows: Windows, model: TransformedRidge) -> Windows:
 
 
 def _fit_flair(model: Flair, training: Windows) -> None:
-    stride = max(len(training) * training.num_targets // FITTED, 1)
-    index = torch.arange(0, len(training), stride)
+    index = _some(training)
     border = max(int(EARLIER * len(index)), 1)
     earlier = list(_moments(model, training, index[:border]))
     later = list(_moments(model, training, index[border:])) or earlier
     model.fit(earlier, later)
+
+
+def _some(training: Windows) -> Tensor:
+    """Every k-th window, so that those of single series are not too many."""
+    return torch.arange(0, len(training), max(len(training) * training.num_targets // FITTED, 1))
 
 
 def _moments(model: Flair, windows: Windows, index: Tensor) -> Iterator[Moments]:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from multiway.config import Plain, merge
+from multiway.config import Config, Plain, merge
 from multiway.data import ReadOptions
 from multiway.data.letters import Names
 from multiway.models import list_models, model_config, model_defaults
@@ -45,6 +45,7 @@ Candidate = Literal[
     "ridge_log",
     "ridge_root",
     "flair",
+    "intermittent",
     "trees",
     "autoregression",
     "theta",
@@ -58,6 +59,16 @@ TRAINING: Plain = {"average": 0.99}
 """Fields of `TrainingConfig` that are others for forecasts."""
 TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
+
+
+class OutputOptions(Config):
+    """What forecasts may be; "auto" is by series, as all its training values are."""
+
+    nonnegative: bool | Literal["auto"] = "auto"
+    """Hold forecasts and bands at zero or above; "auto" does where no training value is below zero."""
+    whole: bool | Literal["auto"] = "auto"
+    """Round what is written to whole numbers, lower edges of bands down and upper ones up; "auto" does where all
+    training values are whole, but leaves the forecast itself of a series that is zero half of the time."""
 
 
 class ForecastConfig(Answering):
@@ -108,6 +119,8 @@ class ForecastConfig(Answering):
     """Fields of `training` that are others for the baselines."""
     levels: tuple[float, ...] = (80.0, 95.0)
     """Interval levels in percent."""
+    output: OutputOptions = OutputOptions()
+    """Whether forecasts are below zero, and whole numbers."""
 
     @field_validator("levels")
     @classmethod

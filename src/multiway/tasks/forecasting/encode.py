@@ -49,6 +49,10 @@ class ForecastState(Config):
     """`(targets,)`, the smallest training values."""
     high: Floats
     """The largest."""
+    whole: tuple[bool, ...]
+    """Of every target, whether all training values are whole numbers."""
+    zeros: Floats
+    """`(targets,)`, the share of zeros among the training values."""
     candidates: tuple[str, ...]
     """Of the answer, besides naive forecasts and the network, in the order of their cost."""
     windows: int
@@ -215,13 +219,15 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     training = scaler.transform(panel.values[slice(*prepared.borders.train)])
     targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
     windows = prepared.windows["train"].of_targets()
-    low, high = _range(panel.values[slice(*prepared.borders.train), -windows.num_targets :])
+    values = panel.values[slice(*prepared.borders.train), -windows.num_targets :]
+    (low, high), seen = _range(values), np.maximum((~np.isnan(values)).sum(0), 1)
+    whole, zeros = ((values == np.rint(values)) | np.isnan(values)).all(0), (values == 0).sum(0) / seen
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
         mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
-        windows=len(windows), covariates=prepared.covariates,
+        windows=len(windows), covariates=prepared.covariates, whole=tuple(whole.tolist()), zeros=zeros,
         candidates=candidates_of(
-            config.answer, windows, season, low, network=config.trains_network(len(windows))
+            config.answer, windows, season, low, zeros, network=config.trains_network(len(windows))
         ),
     )  # fmt: skip
 

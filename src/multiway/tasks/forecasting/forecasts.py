@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.encode import regressors_of
 from multiway.tasks.forecasting.network import all_forecasts, model_of
+from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Row
@@ -81,12 +83,14 @@ def forecast_columns(
     with torch.no_grad():
         forecasts = model.forecasts(past, observed, names, window_ahead(run.config, run.state.covariates, panel, plan))
         scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
-    columns, bands = {OURS: scaler.inverse(scaled)}, Bands.stored(run.calibration)
+    written = partial(as_written, config=run.config, state=run.state)
+    columns, bands = {OURS: written(scaler.inverse(scaled))}, Bands.stored(run.calibration)
     for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True) if not other else ():
         for side, edge in zip(("lo", "hi"), edges, strict=True):
-            columns[f"{OURS}-{side}-{level:g}"] = scaler.inverse(scaled + edge)
+            columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(scaled + edge), side=side)
     for share, offset in zip(quantiles, bands.at(quantiles).double().numpy(), strict=True) if not other else ():
-        columns[f"{OURS}-q-{100 * share:g}"] = scaler.inverse(scaled + offset)
+        side = "lo" if share < 0.5 else "hi"
+        columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(scaled + offset), side=side)
     return columns
 
 

@@ -17,6 +17,7 @@ from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
 from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.forecasting.outputs import held
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted
 from multiway.tasks.run import Run
@@ -37,7 +38,8 @@ def all_forecasts(
 ) -> dict[str, Tensor]:
     """The chosen forecast, `multiway`, by what was fitted for a use, and every baseline's."""
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
-    return {**model_of(run).fitted_for(use).all_forecasts(past, observed, covariates), **baselines}
+    own = model_of(run).fitted_for(use).all_forecasts(past, observed, covariates)
+    return held({**own, **baselines}, run.config, run.state)
 
 
 def bands_of_baselines(run: Run, prepared: PreparedPanel) -> dict[str, Bands]:
