@@ -31,6 +31,8 @@ def test_round_trip_keeps_tuples():
         ({"epoch": 3}, "epoch is not a known field, did you mean epochs"),
         ({"inner": {"rat": 1}}, r"inner\.rat is not a known field, did you mean rate"),
         ({"epochs": 0}, r"epochs: Input should be greater than 0 \(got 0\)"),
+        ({"epochs": 10**29}, r"epochs: a whole number has 64 bits"),
+        ({"inner": {"modes": [1, -(2**63)]}}, r"inner\.modes: a whole number has 64 bits"),
         ({"epochs": 0, "inner": {"rate": -1}}, r"epochs: .*; inner\.rate: "),
     ],
 )

@@ -1,7 +1,7 @@
 """The base of every config: frozen, closed to unknown names, read and written as plain YAML."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +13,7 @@ from multiway.errors import ConfigError, ended
 MAX_CONFIG_BYTES = 1_000_000
 DEEPEST = 50
 """Levels of nesting in YAML at most."""
+LARGEST = 2**63 - 1
 Plain = dict[str, Any]
 """Values by name, as YAML and JSON hold them; mappings among them have names too."""
 
@@ -30,6 +31,9 @@ class Config(BaseModel):
             ConfigError: A field is unknown, missing or out of range; all of them are named in one line.
 
         """
+        beyond = next(_beyond(values), None)
+        if beyond is not None:
+            raise ConfigError(f"{where}: {beyond}: a whole number has 64 bits at most.")
         try:
             return cls.model_validate(values)
         except ValidationError as error:
@@ -121,6 +125,18 @@ def _read_small(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not readable YAML: {error}.") from None
+
+
+def _beyond(values: object, place: str = "") -> Iterator[str]:
+    """Places of whole numbers that no tensor or file can hold."""
+    if isinstance(values, Mapping):
+        for name, value in values.items():
+            yield from _beyond(value, f"{place}.{name}".removeprefix("."))
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _beyond(value, place)
+    elif isinstance(values, int) and abs(values) > LARGEST:
+        yield place
 
 
 def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
