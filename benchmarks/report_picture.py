@@ -6,6 +6,8 @@ The report of that run is opened in a headless Chromium, once in light and once 
 import tempfile
 from pathlib import Path
 
+import pandas as pd
+
 import multiway as mw
 from benchmarks.browser import Browser
 
@@ -17,7 +19,8 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        mw.load_example("store_sales").to_csv(folder / "store_sales.csv", index=False)
+        sales = pd.concat([mw.load_example("store_sales"), mw.load_example("store_plan")])
+        sales.to_csv(folder / "store_sales.csv", index=False)
         page = folder / "report.html"
         page.write_text(reported(folder / "store_sales.csv"), encoding="utf-8")
         with Browser(folder / "profile") as browser:
@@ -28,7 +31,7 @@ def main() -> None:
 
 
 def reported(data: Path) -> str:
-    forecaster = mw.Forecaster(horizon=14, lookback=56).fit(str(data))
+    forecaster = mw.Forecaster(horizon=14, lookback=56, future=("holiday",)).fit(str(data))
     run = forecaster.run_
     return str(run.task.report([run]))
 

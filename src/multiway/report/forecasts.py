@@ -63,12 +63,15 @@ def groups(panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> list[
     panels_by_group: dict[str, list[ForecastPanel]] = {}
     for panel in panels:
         panels_by_group.setdefault(panel.group, []).append(panel)
-    return [_group(name, members, colours) for name, members in panels_by_group.items()]
+    return [
+        _group(name, members, colours, is_first=not place)
+        for place, (name, members) in enumerate(panels_by_group.items())
+    ]
 
 
-def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int]) -> Group:
+def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int], *, is_first: bool) -> Group:
     shown = panels if len(panels) <= MAX_PANELS else panels[:FEW]
-    others = panels[len(shown) :] if panels[0].actual is None else []
+    others = panels[len(shown) :] if is_first else []
     drawings = [_drawing(panel, colours) for panel in shown]
     width = max(drawing.widest_label for drawing in drawings)
     models = chosen_first(dict.fromkeys(model for panel in shown for model in panel.lines), colours)

@@ -31,6 +31,10 @@ from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
 ERROR = "MSE, scaled"
+NEEDS_PLAN = (
+    "The next steps need what is known ahead. Append those rows to the data with the target left empty, or give them "
+    "to `multiway predict --future-data`."
+)
 
 
 def report(runs: Sequence[Run]) -> str:
@@ -62,11 +66,12 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
     content: list[Section | None] = [Text(words="Forecasts need the data, which could not be read again.")]
     if prepared is not None:
         panels = ranked(run, forecast_panels(run, prepared))
-        future = [panel for panel in panels if panel.actual is None]
-        order, file = [panel.name for panel in future], f"{pages.title_of(run)}-forecast.csv"
+        shown = [panel for panel in panels if panel.group == panels[0].group]
+        order, file = [panel.name for panel in shown], f"{pages.title_of(run)}-forecast.csv"
         content = [
             Panels(groups=groups(panels, {"forecast": 0})),
-            forecast_values(future, file),
+            Text(words=NEEDS_PLAN) if shown[0].actual is not None else None,
+            forecast_values(shown, file),
             error_table(run, order),
         ]
     side = [
