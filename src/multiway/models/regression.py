@@ -42,6 +42,7 @@ class Regression(nn.Module):
     Args:
         series: Series that are forecast.
         known, seen: Features of `Regressors`.
+        calendar: How many of those that are known, the last, act at their own step alone, if at all.
         recent: Last steps of the look-back at which `seen` acts.
         num_matrices: Of ridge, as of `LinearFloor`.
 
@@ -55,16 +56,26 @@ class Regression(nn.Module):
     recent: Tensor
     """`(horizon, recent, features)`."""
     form: Tensor
-    """Reach of effects, penalties, and whether ridge is shared, as they were chosen."""
+    """Reach of effects, whether the calendar has some, penalties, and whether ridge is shared, as they were chosen."""
 
     def __init__(
-        self, lookback: int, horizon: int, num_matrices: int, *, series: int, known: int, seen: int, recent: int
+        self,
+        lookback: int,
+        horizon: int,
+        num_matrices: int,
+        *,
+        series: int,
+        known: int,
+        seen: int,
+        recent: int,
+        calendar: int = 0,
     ) -> None:
         super().__init__()
+        self.calendar = calendar
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.register_buffer("effect", torch.zeros(series, 2 * REACH + 1, known))
         self.register_buffer("recent", torch.zeros(horizon, recent, seen))
-        self.register_buffer("form", torch.zeros(8, dtype=torch.float64))
+        self.register_buffer("form", torch.zeros(9, dtype=torch.float64))
 
     def forward(self, past: Tensor, covariates: Regressors) -> Tensor:
         """Forecast, in scaled units."""

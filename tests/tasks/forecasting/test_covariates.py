@@ -1,5 +1,7 @@
 """Covariates from the table to the forecast: roles, words, what is known ahead, and what a change of names leaves."""
 
+import datetime
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +10,9 @@ import pytest
 import torch
 
 from multiway import Forecaster
-from multiway.errors import DataError
+from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.calendar import calendar_features, holiday_features, holiday_names
 from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.source import read_panel
@@ -17,6 +20,7 @@ from tasks.forecasting.panels import shop
 
 HORIZON = 5
 SIZES = {"horizon": HORIZON, "lookback": 14, "network": False}
+ALONE = {"calendar": False}
 
 
 def history(frame: pd.DataFrame) -> pd.DataFrame:
@@ -50,7 +54,7 @@ def config(**changes: object) -> ForecastConfig:
 def test_words_are_those_of_the_training_rows():
     frame = shop()
     frame.loc[frame["date"] >= frame["date"].unique()[-3], "weather"] = "hail"
-    prepared = prepare_panel(config(future=("weather", "holiday")), frame)
+    prepared = prepare_panel(config(future=("weather", "holiday"), **ALONE), frame)
     assert prepared.covariates.words == {"weather": ("rain", "sun")}
     known = prepared.windows["test"].gather(torch.tensor([len(prepared.windows["test"]) - 1]))["known"]
     assert known.shape == (1, 14 + HORIZON, 2, 3)
@@ -68,7 +72,7 @@ def test_scales_are_those_of_the_training_rows():
 def test_a_column_of_a_wide_table_is_common_to_its_series():
     wide = shop().pivot(index="date", columns="store", values="sales").reset_index()
     wide["holiday"] = shop(("north",))["holiday"]
-    prepared = prepare_panel(config(future=("holiday",)), wide)
+    prepared = prepare_panel(config(future=("holiday",), **ALONE), wide)
     assert prepared.panel.names == ("north", "south")
     assert prepared.windows["train"].gather(torch.tensor([0]))["known"].shape == (1, 14 + HORIZON, 1, 1)
 
@@ -130,3 +134,65 @@ def test_a_stored_run_forecasts_the_same(fitted, tmp_path: Path):
     assert loaded.future == ("holiday", "weather")
     own, other = (each.predict(history(frame), future_df=plan(frame)) for each in (fitted, loaded))
     pd.testing.assert_frame_equal(own, other)
+
+
+def test_the_report_says_what_each_saves(fitted):
+    saved = {row["name"]: row["saved"] for row in fitted.run_.facts["covariates"]}
+    assert set(saved) == {"holiday", "weather", "visitors", "region", "calendar"}
+    assert saved["holiday"] > 0.5 and saved["weather"] > 0.5 and abs(saved["region"]) < 0.05
+    assert any("holiday saves" in note for note in fitted.run_.facts["notes"])
+
+
+def test_a_calendar_is_taken_where_validation_gains():
+    times = pd.date_range("2023-01-02", periods=240, freq="D")
+    rng = np.random.default_rng(0)
+    week = pd.DataFrame({"date": times, "sales": (times.day_of_week == 3) * 5.0 + rng.normal(0, 0.1, 240)})
+    noise = week.assign(sales=rng.normal(0, 1, 240))
+    own = {"calendar": True, "answer": "regression"}
+    for frame, is_taken in ((week, True), (noise, False)):
+        run = Forecaster(horizon=5, lookback=5, network=False, settings=own).fit(frame).run_
+        effect = run.model.candidates["regression"].effect
+        assert bool(effect.any()) == is_taken
+
+
+class Library:
+    """The package `holidays`, of one country with two days a year."""
+
+    @staticmethod
+    def list_supported_countries():
+        return {"XA": ["N", "S"]}
+
+    @staticmethod
+    def country_holidays(code, subdiv, years, language):
+        days = {datetime.date(year, 5, 2): "Labour Day (observed)" for year in years}
+        return days | ({datetime.date(year, 7, 9): "Harvest" for year in years} if subdiv == "N" else {})
+
+
+def test_public_holidays_are_known_ahead(monkeypatch):
+    monkeypatch.setitem(sys.modules, "holidays", Library)
+    names = holiday_names("XA-N", pd.DatetimeIndex(["2024-05-02", "2024-05-03 11:00", "2025-07-09 23:00"]))
+    assert names.tolist() == ["Labour Day", "", "Harvest"]
+    assert holiday_features(names, ("Harvest",)).tolist() == [[1, 0], [0, 0], [1, 1]]
+    sales = history(shop(("north",)))[["date", "sales"]]
+    forecaster = Forecaster(**SIZES, holidays=("XA",), settings={"answer": "regression"}).fit(sales)
+    assert len(forecaster.predict()) == HORIZON
+    assert forecaster.run_.state.covariates.days == {"XA": ("Labour Day",)}
+    with pytest.raises(ConfigError, match="XB is no country, or part of one, that has a calendar"):
+        Forecaster(**SIZES, holidays=("XB",)).fit(sales)
+
+
+def test_without_their_package_holidays_are_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "holidays", None)
+    with pytest.raises(
+        ConfigError, match=r"needs holidays, which is not installed. Run .pip install .multiway\[holidays\]"
+    ):
+        Forecaster(**SIZES, holidays=("US",)).fit(history(shop(("north",)))[["date", "sales"]])
+
+
+def test_hours_weekdays_and_the_year_are_features():
+    hours = calendar_features(pd.date_range("2024-03-04", periods=30, freq="h"), "h")
+    assert hours.shape == (30, 24 + 7 + 6) and (hours[:, :24].argmax(1) == np.arange(30) % 24).all()
+    assert (hours[:, 24:31].argmax(1) == np.arange(30) // 24).all()
+    months = calendar_features(pd.date_range("2024-01-01", periods=12, freq="MS"), "MS")
+    assert months.shape == (12, 6) and np.abs(months - np.roll(months, 1, axis=0)).max() < 1.6
+    assert calendar_features(pd.RangeIndex(9), None).shape == (9, 0)

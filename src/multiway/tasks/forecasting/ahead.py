@@ -100,11 +100,11 @@ def window_ahead(
     if learnt is None or own is None:
         return None
     first, horizon = panel.num_rows - config.lookback, config.horizon
-    seen = learnt.encode(dataclasses.replace(own, values=own.values[first : panel.num_rows]))
+    seen = learnt.encode(own.since(first), panel.times[first:])
     if plan is None:
         plan = _beyond(own, panel.num_rows, horizon)
         _need_all(plan, panel, panel.source)
-    known = torch.cat([seen.known, learnt.encode(plan).known])
+    known = torch.cat([seen.known, learnt.encode(plan, panel.future_times(horizon)).known])
     return Regressors(known[None], seen.seen[None])
 
 

@@ -28,7 +28,8 @@ from multiway.tasks.forecasting.floor import fit_again as floor_again
 from multiway.tasks.forecasting.regression import fit_regression, refit_regression
 from multiway.tasks.forecasting.windows import Windows
 
-CLOSED = ("regression", "regression_log", "ridge_log", "ridge_root", "flair", "intermittent")
+REGRESSIONS = ("regression", "regression_log")
+CLOSED = (*REGRESSIONS, "ridge_log", "ridge_root", "flair", "intermittent")
 TREES = "trees"
 """Of scikit-learn, where it is installed."""
 STEP = "autoregression"
@@ -63,10 +64,12 @@ class Sizes:
     season: int
     matrices: int
     units: Units
-    known: int = 0
-    """Features that are known ahead."""
-    seen: int = 0
-    """Features that are known up to the last value."""
+    known: tuple[int, ...] = ()
+    """Features of each covariate that is known ahead, the calendar last."""
+    seen: tuple[int, ...] = ()
+    """Of each that is known up to the last value."""
+    calendar: int = 0
+    """Those of the calendar."""
 
 
 def candidates_of(
@@ -147,8 +150,8 @@ def build(name: str, sizes: Sizes) -> nn.Module:
 
 def _regression(sizes: Sizes) -> Regression:
     return Regression(
-        sizes.lookback, sizes.horizon, sizes.matrices, series=len(sizes.units.mean), known=sizes.known,
-        seen=sizes.seen, recent=min(sizes.lookback, RECENT),
+        sizes.lookback, sizes.horizon, sizes.matrices, series=len(sizes.units.mean), known=sum(sizes.known),
+        seen=sum(sizes.seen), calendar=sizes.calendar, recent=min(sizes.lookback, RECENT),
     )  # fmt: skip
 
 

@@ -95,6 +95,11 @@ class ForecastConfig(Answering):
     """Columns that are known up to the last value alone, such as visitors."""
     static: Names = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
+    holidays: Names = ()
+    """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
+    calendar: bool | Literal["auto"] = "auto"
+    """Try hours, weekdays and the time of the year as covariates, which stay where validation gains; "auto" does so
+    where there are others."""
     network: bool | Literal["auto"] = "auto"
     """Train a network. "auto" trains one where there are at least 2,000 training windows, or where `model`, `partner`,
     `members` or `answer` say which: on fewer it has not paid."""
@@ -178,7 +183,11 @@ class ForecastConfig(Answering):
     @property
     def roles(self) -> Roles:
         """Columns that are covariates."""
-        return Roles(future=self.future, past=self.past, static=self.static)
+        is_tried = bool(self.future or self.past or self.static or self.holidays)
+        return Roles(
+            future=self.future, past=self.past, static=self.static, holidays=self.holidays,
+            calendar=is_tried if self.calendar == "auto" else self.calendar,
+        )  # fmt: skip
 
     def trains_network(self, windows: int) -> bool:
         """Whether a network is trained on so many windows."""
@@ -253,6 +262,10 @@ OPTIONS = (
     Option(
         name="static", field="static", commands=SIZING, read=read_names,
         help="Columns of a long table that say what a series is, separated by commas.",
+    ),
+    Option(
+        name="holidays", field="holidays", commands=("train", "audit"), read=read_names,
+        help="Countries whose public holidays are known ahead: US, or DE-BY for a part of one.",
     ),
     Option(
         name="future_data", field="future_df", commands=("predict",),

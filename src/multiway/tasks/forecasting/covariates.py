@@ -1,7 +1,6 @@
 """Covariates of a panel: what is known ahead, what is known up to the last value, what a series is; and as numbers."""
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
@@ -9,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 
 from multiway.config import Config
@@ -18,6 +18,7 @@ from multiway.data.scaling import Floats
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import TRUTHS, RawTable, looks_numeric, with_truths, words
 from multiway.models.regression import Regressors
+from multiway.tasks.forecasting.calendar import NONE, calendar_features, holiday_features, holiday_names
 
 Role = Literal["future", "past", "static"]
 ROLES: tuple[Role, ...] = ("future", "past", "static")
@@ -33,6 +34,15 @@ class Roles(Config):
     static: Names = ()
     words: tuple[str, ...] | None = None
     """Those that are words, whatever a later table holds; seen if not given."""
+    holidays: Names = ()
+    """Countries whose public holidays are known ahead."""
+    calendar: bool = False
+    """Whether hours, weekdays and the time of the year are tried."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no covariate at all."""
+        return not (self.columns or self.holidays or self.calendar)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -75,8 +85,10 @@ class Covariates:
 
 def read_covariates(table: RawTable, roles: Roles, origin: NDArray[np.int64], findings: Findings) -> Covariates | None:
     """Cells of the columns at the rows of a table that panel cells come from; -1 where there is none."""
-    if not roles.columns:
+    if roles.is_empty:
         return None
+    if not roles.columns:
+        return Covariates(values=np.empty((len(origin), 1, 0)), names=(), roles=(), words={})
     read = [_column(table, name, roles.words, findings) for name in roles.columns]
     cells = np.column_stack([np.append(values, np.nan) for values, _ in read])
     return Covariates(
@@ -118,11 +130,16 @@ class LearntCovariates(Config):
     std: Floats
     static: Floats
     """`(series, static columns)`, numbers, and positions in `words`; -1 for a word that the training rows lack."""
+    frequency: str | None = None
+    days: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Names of the public holidays among the training rows, by country."""
+    calendar: int = 0
+    """Features of the calendar."""
 
     @classmethod
-    def of(cls, covariates: Covariates, roles: Roles, rows: slice) -> Self:
-        """Learn from the training rows."""
-        training = covariates.values[rows]
+    def of(cls, covariates: Covariates, roles: Roles, times: pd.Index, frequency: str | None) -> Self:
+        """Learn from the training rows, which are the first, at these times."""
+        training = covariates.values[: len(times)]
         levels = {
             name: tuple(words[int(code)] for code in _present(training[..., place]))
             for place, name in enumerate(covariates.names)
@@ -131,31 +148,37 @@ class LearntCovariates(Config):
         scales = [_scale(training[..., place], name in levels) for place, name in enumerate(covariates.names)]
         mean, std = np.array(scales).reshape(-1, 2).T
         learnt = cls(
-            roles=roles.replace(words=tuple(levels)), words=levels, mean=mean, std=std, static=np.empty((0, 0))
-        )
+            roles=roles.replace(words=tuple(levels)), words=levels, mean=mean, std=std, static=np.empty((0, 0)),
+            days={name: tuple(sorted({*holiday_names(name, times)} - {NONE})) for name in roles.holidays},
+            frequency=frequency, calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
+        )  # fmt: skip
         static = [place for place, role in enumerate(covariates.roles) if role == "static"]
         same = _recoded(covariates, levels)[..., static]
         return learnt.replace(static=_constant(same) if static else np.empty((training.shape[1], 0)))
 
     @property
-    def features(self) -> tuple[tuple[str, str], ...]:
-        """Column and word of every feature, those that are known ahead first: those of the future, then static ones."""
-        return tuple(itertools.chain.from_iterable(map(self._features, self.roles.columns)))
+    def known(self) -> dict[str, int]:
+        """Features of all that is known ahead, in their order: columns, holidays of countries, the calendar."""
+        columns = {name: len(self.words.get(name, ("",))) for name in (*self.roles.future, *self.roles.static)}
+        days = {f"holidays of {name}": 1 + len(levels) for name, levels in self.days.items()}
+        return {**columns, **days, **({"calendar": self.calendar} if self.calendar else {})}
 
-    def _features(self, column: str) -> list[tuple[str, str]]:
-        return [(column, word) for word in self.words.get(column, ("",))]
-
-    def count(self, *roles: Role) -> int:
-        """How many features columns of some roles have."""
-        return sum(len(self._features(name)) for role in roles for name in getattr(self.roles, role))
+    @property
+    def seen(self) -> dict[str, int]:
+        """Features of what is known up to the last value."""
+        return {name: len(self.words.get(name, ("",))) for name in self.roles.past}
 
     @property
     def later_roles(self) -> Roles:
         """Columns that a later table has to have."""
         return self.roles.replace(static=())
 
-    def encode(self, covariates: Covariates) -> Regressors:
-        """Features of every row in float32, scaled by the training rows; 0 where missing, and where a word is new."""
+    def encode(self, covariates: Covariates, times: pd.Index) -> Regressors:
+        """Features of every row in float32, scaled by the training rows; 0 where missing, and where a word is new.
+
+        times: Of the rows; rows after them are left out.
+        """
+        covariates = dataclasses.replace(covariates, values=covariates.values[: len(times)])
         values = _recoded(covariates, self.words)
         own = {name: values[..., place] for place, name in enumerate(covariates.names)}
         known = [self._encoded(name, own[name]) for name in self.roles.future]
@@ -164,6 +187,10 @@ class LearntCovariates(Config):
         for place, name in enumerate(self.roles.static):
             column = np.broadcast_to(self.static[:, place], (rows, len(self.static)))
             known.append(self._encoded(name, column))
+        days = [holiday_features(holiday_names(name, times), levels) for name, levels in self.days.items()]
+        known += [each[:, None] for each in days]
+        if self.calendar:
+            known.append(calendar_features(times, self.frequency)[:, None])
         return Regressors(_joined(known, (rows, series)), _joined(seen, (rows, series)))
 
     def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -106,11 +106,9 @@ class PreparedPanel:
             return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
-        covariates = (
-            None
-            if panel.covariates is None
-            else LearntCovariates.of(panel.covariates, config.roles, slice(*borders.train))
-        )
+        covariates, training = None, panel.times[slice(*borders.train)]
+        if panel.covariates is not None:
+            covariates = LearntCovariates.of(panel.covariates, config.roles, training, panel.frequency)
         rows = regressors_of(panel, covariates)
         windows = {
             name: part.with_covariates(rows) for name, part in split_windows(scaled, borders, *_sizes(config)).items()
@@ -170,7 +168,7 @@ class PreparedPanel:
 
 def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors | None:
     """Covariates of all rows of a panel, as models take them."""
-    return None if learnt is None or panel.covariates is None else learnt.encode(panel.covariates)
+    return None if learnt is None or panel.covariates is None else learnt.encode(panel.covariates, panel.times)
 
 
 def _refuse_covariates(panel: Panel, protocol: str) -> None:
@@ -240,8 +238,8 @@ def sizes_of(config: ForecastConfig, state: ForecastState) -> Sizes:
     return Sizes(
         lookback=config.lookback, horizon=config.horizon, season=state.season, units=units,
         matrices=1 if state.shared else len(state.targets),
-        known=0 if learnt is None else learnt.count("future", "static"),
-        seen=0 if learnt is None else learnt.count("past"),
+        known=() if learnt is None else tuple(learnt.known.values()),
+        seen=() if learnt is None else tuple(learnt.seen.values()), calendar=0 if learnt is None else learnt.calendar,
     )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class Forecaster(Estimator):
         future: Columns that are known ahead, such as prices and holidays.
         past: Columns that are known up to the last value alone.
         static: Columns of a long table that say what a series is.
+        holidays: Countries whose public holidays are known ahead: "US", or "DE-BY" for a part of one.
         epochs: Passes over the training windows at most.
         network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
         model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
@@ -71,6 +72,7 @@ class Forecaster(Estimator):
     future: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
+    holidays: tuple[str, ...] = ()
     network: bool | str = "auto"
     model: str | None = None
     season: int | None = None

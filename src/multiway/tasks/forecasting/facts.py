@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from multiway.config import Config
 from multiway.tasks.forecasting.splitting import about_young
@@ -65,6 +65,18 @@ class SelectionFacts(Config):
     validation: int
 
 
+class CovariateFacts(Config):
+    """What a covariate saves of the error of a regression on validation, where it is left out."""
+
+    name: str
+    known: bool
+    """Ahead."""
+    model: str
+    without: float
+    error: float
+    saved: float
+
+
 class ForecastFacts(Facts):
     """Of a panel of series."""
 
@@ -77,6 +89,7 @@ class ForecastFacts(Facts):
     intervals: Intervals
     coverage: list[Coverage]
     selection: SelectionFacts
+    covariates: list[CovariateFacts] = Field(default_factory=list)
     refit: dict[str, int]
     """Rows that candidates were fitted on again, by what they then forecast; none where they were not."""
 

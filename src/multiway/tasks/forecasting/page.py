@@ -264,7 +264,29 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
         ],
         strong=[0],
     )
-    return [choice, *([_shares(chosen["shares"])] if len(chosen["shares"]) > 1 else [])]
+    return [choice, *_savings(run), *([_shares(chosen["shares"])] if len(chosen["shares"]) > 1 else [])]
+
+
+def _savings(run: Run) -> Iterator[Table]:
+    """What each covariate saves, the most first."""
+    rows = sorted(run.facts.get("covariates", ()), key=lambda row: -row["saved"])
+    if rows:
+        decimals = text.decimals_for([row["error"] for row in rows])
+        yield Table(
+            title="What covariates save",
+            columns=["Covariate", TableCell("Known", style="left"), "MSE without it", "Saved"],
+            rows=[
+                [
+                    row["name"],
+                    TableCell("ahead" if row["known"] else "to the last value", style="left"),
+                    text.number(row["without"], decimals),
+                    text.percent(100 * row["saved"], 1),
+                ]
+                for row in rows
+            ],
+            note=f"MSE of {rows[0]['model']} on validation, fitted without each; with all it is "
+            f"{text.number(rows[0]['error'], decimals)}.",
+        )
 
 
 def _shares(shares: Sequence[Row]) -> Table:

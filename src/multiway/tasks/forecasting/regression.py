@@ -56,6 +56,7 @@ class Form(NamedTuple):
     """How effects are fitted: steps to each side at which they act, and penalties; `own` is infinite where shared."""
 
     reach: int
+    calendar: bool
     penalty: float
     own: float
 
@@ -68,8 +69,8 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
     for _ in range(ROUNDS):
         step = fit_floor(left_of(training, model).of_next(), left_of(validation, model).of_next(), own=False)
         parts = [*innovations(training, step.weight[0], EARLIER), *innovations(validation, step.weight[0], (0.0, 1.0))]
-        form = choose_form(parts)
-        model.effect.copy_(effects_of(sum_of(parts[:-1]), form, model.effect.shape))
+        form = choose_form(parts, model)
+        model.effect.copy_(effects_of(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
     floor = fit_floor(left_of(training, model), left_of(validation, model), own=own)
     model.floor.set_weight(floor.weight)
@@ -82,11 +83,11 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
 def refit_regression(made: Regression, model: Regression, windows: Windows, fitted: int) -> None:
     """Fit on other windows in the form and under the penalties of a model that was fitted on so many."""
     made.form.copy_(model.form)
-    reach, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
+    reach, calendar, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
     for _ in range(ROUNDS):
         weight = fit_under(step, None, left_of(windows, made).of_next(), fitted + windows.horizon - 1)
         parts = innovations(windows, weight[0], (0.0, 1.0))
-        made.effect.copy_(effects_of(sum_of(list(parts)), Form(int(reach), penalty, own), made.effect.shape))
+        made.effect.copy_(effects_of(sum_of(list(parts)), Form(int(reach), bool(calendar), penalty, own), made))
     made.floor.set_weight(fit_under(of_shared, None if shared else of_own, left_of(windows, made), fitted))
     if recent < float("inf"):
         gram, cross = _recent_moments(made, windows)
@@ -145,36 +146,41 @@ def sum_of(parts: Sequence[Innovations]) -> Innovations:
     return Innovations(*(torch.stack(each).sum(0) for each in zip(*parts, strict=True)))
 
 
-def choose_form(parts: Sequence[Innovations]) -> Form:
-    """Reach and penalties with the least error on stretches after those that were fitted on; wider forms need more."""
-    features = parts[0].cross.shape[1] // (2 * REACH + 1)
-    best, least = Form(0, PENALTIES[-1], float("inf")), float("inf")
-    for reach in range(REACH + 1):
-        some = [part.only(columns_of(reach, features)) for part in parts]
-        for form, error in _errors(some, reach):
-            if error < least * (1 if form.reach == best.reach and form.own == best.own else MARGIN):
+def choose_form(parts: Sequence[Innovations], model: Regression) -> Form:
+    """The form with the least error on stretches after those that were fitted on; wider ones have to save more."""
+    best, least = Form(0, False, PENALTIES[-1], float("inf")), float("inf")
+    lags, features = model.effect.shape[1:]
+    reaches = range(lags // 2 + 1) if features > model.calendar else (0,)
+    for reach, calendar in itertools.product(reaches, (False, True) if model.calendar else (False,)):
+        some = [part.only(_columns(reach, calendar, model)) for part in parts]
+        for form, error in _errors(some, reach, calendar):
+            if error < MARGIN * least:
                 best, least = form, error
     return best
 
 
-def columns_of(reach: int, features: int) -> Tensor:
-    """Columns of the lags within reach."""
-    return torch.arange((REACH - reach) * features, (REACH + reach + 1) * features)
+def _columns(reach: int, calendar: bool, model: Regression) -> Tensor:
+    """Columns of the lags within reach, those of the calendar at the step itself alone."""
+    lags, features = model.effect.shape[1:]
+    chosen = torch.zeros(lags, features, dtype=torch.bool)
+    chosen[REACH - reach : REACH + reach + 1, : features - model.calendar] = True
+    chosen[REACH, features - model.calendar :] = calendar
+    return torch.nonzero(chosen.flatten())[:, 0]
 
 
-def _errors(parts: Sequence[Innovations], reach: int) -> Iterator[tuple[Form, float]]:
-    """Forms of one reach: the best of those that all series share, then those with effects of their own."""
+def _errors(parts: Sequence[Innovations], reach: int, calendar: bool) -> Iterator[tuple[Form, float]]:
+    """Forms of one kind: the best of those that all series share, then those with effects of their own."""
     shared = [[*_shared_path(sum_of(parts[:place]))] for place in range(1, len(parts))]
     errors = [_relative(parts, [path[place] for path in shared]) for place in range(len(PENALTIES))]
     best = min(range(len(errors)), key=errors.__getitem__)
-    yield Form(reach, PENALTIES[best], float("inf")), errors[best]
+    yield Form(reach, calendar, PENALTIES[best], float("inf")), errors[best]
     series, columns = parts[0].cross.shape
     if series == 1 or series * columns**3 > MOST_WORK:
         return
     own = [[*_own_path(sum_of(parts[: place + 1]), path[best])] for place, path in enumerate(shared)]
     errors = [_relative(parts, [path[place] for path in own]) for place in range(len(PENALTIES))]
     least = min(range(len(errors)), key=errors.__getitem__)
-    yield Form(reach, PENALTIES[best], PENALTIES[least]), errors[least]
+    yield Form(reach, calendar, PENALTIES[best], PENALTIES[least]), errors[least]
 
 
 def _relative(parts: Sequence[Innovations], effects: Sequence[Tensor]) -> float:
@@ -196,10 +202,9 @@ def _own_path(sums: Innovations, shared: Tensor) -> Iterator[Tensor]:
     return (shared + own[:, 0] for own in ops.ridge_path(sums.gram, rest[..., None], PENALTIES))
 
 
-def effects_of(sums: Innovations, form: Form, shape: torch.Size) -> Tensor:
+def effects_of(sums: Innovations, form: Form, model: Regression) -> Tensor:
     """β of every series, lag and feature."""
-    features = shape[2]
-    columns = columns_of(form.reach, features)
+    shape, columns = model.effect.shape, _columns(form.reach, form.calendar, model)
     part = sums.only(columns)
     [shared] = ops.ridge_path(part.gram.sum(0, keepdim=True), part.cross.sum(0)[None, :, None], [form.penalty])
     own = shared[:, 0].expand(shape[0], -1)
@@ -207,7 +212,7 @@ def effects_of(sums: Innovations, form: Form, shape: torch.Size) -> Tensor:
         rest = part.cross - torch.einsum("skl,l->sk", part.gram, shared[0, 0])
         [apart] = ops.ridge_path(part.gram, rest[..., None], [form.own])
         own = own + apart[:, 0]
-    effects = torch.zeros(shape[0], shape[1] * features, dtype=torch.float64)
+    effects = torch.zeros(shape[0], shape[1] * shape[2], dtype=torch.float64)
     effects[:, columns] = own
     return effects.view(shape).float()
 

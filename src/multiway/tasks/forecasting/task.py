@@ -32,6 +32,7 @@ from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, 
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.proposal import sizes_for
+from multiway.tasks.forecasting.savings import about_savings, savings
 from multiway.tasks.forecasting.scores import ForecastErrors
 from multiway.tasks.forecasting.source import check_file, read_panel
 from multiway.tasks.forecasting.splitting import published_split
@@ -158,6 +159,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         sizes = encode.sizes_of(run.config, run.state)
         chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes)
         run.facts |= facts
+        run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
+        run.facts["notes"] = [*run.facts["notes"], *about_savings(run.facts["covariates"])]
         run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
         return chosen.choice()
 

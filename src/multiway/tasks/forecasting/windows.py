@@ -101,8 +101,13 @@ class Windows:
 
     def with_covariates(self, rows: Regressors | None) -> Self:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
-        part, own = copy.copy(self), slice(self.first, self.first + len(self.rows))
-        part.covariates = None if rows is None else Regressors(rows.known[own], rows.seen[own])
+        own = slice(self.first, self.first + len(self.rows))
+        return self.of_covariates(None if rows is None else Regressors(rows.known[own], rows.seen[own]))
+
+    def of_covariates(self, covariates: Regressors | None) -> Self:
+        """The same windows with covariates of their rows."""
+        part = copy.copy(self)
+        part.covariates = covariates
         return part
 
     def of_next(self) -> Self:
