@@ -82,3 +82,15 @@ def test_every_file_of_the_code_that_a_document_names_is_there():
         (document, name) for document, name in named if not any(file.endswith(f"/{name}") for file in files)
     )
     assert named and not absent
+
+
+def test_every_link_between_documents_leads_somewhere():
+    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    link = re.compile(r"(?:\]\(|src(?:set)?=\")(?!\w+:)([^)\"#\s]+)")
+    absent = [
+        (document.name, target)
+        for document in documents
+        for target in link.findall(document.read_text())
+        if "." in target and not (document.parent / target).exists()
+    ]
+    assert len(documents) > 30 and not absent

@@ -11,7 +11,7 @@ from command import printed
 from multiway.cli.doctor import EXTRAS
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-WITHOUT_ROW = {"benchmarks", "dev"}
+WITHOUT_ROW = {"benchmarks", "dev", "docs"}
 
 
 def test_it_says_what_is_installed_and_what_is_missing(monkeypatch):

@@ -13,6 +13,7 @@ EXTRAS = {
     "polars": "frames of polars", "excel": "tables of Excel", "explain": "pictures of `multiway explain`",
     "demo": "weather to try it on", "text": "a MiniLM as the encoder of texts", "trees": "boosted trees as candidates",
     "arima": "ETS, Theta and ARIMA as candidates", "tune": "`multiway tune`", "peft": "adapters in Hugging Face's PEFT",
+    "holidays": "public holidays as covariates",
     "sessions": "the calendars of exchanges", "images": "images in files", "teachers": "teachers for images",
     "volumes": "NIfTI, DICOM, and gradients of volumes", "export": "models as ONNX",
 }  # fmt: skip

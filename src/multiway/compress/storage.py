@@ -21,7 +21,9 @@ from multiway.errors import Fix, MultiwayError, RunError, in_a_line
 from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn import NdLinear as NdLayer
 
-WEIGHTS, SWAPS, CONFIG = "weights.safetensors", "compression.json", "config.json"
+WEIGHTS, CONFIG = "weights.safetensors", "config.json"
+SWAPS = "compression.json"
+"""File of a folder that says what became of its layers."""
 FORMAT = 1
 TABLE = "tt_embedding"
 CHAINS: dict[str, type[TuckerConv] | type[CPConv]] = {Tucker.kind: TuckerConv, CP.kind: CPConv}

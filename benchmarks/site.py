@@ -1,0 +1,155 @@
+"""`python -m benchmarks.site pages|links`: gather the pages of the site and a reference of public names; check links.
+
+`bin/docs` calls both, and Zensical between them. All is written into `build/`, which git ignores.
+"""
+
+import ast
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import multiway
+
+ROOT = Path(__file__).parents[1]
+BUILD = ROOT / "build"
+PAGES, SITE = BUILD / "pages", BUILD / "site"
+PACKAGES = ("nn", "ops", "models", "compress", "explain", "data", "report", "training", "workflows", "auditing", "peft")
+OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:results|src|tests|benchmarks)/[^)]*|LICENSE|claims\.yaml)\)")
+"""Links to files of the repository that no page shows."""
+CONFIG = """
+[project]
+site_name = "multiway"
+docs_dir = "pages"
+site_dir = "site"
+use_directory_urls = false
+nav = [
+  {{ "Home" = "index.md" }},
+  {{ "Guides" = [{guides}] }},
+  {{ "Layers" = [{layers}] }},
+  {{ "Papers" = [{papers}] }},
+  {{ "Results" = ["results.md", "expect.md", "forecaster.md", "speed.md", "broken.md"] }},
+  {{ "Reference" = [{reference}] }},
+  {{ "About" = ["promises.md", "roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md"] }},
+]
+[project.theme]
+font = false
+[[project.theme.palette]]
+media = "(prefers-color-scheme: light)"
+scheme = "default"
+toggle = {{ icon = "lucide/sun", name = "dark" }}
+[[project.theme.palette]]
+media = "(prefers-color-scheme: dark)"
+scheme = "slate"
+toggle = {{ icon = "lucide/moon", name = "light" }}
+[project.plugins.search]
+[project.plugins.mkdocstrings.handlers.python]
+paths = ["{source}"]
+[project.plugins.mkdocstrings.handlers.python.options]
+heading_level = 2
+show_source = false
+show_root_heading = true
+show_root_full_path = false
+docstring_style = "google"
+"""
+
+
+def public_names() -> dict[str, dict[str, str]]:
+    """By page, where each public name is defined: those of `multiway`, and what its packages export."""
+    pages = {"multiway": dict(_exported("multiway", multiway.__file__, set(multiway.__all__)))}
+    for package in PACKAGES:
+        pages[package] = dict(_exported(f"multiway.{package}", ROOT / "src" / "multiway" / package / "__init__.py"))
+    packages = {f"multiway.{name}" for name in (*PACKAGES, "errors", "papers", "tasks")}
+    return {page: {name: at for name, at in names.items() if at not in packages} for page, names in pages.items()}
+
+
+def _exported(package: str, path: str | Path, kept: set[str] | None = None) -> Iterator[tuple[str, str]]:
+    """Names that a package imports to export them, each with its place."""
+    for node in ast.walk(ast.parse(Path(path).read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("multiway"):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                if name in kept if kept is not None else alias.asname == alias.name:
+                    yield name, _defined(node.module, alias.name)
+
+
+def _defined(module: str, name: str) -> str:
+    """Where a name that a module has from another is written."""
+    path = (ROOT / "src" / module.replace(".", "/")).with_suffix(".py")
+    for node in ast.walk(ast.parse(path.read_text())) if path.is_file() else ():
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("multiway"):
+            if any(alias.name == name and alias.asname in (None, name) for alias in node.names):
+                return _defined(node.module, name)
+    return f"{module}.{name}"
+
+
+def write_pages() -> None:
+    """Documents as they stand, the README as the first page, and the reference."""
+    shutil.rmtree(BUILD / "pages", ignore_errors=True)
+    shutil.copytree(ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("*.yaml"))
+    for name, page in {
+        "README.md": "index.md",
+        "CHANGELOG.md": "CHANGELOG.md",
+        "CONTRIBUTING.md": "CONTRIBUTING.md",
+    }.items():
+        text = (ROOT / name).read_text()
+        (PAGES / page).write_text(text.replace("](docs/", "](").replace('"docs/', '"'))
+    for page in PAGES.rglob("*.md"):
+        page.write_text(OUTSIDE.sub(r"] `\1`", page.read_text()).replace("](../../CONTRIBUTING", "](../CONTRIBUTING"))
+    (PAGES / "reference").mkdir()
+    names = public_names()
+    for page, places in names.items():
+        title = page if page == "multiway" else f"multiway.{page}"
+        entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
+        (PAGES / "reference" / f"{page}.md").write_text(f"# {title}\n\n{entries}\n")
+    parts = {part: _listed(part) for part in ("guides", "layers", "papers", "reference")}
+    (BUILD / "zensical.toml").write_text(CONFIG.format(source=(ROOT / "src").as_posix(), **parts))
+    print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
+
+
+def _listed(part: str) -> str:
+    paths = sorted((PAGES / part).glob("*.md"), key=lambda path: (path.stem not in ("README", "multiway"), path.stem))
+    return ", ".join(f'"{path.relative_to(PAGES).as_posix()}"' for path in paths)
+
+
+class _Links(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.ids |= {str(given[key]) for key in ("id", "name") if given.get(key)}
+        self.targets += [str(given[key]) for key in ("href", "src", "srcset") if given.get(key)]
+
+
+def broken_links() -> list[str]:
+    """Links within the site that lead nowhere, and public names without an entry."""
+    pages = {path.resolve(): _Links(path.read_text()) for path in SITE.rglob("*.html")}
+    found = []
+    for path, page in pages.items():
+        for target in page.targets:
+            if re.match(r"[a-z]+:|//|/", target) or path.name == "404.html":
+                continue
+            file, _, place = target.partition("#")
+            at = (path.parent / file.split("?")[0]).resolve() if file else path
+            at = at / "index.html" if at.is_dir() else at
+            if not at.is_file() or (place and at in pages and place not in pages[at].ids and place != "__codelineno"):
+                found.append(f"{path.relative_to(SITE.resolve())}: {target}")
+    for page, places in public_names().items():
+        ids = pages[(SITE / "reference" / f"{page}.html").resolve()].ids
+        found += [f"reference/{page}: {place} has no entry" for place in places.values() if place not in ids]
+    return found
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["pages"]:
+        write_pages()
+    else:
+        broken = broken_links()
+        print("\n".join(broken) or f"{len(list(SITE.rglob('*.html')))} pages, no broken link")
+        sys.exit(bool(broken))
