@@ -88,6 +88,10 @@ class DataError(MultiwayError, ValueError):
     """A file or frame does not hold what the task needs."""
 
 
+class OverBudgetError(DataError):
+    """Reading takes more than it may: it ends at once, whatever else there is to say of the data."""
+
+
 class RunError(MultiwayError, RuntimeError):
     """A run cannot be started, continued or read."""
 

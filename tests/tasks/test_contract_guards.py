@@ -361,3 +361,23 @@ def test_classes_of_folders_and_documents_have_one_form(tmp_path):
     path = written(tmp_path / "story.txt", [f"one {NFD} more"])
     for source in (path, [f"one {NFD} more"]):
         assert documents_of(source, TextOptions(), Findings("")).inputs[0].strip() == f"one {NFC} more"
+
+
+@pytest.mark.parametrize("task", TINY)
+def test_reading_has_a_budget_of_files_and_seconds_that_an_option_lifts(task, tmp_path):
+    data = TINY[task](tmp_path).data
+    limits = {"max_seconds": 1e-9, **({"max_files": 1} if data.is_dir() else {})}
+    for name, value in limits.items():
+        code, said, err = outcome("check", data, "--task", task, "--set", f"read.{name}={value}")
+        assert code == 1 and "Traceback" not in err and re.search(rf"Raise {name}|raise {name}", said + err), said + err
+        code, _, err = outcome("train", task, "--data", data, "--set", f"read.{name}={value}", "--out", tmp_path / "r")
+        assert code == 1 and name in err and len(err.splitlines()) == 1 and not (tmp_path / "r").exists()
+        code, said, err = outcome("check", data, "--task", task, "--set", f"read.{name}=900")
+        assert not re.search("are allowed|it holds more", said + err)
+
+
+def test_a_folder_of_too_many_files_is_refused_before_anything_looks_at_them(tmp_path, monkeypatch):
+    data = TINY["images"](tmp_path).data
+    monkeypatch.setattr("multiway.data.sources.budget.check_files.__defaults__", (5,))
+    code, _, err = outcome("check", data)
+    assert code == 1 and "holds more than 5 files" in err and len(err.splitlines()) == 1

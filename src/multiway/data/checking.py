@@ -139,7 +139,7 @@ def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None
 
 def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) -> None:
     labels, names = samples.labels, samples.classes
-    if labels is None or names is None:
+    if labels is None or names is None or not len(labels):
         return
     note_near_names(samples.target_name or "the target", names, findings)
     counts = np.bincount(labels, minlength=len(names))

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.errors import DataError, Fix, Message, MultiwayError, Spell, ended, spelled
+from multiway.errors import DataError, Fix, Message, MultiwayError, OverBudgetError, Spell, ended, spelled
 
 SHOWN_PER_KIND = 5
 KEPT_PER_KIND = 20
@@ -270,7 +270,7 @@ def kept(failures: Failures | None) -> Iterator[None]:
     try:
         yield
     except MultiwayError as error:
-        if failures is None:
+        if failures is None or isinstance(error, OverBudgetError):
             raise
         failures.append(error)
 

@@ -16,6 +16,7 @@ from multiway.data.checking import Hook, check_samples, warnings_of
 from multiway.data.findings import Findings
 from multiway.data.matching import Far
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
+from multiway.data.sources.budget import Limits, within
 from multiway.data.sources.tables import source_name
 from multiway.data.splitting import Shares, Splits, drawn_notes, split
 from multiway.data.writing import check_target
@@ -32,6 +33,10 @@ from multiway.training import Objective, Source, TrainingConfig, train
 
 class SampleConfig(TaskConfig, Protocol):
     """A config of such a task."""
+
+    @property
+    def read(self) -> Limits:
+        """How data are read, and how much of them."""
 
     @property
     def split(self) -> Shares:
@@ -183,8 +188,16 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     ) -> Samples[InputsT]:
         """Samples without a flaw."""
         return read_samples(
-            self.called(source), lambda findings: self.read(config, source, findings, state, has_target=has_target)
+            self.called(source),
+            lambda findings: self._within_budget(config, source, findings, state, has_target=has_target),
         )
+
+    def _within_budget(
+        self, config: ConfigT, source: object, findings: Findings, state: LearntT | None = None, *,
+        has_target: bool = True,
+    ) -> Samples[InputsT]:  # fmt: skip
+        with within(config.read, source):
+            return self.read(config, source, findings, state, has_target=has_target)
 
     def _prepared(
         self, config: ConfigT, samples: Samples[InputsT], state: LearntT, splits: Splits, *, progress: bool = False
@@ -204,7 +217,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     def check(self, config: ConfigT, source: object) -> CheckReport:
         """What is in the data, and all that is wrong with them."""
         return check_samples(
-            self.called(source), lambda findings: self.read(config, source, findings),
+            self.called(source), lambda findings: self._within_budget(config, source, findings),
             config.split, facts=self.described, missing=self.missing, hooks=self.hooks(config),
         )  # fmt: skip
 

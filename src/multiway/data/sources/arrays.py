@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
+from multiway.data.sources.budget import spend
 from multiway.errors import DataError, Fix, MultiwayError
 
 MAGIC = b"\x93NUMPY"
@@ -150,6 +151,7 @@ class Archive:
 
     def __init__(self, path: Path, limit: int, where: str) -> None:
         self.path, self.limit, self.where = path, limit, where
+        spend(path)
         with self._opened() as archive:
             members = archive.infolist()
         if len(members) > MAX_MEMBERS:

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 
 from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.sources.budget import MAX_BYTES as MAX_BYTES
+from multiway.data.sources.budget import spend
 from multiway.errors import Fix
 
-MAX_BYTES = 2**29
-"""What data may unfold to behind any door, unless `max_bytes` says otherwise: 512 MiB, a cube of 512 in float32."""
 UNFOLDED, MOST_UNFOLDED = 64, 2**32
 """Times that many small files or a packed array may unfold to more than that, and the bytes where this ends."""
 ZIP = b"PK\x03\x04"
@@ -78,6 +78,7 @@ def too_large(rule: str, needed: int, findings: Findings) -> Unreadable:
 
 def bytes_of(path: Path, findings: Findings) -> bytes:
     """Read a file whole, if memory holds it beside what is made of it."""
+    spend(path)
     try:
         size, limit = path.stat().st_size, free_memory() // 3
         if size > limit:

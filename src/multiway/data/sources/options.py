@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
-from multiway.data.letters import NamedOptions
-from multiway.data.sources.bytes import MAX_BYTES
+from multiway.data.sources.budget import Budget
 
 
 def several(given: object) -> object:
@@ -13,7 +12,7 @@ def several(given: object) -> object:
     return (given,) if isinstance(given, str) else given
 
 
-class FileOptions(NamedOptions):
+class FileOptions(Budget):
     """How the bytes of a table become columns, whatever it is a table of."""
 
     encoding: str | None = None
@@ -24,8 +23,6 @@ class FileOptions(NamedOptions):
     """Whether 01/02/2024 is the first of February; needed only where both readings make sense."""
     sheet: str | None = None
     """Sheet of an Excel file; the first if not given."""
-    max_bytes: int = Field(MAX_BYTES, gt=0)
-    """What a packed table may unfold to, and the cells of a Parquet file may take."""
 
     @property
     def labels(self) -> tuple[str | None, ...]:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from multiway.config import Config
 from multiway.data.findings import Failures, kept, quoted
+from multiway.data.sources.budget import Limits, spend
 from multiway.data.sources.bytes import allowance
 from multiway.errors import DataError, Fix, MultiwayError
 from multiway.extras import load_extra
@@ -31,7 +31,7 @@ Bytes = NDArray[np.uint8]
 Channels = Literal["auto", "grey", "rgb"]
 
 
-class PictureOptions(Config):
+class PictureOptions(Limits):
     """What is made of images whose sizes or colours differ."""
 
     size: int | None = Field(None, ge=1, le=8192)
@@ -120,6 +120,7 @@ def read_pictures(
 
 def read_head(path: Path, name: str) -> Head:
     """Size and colours of an image, by the head of its file."""
+    spend(path)
     with _opened(path, name) as image:
         if image.mode not in (*GREY, *COLOUR, *CLEAR):
             raise DataError(
@@ -139,6 +140,7 @@ def read_head(path: Path, name: str) -> Head:
 def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
     """Values of an image as `(height, width, channels)`: the first frame, held upright, laid on white, resized."""
     height, width, channels = form
+    spend(path)
     with _opened(path, name) as opened:
         image = _library("PIL.ImageOps").exif_transpose(opened)
         image = _on_white(image).convert("L" if channels == 1 else "RGB")

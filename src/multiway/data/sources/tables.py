@@ -12,6 +12,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, Unreadable, quoted
+from multiway.data.sources.budget import spend, within
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, first_bytes, too_large
 from multiway.data.sources.cells import RawTable, restored, restored_frame, with_plain_numbers
@@ -104,7 +105,11 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     path = _file(source)
     named = (frozenset({*names} - {None}) for names in (options.labels, options.names))
     key = (path, options.encoding, options.decimal, options.sheet, options.max_bytes, *named)
-    return once(key, findings, lambda own: with_plain_numbers(_from_file(path, options, own).composed(), options, own))
+    with within(options):
+        spend(path)
+        return once(
+            key, findings, lambda own: with_plain_numbers(_from_file(path, options, own).composed(), options, own)
+        )
 
 
 def _file(source: str | Path) -> Path:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.letters import NamedOptions, composed
+from multiway.data.letters import composed
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
-from multiway.data.sources.bytes import BROKEN, MAX_BYTES, bytes_of, first_bytes, unpacked
+from multiway.data.sources.budget import Budget
+from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_texts_table
@@ -40,7 +41,7 @@ HEAD, PROSE = 4096, 0.6
 Documents = NDArray[np.object_]
 
 
-class TextOptions(NamedOptions):
+class TextOptions(Budget):
     """Where the text stands, and where a document ends."""
 
     column: str | None = None
@@ -52,8 +53,6 @@ class TextOptions(NamedOptions):
     """Documents to read of each file at most; all if not given."""
     encoding: str | None = None
     """Text encoding; UTF-8, else Windows-1252, if not given."""
-    max_bytes: int = Field(MAX_BYTES, gt=0)
-    """What a packed file may unfold to."""
 
 
 class TextSplit(Shares):

@@ -11,12 +11,11 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.letters import NamedOptions
 from multiway.data.sessions import OF_ZONES
-from multiway.data.sources.bytes import MAX_BYTES
+from multiway.data.sources.budget import Budget
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.json_lines import is_line_file
 from multiway.data.sources.options import ReadOptions
@@ -50,7 +49,7 @@ USUAL = {
 }  # fmt: skip
 
 
-class StockOptions(NamedOptions):
+class StockOptions(Budget):
     """How a table or folder of prices is read, and the texts beside it."""
 
     paths = ("texts",)
@@ -81,8 +80,6 @@ class StockOptions(NamedOptions):
     """First day kept, such as 2014-01-01."""
     end: str | None = None
     """Last day kept."""
-    max_bytes: int = Field(MAX_BYTES, gt=0)
-    """What a packed table or file of texts may unfold to, and the cells of a Parquet file may take."""
 
     @model_validator(mode="after")
     def _is_sound(self) -> Self:

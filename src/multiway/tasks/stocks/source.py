@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, listed, quoted, soundly
+from multiway.data.sources.budget import within
 from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import column_names, pair_of, source_name
 from multiway.errors import DataError, Fix
@@ -30,7 +31,6 @@ from multiway.tasks.stocks.texts import Marks, RawTexts, gather
 PRICE_TABLES = tuple(f"prices{ending}" for ending in (".parquet", ".pq", ".csv", ".csv.gz", ".xlsx", *ENDINGS))
 TEXT_NAMES = ("tweets", "texts", "news")
 TEXT_ENDINGS = (".parquet", ".pq", ".csv", ".csv.gz", ".xlsx", *ENDINGS)
-MAX_FILES = 100_000
 OTHER_PRICES = ("open", "high", "low", "adj_close", "volume")
 MAX_TEXT = 20_000
 """Characters of a text that are kept."""
@@ -72,6 +72,11 @@ def market_of(source: object, options: StockOptions, findings: Findings) -> Mark
     """The same of a path, a frame, a pair of prices and texts, or what was read before; flaws are noted."""
     if is_market(source):
         return cast(Market, source)
+    with within(options, *pair_of(source), options.texts):
+        return _market_of(source, options, findings)
+
+
+def _market_of(source: object, options: StockOptions, findings: Findings) -> Market:
     prices, texts = pair_of(source)
     layout, of_texts = layout_of(prices), Findings("texts")
     panel = _panel_if_sound(layout, options, findings)
@@ -154,8 +159,6 @@ def _tables_in(folder: Path) -> tuple[Path, ...]:
             f"{quoted(folder, 200)}: there are no prices in it. Give prices.csv or prices.parquet, one table for each "
             f"ticker, or StockNet's folder."
         )
-    if len(files) > MAX_FILES:
-        raise DataError(f"{quoted(folder, 200)}: at most {MAX_FILES:,} files are read. Got {len(files):,}.")
     return files
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
 from multiway.data.matching import positions
 from multiway.data.samples import Samples
+from multiway.data.sources.budget import within
 from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.bodies import Room, in_words
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
@@ -71,7 +72,7 @@ def _placed(place: str, file: Path) -> Iterator[None]:
         if place.endswith(quoted(file.name, 80)):
             raise
         first, *rest = error.args
-        raise DataError(f"{place}: {first}", *rest) from None
+        raise type(error)(f"{place}: {first}", *rest) from None
 
 
 def read_cases(
@@ -101,8 +102,9 @@ def read_cases(
         return read_medmnist(path, options)
     failures: Failures | None = None if findings is None else []
     try:
-        cases = _listed_cases(path, list_entries(path, options, failures, labelled), options, failures)
-        return _with_headers(cases, same_sizes, findings, failures) if opened else cases
+        with within(options, path):
+            cases = _listed_cases(path, list_entries(path, options, failures, labelled), options, failures)
+            return _with_headers(cases, same_sizes, findings, failures) if opened else cases
     finally:
         if findings is not None:
             findings.take_all("source", failures or ())

@@ -2,9 +2,9 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from multiway.data.letters import NamedOptions
+from multiway.data.sources.budget import Budget
 from multiway.data.sources.bytes import MAX_BYTES as MAX_BYTES
 from multiway.data.sources.scans.volume import is_orientation
 from multiway.data.splitting import SplitShares
@@ -13,7 +13,7 @@ Triple = tuple[int, int, int]
 Normalisation = Literal["auto", "none", "unit", "volume", "train"]
 
 
-class VolumeOptions(NamedOptions):
+class VolumeOptions(Budget):
     """How scans and the table that lists them are read."""
 
     paths = ("root",)
@@ -53,8 +53,6 @@ class VolumeOptions(NamedOptions):
     """For volumes that are shapes: times U(0, 1) in training and 0.5 in evaluation."""
     distance: bool = False
     """For volumes that are shapes: add a channel that holds how many voxels deep each one lies below the surface."""
-    max_bytes: int = Field(MAX_BYTES, gt=0)
-    """Largest array that a file may unfold to."""
 
     @model_validator(mode="after")
     def _is_sound(self) -> Self:

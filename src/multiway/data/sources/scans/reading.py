@@ -6,6 +6,7 @@ import numpy as np
 
 from multiway.data.findings import listed, quoted
 from multiway.data.sources import arrays
+from multiway.data.sources.budget import spend
 from multiway.data.sources.scans import dicom, nifti
 from multiway.data.sources.scans.options import MAX_BYTES
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, check_channels
@@ -33,6 +34,7 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
     """
     path = Path(path)
     where = quoted(path.name, 80)
+    spend(path)
     match format_of(path):
         case "nifti":
             return nifti.read_nifti(path, max_bytes, where, channels)
@@ -52,6 +54,7 @@ def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
     """Read what a file says of its volume, and compare its size with the limit and with the file."""
     path = Path(path)
     where = quoted(path.name, 80)
+    spend(path)
     match format_of(path):
         case "nifti":
             return nifti.read_nifti_header(path, max_bytes, where, channels)

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from multiway.data.sources.bytes import MOST_UNFOLDED
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader
 from multiway.errors import DataError, Fix, Message
 
-MEMORY_LIMIT = 4 * 2**30
+MEMORY_LIMIT = MOST_UNFOLDED
+"""Bytes from which an array lies in a file: no budget, as nothing is refused for it; each file has had its own."""
 SAME_SIZE: Message = (
     "Set size to crop or pad them (", Fix("read.size", like="I,J,K"), "), or resample_to to stretch them."
 )  # fmt: skip

@@ -1,0 +1,110 @@
+"""One budget of files and seconds for all that is read, beside that of bytes: a folder may hold millions."""
+
+import contextlib
+import contextvars
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from multiway.data.findings import quoted
+from multiway.data.letters import NamedOptions
+from multiway.errors import Fix, OverBudgetError
+
+MAX_BYTES = 2**29
+"""What data may unfold to behind any door, unless `max_bytes` says otherwise: 512 MiB, a cube of 512 in float32."""
+MAX_FILES = 250_000
+SECONDS, PER_FILE, PER_BYTE = 60.0, 0.01, 1e-6
+"""What reading may take, and what every file that is opened and each of its bytes add to that."""
+
+
+class Limits(NamedOptions):
+    """How much may be read; each field lifts its limit."""
+
+    max_files: int = Field(MAX_FILES, gt=0)
+    """Files that a folder may hold, those of its folders among them."""
+    max_seconds: float | None = Field(None, gt=0)
+    """What reading may take; unless given, a minute, and a second more for every megabyte and every hundred files. It
+    is looked at with each file that is opened."""
+
+
+class Budget(Limits):
+    """Limits of what is read file by file."""
+
+    max_bytes: int = Field(MAX_BYTES, gt=0)
+    """What a packed file may unfold to, and a table or an array may take."""
+
+
+class _Spending:
+    """Seconds of the reading that is under way."""
+
+    def __init__(self, options: Limits) -> None:
+        self.start, self.given, self.earned = time.monotonic(), options.max_seconds, SECONDS
+
+    def open(self, path: Path) -> None:
+        """Count a file, and refuse it where the time is over."""
+        with contextlib.suppress(OSError):
+            self.earned += PER_FILE + PER_BYTE * path.stat().st_size
+        allowed, spent = self.given or self.earned, time.monotonic() - self.start
+        if spent > allowed:
+            fix = Fix("read.max_seconds", round(10 * max(allowed, 1)))
+            rule = f"reading has taken {spent:,.3g} s so far, and {allowed:,.3g} s are allowed"
+            raise OverBudgetError(f"{quoted(path, 200)}: {rule}. Raise max_seconds if that is meant (", fix, ").")
+
+
+_UNDER_WAY: contextvars.ContextVar[_Spending | None] = contextvars.ContextVar("spending", default=None)
+
+
+@contextlib.contextmanager
+def within(options: Limits, *sources: object) -> Iterator[None]:
+    """While some sources are read; a reading within another counts as part of it.
+
+    Raises:
+        OverBudgetError: A folder holds too many files.
+    """
+    if _UNDER_WAY.get() is not None:
+        yield
+        return
+    for source in sources:
+        if isinstance(source, str | Path):
+            check_files(source, options.max_files)
+    token = _UNDER_WAY.set(_Spending(options))
+    try:
+        yield
+    finally:
+        _UNDER_WAY.reset(token)
+
+
+def spend(path: Path) -> None:
+    """Say that a file is opened, to the reading that is under way.
+
+    Raises:
+        OverBudgetError: Its time is over.
+    """
+    spending = _UNDER_WAY.get()
+    if spending is not None:
+        spending.open(path)
+
+
+def check_files(path: str | Path, most: int = MAX_FILES) -> None:
+    """Refuse a folder with too many files, hidden ones not counted, before anything is made of their names.
+
+    Raises:
+        OverBudgetError: It has more.
+    """
+    count, folders = 0, [os.fspath(path)]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                count += 1
+                if count > most:
+                    raise OverBudgetError(
+                        f"{quoted(path, 200)}: it holds more than {most:,} files. Give the folder of the data alone; "
+                        f"or name the task, and raise max_files (", Fix("read.max_files", 10 * most), ").",
+                    )  # fmt: skip
