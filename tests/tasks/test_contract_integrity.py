@@ -158,3 +158,12 @@ def test_a_run_resealed_with_wrong_values_is_one_line(change, run, monkeypatch):
     reseal(run)
     refused(["report", run], "")
     assert not (run / "report.html").exists()
+
+
+def test_a_score_without_an_interval_is_shown_without(run):
+    rows = json.loads((run / "scores.json").read_text())
+    del rows[0]["low"]
+    (run / "scores.json").write_text(json.dumps(rows))
+    reseal(run)
+    code, said, err = outcome("evaluate", run)
+    assert code == 0 and "Traceback" not in err and rows[0]["model"] in said, err

@@ -136,7 +136,7 @@ def _scores_of(folder: RunFolder) -> list[Row]:
         raise RunError(f"{path} holds no rows of scores. Train the run again.")
     for row in rows:
         ScoreRow.parse(row, str(path))
-    return rows
+    return [{**row, "low": row.get("low"), "high": row.get("high")} for row in rows]
 
 
 def name_of(path: Path) -> str:
