@@ -11,13 +11,14 @@ import pandas as pd
 from multiway import files
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
+from multiway.papers.open_floor import aligned_forecast
 from multiway.papers.open_scores import Windows, scores_of, seasonal_naive
 from multiway.papers.open_tasks import BASE, METRICS, Floats, Item, OpenTask, published_results, tasks_of
 from multiway.tasks.protocol import Row
 
 Forecast = Callable[[OpenTask, Item], Floats]
 """Quantiles of every window of an item, from the rows before each."""
-METHODS: dict[str, Forecast] = {"seasonal_naive": seasonal_naive}
+METHODS: dict[str, Forecast] = {"seasonal_naive": seasonal_naive, "aligned": aligned_forecast}
 SHOWN = {"fev": ("MASE", "SQL"), "gift": ("MASE", "WQL")}
 """Of which means over tasks are taken."""
 

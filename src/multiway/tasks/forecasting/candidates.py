@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
 from multiway.extras import is_installed, load_extra
+from multiway.models.aligned import EXAMPLES, PENALTIES, AlignedSeasons
 from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
 from multiway.models.intermittent import Intermittent
 from multiway.models.lagged_trees import LaggedTrees
-from multiway.models.regression import Regression
+from multiway.models.regression import Regression, Regressors
 from multiway.models.series_units import Units
 from multiway.models.smoothing import Smoothing, Theta
 from multiway.models.transformed_ridge import TransformedRidge
@@ -26,10 +27,12 @@ from multiway.models.windows import LinearFloor, fill_gaps
 from multiway.tasks.forecasting.floor import Floor, fit_floor, fit_under
 from multiway.tasks.forecasting.floor import fit_again as floor_again
 from multiway.tasks.forecasting.regression import fit_regression, refit_regression
-from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.forecasting.windows import Windows, inputs_of
 
 REGRESSIONS = ("regression", "regression_log")
 CLOSED = (*REGRESSIONS, "ridge_log", "ridge_root", "flair", "intermittent")
+ALIGNED = "aligned"
+"""Robust ridge on values whose tails are drawn in, which trees and classical models have nothing of."""
 TREES = "trees"
 """Of scikit-learn, where it is installed."""
 STEP = "autoregression"
@@ -47,6 +50,8 @@ MOST_STEPS = 200_000
 """Steps of all training windows and series up to which trees are fitted: each is a walk through all of them."""
 RECENT = 14
 """Last steps at most at which covariates of the past act."""
+MOST_WEIGHTS = 10_000_000
+"""Of a closed form with matrices for every series."""
 FITTED = 50_000
 """Windows of single series that FLAIR and intermittent series are fitted on."""
 MOSTLY = 0.5
@@ -83,7 +88,7 @@ def candidates_of(
 ) -> tuple[str, ...]:
     """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
     allowed = allowed_names(training, season, low, zeros, network=network)
-    if answer in (*CLOSED, TREES, *SERIES) and answer not in allowed:
+    if answer in (*CLOSED, ALIGNED, TREES, *SERIES) and answer not in allowed:
         if answer == TREES:
             load_extra("sklearn", "the forecast of boosted trees", "trees")
         listed = ", ".join((*NAIVE, *allowed))
@@ -117,11 +122,20 @@ def allowed_names(
         "intermittent": ((low >= 0) & (zeros >= MOSTLY) & (zeros < 1)).any(),
     }
     closed = [name for name in CLOSED if allowed[name] and cells <= MOST_CELLS]
+    is_plain = rows > SHORTEST and not network
+    aligned = [ALIGNED] if is_plain and cells <= MOST_CELLS and _weights_of(training) <= MOST_WEIGHTS else []
     steps = len(training) * series * training.horizon
     trees = [TREES] if rows > SHORTEST and steps <= MOST_STEPS and is_installed("sklearn") else []
     few = [name for name, most in SERIES.items() if rows <= LONGEST and not network and series <= most]
     fitted = [name for name in few if name not in CLASSICAL or is_installed("statsforecast")]
-    return ("ridge", *closed, *trees, *fitted)
+    return ("ridge", *closed, *aligned, *trees, *fitted)
+
+
+def _weights_of(windows: Windows) -> int:
+    """Cells at most of a matrix for each series, from its past and what is known to its future."""
+    known = 0 if windows.covariates is None else windows.covariates.known.shape[-1]
+    steps = windows.lookback + known * (windows.lookback + windows.horizon)
+    return windows.num_targets * windows.horizon * steps
 
 
 def build(name: str, sizes: Sizes) -> nn.Module:
@@ -141,6 +155,9 @@ def build(name: str, sizes: Sizes) -> nn.Module:
         return Intermittent(horizon, units)
     if name == STEP:
         return Autoregression(lookback, horizon)
+    if name == ALIGNED:
+        known = sum(sizes.known) - sizes.calendar
+        return AlignedSeasons(lookback, horizon, sizes.season, len(units.mean), known, moved=True)
     if name == TREES:
         return LaggedTrees(lookback, horizon, sizes.season, sizes.matrices)
     if name == "arima":
@@ -175,6 +192,8 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         _fit_flair(model, training)
     elif isinstance(model, Intermittent):
         model.fit(map(_examples, training.batches(_some(training))))
+    elif isinstance(model, AlignedSeasons):
+        _fit_aligned(model, training, _best_penalty(model, training, validation))
     elif isinstance(model, LaggedTrees):
         _fit_trees(model, training, floor.weight)
     else:
@@ -204,6 +223,8 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     elif isinstance(made, Intermittent):
         assert isinstance(model, Intermittent)
         made.decays.copy_(model.decays)
+    elif isinstance(made, AlignedSeasons):
+        _fit_aligned(made, windows, float(cast(AlignedSeasons, model).penalty))
     elif isinstance(made, LaggedTrees):
         _fit_trees(made, windows, floor_again(floor, windows))
     else:
@@ -234,6 +255,31 @@ def _some(training: Windows) -> Tensor:
 def _moments(model: Flair, windows: Windows, index: Tensor) -> Iterator[Moments]:
     for batch in windows.batches(index) if len(index) else ():
         yield model.moments(*_examples(batch))
+
+
+def _best_penalty(model: AlignedSeasons, training: Windows, validation: Windows) -> float:
+    """The penalty under which a fit on training errs least on validation, in the units of its fit."""
+    past, known, future = _aligned_examples(validation)
+    losses = dict[float, float]()
+    for penalty in PENALTIES:
+        _fit_aligned(model, training, penalty)
+        errors = model.into(model(past, known)) - model.into(future)
+        losses[penalty] = float(errors.abs().nanmean())
+    return min(losses, key=lambda penalty: losses[penalty])
+
+
+def _fit_aligned(model: AlignedSeasons, windows: Windows, penalty: float) -> None:
+    seen = windows.observed
+    model.set_units(windows.rows if seen is None else torch.where(seen, windows.rows, torch.nan))
+    past, known, future = _aligned_examples(windows)
+    model.fit(past, known, None, future, penalty)
+
+
+def _aligned_examples(windows: Windows) -> tuple[Tensor, Regressors | None, Tensor]:
+    """Pasts, covariates and futures of windows, evenly spread; the features of all are held at once."""
+    batch = windows.spread(max(EXAMPLES // windows.num_targets, 1))
+    past, future = _examples(batch)
+    return past, next(iter(inputs_of(batch)[2:]), None), future
 
 
 def _fit_trees(model: LaggedTrees, windows: Windows, weight: Tensor) -> None:

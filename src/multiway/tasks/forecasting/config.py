@@ -46,6 +46,7 @@ Candidate = Literal[
     "ridge_root",
     "flair",
     "intermittent",
+    "aligned",
     "trees",
     "autoregression",
     "theta",
