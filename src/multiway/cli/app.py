@@ -31,6 +31,7 @@ COMMANDS = (
     (runs.evaluate_command, None),
     (runs.predict_command, TASKS),
     (runs.backtest_command, TASKS),
+    (runs.update_command, None),
     (runs.explain_command, TASKS),
     (runs.report_command, None),
     (runs.compare_command, None),

@@ -1,4 +1,4 @@
-"""Commands on finished runs: evaluate, predict, backtest, explain, report, compare, compress."""
+"""Commands on finished runs: evaluate, predict, backtest, update, explain, report, compare, compress."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -74,6 +74,16 @@ def backtest_command(
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
     _say_which(run)
     return Output(lines=[answer.head, *show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
+
+
+def update_command(
+    run: RunFolder,
+    data: Annotated[str, typer.Option(help="Rows that came after those of the run, in the same columns.")],
+    out: Annotated[Path, typer.Option(help="Folder of the new run.")],
+) -> Output:
+    """Take later rows into a run of forecasts: fit all but networks again on every row, and write it as a new run."""
+    workflows.update(run, data=data, out=out)
+    return show.location(out, "run")
 
 
 def explain_command(

@@ -93,8 +93,11 @@ class WeighedForecasts(nn.Module):
         """The answer by the candidates that were fitted again for a use; itself where none were."""
         if use not in self.refits:
             return self
-        again = cast(nn.ModuleDict, self.refits[use])
-        twin = WeighedForecasts(self.horizon, self.season, self.num_targets, dict(again.items()), self.network)
+        return self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))
+
+    def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
+        """The answer by other fits of the candidates, with the same weights and network."""
+        twin = WeighedForecasts(self.horizon, self.season, self.num_targets, candidates, self.network)
         twin.weight = self.weight
         return twin.train(self.training)
 

@@ -10,12 +10,12 @@ from torch import nn
 
 from multiway import compress
 from multiway.data.findings import listed
-from multiway.errors import ConfigError, RunError
+from multiway.errors import ConfigError
 from multiway.tasks.declarations import Context
 from multiway.tasks.encoded_task import EncodedTask
-from multiway.tasks.lifecycle import costs_of, finish, parameters_of
+from multiway.tasks.lifecycle import costs_of, finish, parameters_of, unchanged_data
 from multiway.tasks.protocol import NETWORK
-from multiway.tasks.run import Run, digest_of, load, opening, store
+from multiway.tasks.run import Run, load, opening, store
 from multiway.training import RunFolder
 
 
@@ -53,23 +53,13 @@ def compress_run(
     network = run.task.swappable(run.model)
     if recovery is not None and recovery.distil and not isinstance(run.task, EncodedTask):
         raise ConfigError(f"compress: distil is not for runs of {run.task.name}. Train them further by finetune.")
-    run.prepared = _data_of(run, path)
+    run.prepared = unchanged_data(run, path)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, max_parameters=max_parameters, max_error=max_error)
     if out is not None and all(layer.replacement is None for layer in plan.layers):
         names = listed(layer.name for layer in plan.layers)
         raise ConfigError(f"compress: no layer becomes smaller by these rules. Matched are {names}; give other rules.")
     return plan, None if out is None else _smaller(run, plan, out, recovery)
-
-
-def _data_of(run: Run, path: Path) -> object:
-    """The data of the training, prepared again."""
-    if run.config.data is None:
-        raise RunError(f"{path}: the run was fitted on data in memory, and its scores cannot be made anew.")
-    prepared = run.task.prepare(run.config, run.task.locate(run.config.data))
-    if digest_of(prepared.content()) != run.digest:
-        raise RunError(f"{path}: {run.config.data} is not the data of the training any more. Restore it.")
-    return prepared
 
 
 def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None) -> Run:

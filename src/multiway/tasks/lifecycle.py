@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import torch
 
+from multiway import compress
 from multiway.compress.measuring import count_flops
 from multiway.errors import CheckWarning, ConfigError, RunError, concerning
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig
@@ -79,6 +80,33 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
 def reread(run: Run) -> Any:
     """The data that a run was fitted on, prepared once more."""
     return run.task.prepare(run.config, data_of(run))
+
+
+def unchanged_data(run: Run, path: Path) -> object:
+    """The data of the training, prepared again; refused where they are no longer the same."""
+    if run.config.data is None:
+        raise RunError(f"{path}: the run was fitted on data in memory, which is gone. Train on a file.")
+    prepared = run.task.prepare(run.config, run.task.locate(run.config.data))
+    if digest_of(prepared.content()) != run.digest:
+        raise RunError(f"{path}: {run.config.data} is not the data of the training any more. Restore it.")
+    return prepared
+
+
+def updated(path: Path, data: str, out: Path) -> Run:
+    """A finished run with later rows taken in, in a folder of its own; a training with these updates gives the same."""
+    run = load(path)
+    assert run.folder is not None
+    run.prepared = unchanged_data(run, path)
+    log, has_swaps = run.folder.read_log(), run.folder.find(compress.SWAPS) is not None
+    run.models = {name: run.models[name] for name in run.models}  # read from the folder before there is another
+    longer = run.task.update(run, data)
+    with RunFolder.at_once(out, opening(longer)) as folder:
+        folder.rewrite_log(log)
+        if has_swaps:
+            compress.write_swaps(longer.task.swappable(longer.model), folder.path)
+        longer.folder = folder
+        store(longer, folder)
+    return longer
 
 
 def data_of(run: Run) -> str:

@@ -139,6 +139,14 @@ def read_whole(text: str) -> int:
     return int(text)
 
 
+def read_every(text: str) -> int:
+    """How often, "every=4"."""
+    word, _, count = text.partition("=")
+    if word != "every":
+        raise ValueError("give every=N, such as every=1")
+    return read_whole(count)
+
+
 def read_count(text: str) -> int:
     """A whole number, 0 among them."""
     if not text.isdecimal():

@@ -387,6 +387,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Predict from past moments."""
         raise ConfigError(f"backtest: a run of {self.name} has no past moments to start from. Use `multiway evaluate`.")
 
+    def update(self, run: Run, data: str) -> Run:
+        """The run with later rows taken in; its models are changed in place."""
+        raise ConfigError(f"update: a run of {self.name} takes in no later rows. Train it on all of them.")
+
     def report(self, runs: Sequence[Run]) -> str:
         """One self-contained HTML page on runs that differ in their seed."""
         return self.page.report(runs)

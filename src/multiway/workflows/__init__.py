@@ -44,5 +44,6 @@ if TYPE_CHECKING:
     from multiway.workflows.using import report as report
     from multiway.workflows.using import run_folders as run_folders
     from multiway.workflows.using import task_name as task_name
+    from multiway.workflows.using import update as update
 
 __getattr__ = lazily(__name__)

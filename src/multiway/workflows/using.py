@@ -103,6 +103,14 @@ def backtest(
     return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
 
 
+def update(run: Path | str, *, data: str, out: Path | str) -> Run:
+    """Take rows that came after those of a forecasting run in, as a new run that forecasts what follows them."""
+    place, path = _check_out("update", out, overwrite=False), run_folders(run)[0]
+    assert place is not None
+    with concerning(task_name(path)):
+        return lifecycle.updated(path, data, place)
+
+
 @contextlib.contextmanager
 def _answering(run: Run, out: Path | None, raw: bool) -> Iterator[None]:
     """While an answer is made and written: all of it or nothing."""

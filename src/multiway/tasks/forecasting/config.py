@@ -15,6 +15,7 @@ from multiway.tasks.options import (
     check_model,
     network_fields,
     percentages,
+    read_every,
     read_names,
     read_shares,
     read_whole,
@@ -77,6 +78,9 @@ class ForecastConfig(Answering):
 
     data: str | None = None
     """Path of a file, or the name of a known data set; None for a frame in memory."""
+    updates: tuple[str, ...] = ()
+    """Files of rows that came after those of `data`: they are in no split, and what forecasts the future is fitted on
+    them too."""
     read: ReadOptions = ReadOptions()
     split: SplitOptions = SplitOptions()
     lookback: int = Field(96, ge=1)
@@ -309,4 +313,8 @@ OPTIONS = (
         help="How many past moments to forecast from; 10 if not given.",
     ),
     Option(name="step", commands=("backtest",), read=read_whole, help="Steps between them; the horizon if not given."),
+    Option(
+        name="refit", commands=("backtest",), read=read_every,
+        help="every=N fits all but networks again before every N-th cutoff, on the rows before it.",
+    ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from multiway.config import Config
+from multiway.data import datasets
 from multiway.data.findings import listed
 from multiway.data.scaling import Floats, Scaler, mase_scales
 from multiway.errors import DataError, Fix
@@ -22,7 +23,7 @@ from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
-from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel
+from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, stacked
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 
@@ -78,6 +79,7 @@ class PreparedPanel:
     """A panel, split, scaled by its training rows, and cut into windows.
 
     windows: Of each split; of later data, which is not split, the same ones under every name.
+    rows: Of the panel that are split; those after them came later, and are of no window.
     covariates: What the training rows say of them.
     young: Series without a value in the training rows: in no window, scaled by all rows that they have.
     notes: What a reader of the scores should know about data and splits, one line each.
@@ -87,15 +89,18 @@ class PreparedPanel:
     borders: Borders
     scaler: Scaler
     windows: Mapping[str, Windows]
+    rows: int
     covariates: LearntCovariates | None = None
     young: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, panel: Panel, config: ForecastConfig) -> Self:
+    def of(cls, panel: Panel, config: ForecastConfig, rows: int | None = None) -> Self:
         """Split, scale and window; whatever can be wrong with the data shows here, before anything is written."""
         panel.future_times(1)  # a step that is unknown is unknown before the training, too
-        borders, notes = borders_of(panel, config.split), (*panel.notes, *_about_season(config, panel))
+        rows = panel.num_rows if rows is None else rows
+        borders = borders_of(panel.slice(0, rows), config.split)
+        notes = (*panel.notes, *_about_season(config, panel))
         young = young_series(panel, borders)
         other = published_split(config.split.protocol)
         if other is not None:
@@ -103,22 +108,23 @@ class PreparedPanel:
             _refuse_covariates(panel, config.split.protocol)
             windows = other.split(all_windows(panel, scaler, *_sizes(config)), config.split.seed, panel.source)
             notes = (*panel.notes, other.note, *_about_season(config, panel))
-            return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, notes=notes)
+            return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, notes=notes)
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
         covariates, training = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
             covariates = LearntCovariates.of(panel.covariates, config.roles, training, panel.frequency)
-        rows = regressors_of(panel, covariates)
+        features = regressors_of(panel, covariates)
         windows = {
-            name: part.with_covariates(rows) for name, part in split_windows(scaled, borders, *_sizes(config)).items()
+            name: part.with_covariates(features)
+            for name, part in split_windows(scaled, borders, *_sizes(config)).items()
         }
         if young.any():
-            scaler = scaler.taking(Scaler.fit(panel.values), young)
+            scaler = scaler.taking(Scaler.fit(panel.values[:rows]), young)
         names = tuple(itertools.compress(panel.names, young))
         return cls(
-            panel=panel, borders=borders, scaler=scaler, windows=windows, covariates=covariates, young=names,
-            notes=notes,
+            panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, covariates=covariates,
+            young=names, notes=notes,
         )  # fmt: skip
 
     @classmethod
@@ -133,8 +139,9 @@ class PreparedPanel:
         borders = whole_borders(panel.num_rows)
         every = dict.fromkeys(borders.by_name(), windows)
         return cls(
-            panel=panel, borders=borders, scaler=scaler, windows=every, covariates=state.covariates, notes=panel.notes
-        )
+            panel=panel, borders=borders, scaler=scaler, windows=every, rows=panel.num_rows,
+            covariates=state.covariates, notes=panel.notes,
+        )  # fmt: skip
 
     @property
     def source(self) -> str:
@@ -179,10 +186,35 @@ def _refuse_covariates(panel: Panel, protocol: str) -> None:
         )  # fmt: skip
 
 
-def prepare_panel(config: ForecastConfig, source: object) -> PreparedPanel:
-    """Read a file or frame and cut it into windows; see `Prepared.of`."""
-    panel = targets_last(read_panel(source, config.read, config.roles), config.targets)
-    return PreparedPanel.of(panel, sized(config, panel))
+def prepare_panel(config: ForecastConfig, source: object, rows: int | None = None) -> PreparedPanel:
+    """Read a file or frame and cut it into windows; see `Prepared.of`.
+
+    Where the config names updates, or the first `rows` alone are to be split, later rows are only fitted on at the end.
+    """
+    panel = _read_own(config, source)
+    if config.updates:
+        rows, panel = panel.num_rows, _begun(panel, _read_own(config, grown(config, source)))
+    return PreparedPanel.of(panel, sized(config, panel.slice(0, rows or panel.num_rows)), rows)
+
+
+def _read_own(config: ForecastConfig, source: object) -> Panel:
+    return targets_last(read_panel(source, config.read, config.roles), config.targets)
+
+
+def grown(config: ForecastConfig, source: object) -> object:
+    """A file or frame with the rows of the config's updates after its own; itself where there are none."""
+    return stacked([source, *map(datasets.locate, config.updates)], config.read) if config.updates else source
+
+
+def _begun(panel: Panel, longer: Panel) -> Panel:
+    """The longer panel, whose first rows are those of the other."""
+    first = longer.times[: panel.num_rows]
+    if longer.names != panel.names or not first.equals(panel.times) or longer.num_rows == panel.num_rows:
+        raise DataError(
+            f"{panel.source}: an update holds the same series, and the rows after {panel.times[-1]} alone. "
+            f"With it there are {longer.num_rows} rows of {listed(longer.names)}."
+        )
+    return longer
 
 
 def sized(config: ForecastConfig, panel: Panel) -> ForecastConfig:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,12 @@ from multiway.data.sources.tables import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.ahead import planned
-from multiway.tasks.forecasting.encode import read_later
+from multiway.tasks.forecasting.encode import grown, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.source import stacked
+from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
@@ -93,8 +95,34 @@ class Forecaster(Estimator):
         _refuse_target("fit", y)
         config = self.config()
         self._fit(located(X), config.replace(data=str(X)) if isinstance(X, str | Path) else config)
-        self._library = library_of(X)
+        self._library, self._rows = library_of(X), None if isinstance(X, str | Path) else located(X)
         return self
+
+    def update(self, X: object) -> Self:
+        """Take in rows that came after those of `fit`, as a frame or the path of a file of the same columns.
+
+        All candidates are fitted again on all rows, under the settings that validation chose; networks, weights and
+        bands stay as they are. Scores are those of `fit`.
+
+        Raises:
+            DataError: The rows do not follow on the others.
+            ConfigError: The forecaster was loaded without its data, or fitted with `refit` none.
+        """
+        run, data = self._run(), self._run().config.data
+        if data is None and self._rows is None:
+            raise ConfigError("Forecaster.update: it was loaded without its data. Fit one on all rows.")
+        own = self._rows if data is None else run.task.locate(data)
+        if data is not None and isinstance(X, str | Path):
+            self._take(take_in(run, own, str(X)))
+            return self
+        prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
+        rows = stacked([grown(run.config, own), located(X)], run.config.read)
+        alone = run.config.replace(data=None, updates=())
+        self._take(take_in(dataclasses.replace(run, config=alone, prepared=prepared), rows))
+        self._rows = rows
+        return self
+
+    _rows = cast(object, None)
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -141,9 +169,14 @@ class Forecaster(Estimator):
         _refuse_target("score", y)
         return -own_score(self.evaluate(X), "mse", {"scale": "scaled"}, OURS)
 
-    def backtest(self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None) -> pd.DataFrame:
-        """Forecast from past moments, given as times or by their number and step, without fitting again."""
-        return backtest_frame(self._run(), self._panel(X), cutoffs, step)
+    def backtest(
+        self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None
+    ) -> pd.DataFrame:
+        """Forecast from past moments, given as times or by their number and step.
+
+        With `refit_every` all but networks are fitted again before every so many of them, on the rows up to there.
+        """
+        return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every)
 
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""
@@ -158,7 +191,8 @@ class Forecaster(Estimator):
             return panel
         if source is None:
             raise ConfigError("Forecaster: it was loaded without its data. Give a frame with the history.")
-        return read_later(run.config, run.state, located(source))
+        source = grown(run.config, located(source)) if X is None else located(source)
+        return read_later(run.config, run.state, source)
 
     _library = "pandas"
 

@@ -18,6 +18,7 @@ from multiway.tasks.forecasting.encode import regressors_of
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.updating import fitted_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -94,16 +95,20 @@ def forecast_columns(
     return columns
 
 
-def backtest_frame(run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None) -> pd.DataFrame:
+def backtest_frame(
+    run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None
+) -> pd.DataFrame:
     """Forecast from several past moments, in batches: `unique_id, ds, cutoff, y, multiway, ridge, …`.
 
-    The model is not fitted again, so cutoffs inside its training rows flatter it.
+    Cutoffs inside the rows that a model was fitted on flatter it. With `refit_every` candidates are fitted on the rows
+    up to a cutoff; a network and baselines are not, nor are the weights of the answer chosen anew.
 
     Args:
         run: A fitted run.
         panel: History with what came after the cutoffs.
         cutoffs: Last known times; or how many, of which the last is a horizon before the end.
         step: Rows between counted cutoffs; the horizon if not given.
+        refit_every: Cutoffs for which one fit is used.
 
     Raises:
         DataError: The panel is too short, or a cutoff leaves no room for its look-back or horizon.
@@ -112,6 +117,7 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | No
     windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
+    rows = rows if refit_every is None else np.sort(rows)
     names = run.state.targets
     ends, steps, variates = rows + run.config.lookback, run.config.horizon, len(names)
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
@@ -121,7 +127,7 @@ def backtest_frame(run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | No
             "ds": panel.times.take(ahead),
             "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
             "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0], -variates:].transpose(0, 2, 1).ravel(),
-            **_forecasts(run, windows, torch.from_numpy(rows)),
+            **_forecasts(run, panel, windows, torch.from_numpy(rows), refit_every),
         },
         copy=False,  # the columns are new already
     )
@@ -148,12 +154,16 @@ def _first_rows(run: Run, panel: Panel, cutoffs: Cutoffs, step: int | None, coun
 
 
 @torch.no_grad()
-def _forecasts(run: Run, windows: Windows, rows: Tensor) -> dict[str, NDArray[np.float64]]:
+def _forecasts(
+    run: Run, panel: Panel, windows: Windows, rows: Tensor, refit_every: int | None
+) -> dict[str, NDArray[np.float64]]:
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
-    for batch in windows.batches(rows):
-        for name, forecast in all_forecasts(run, *inputs_of(batch)).items():
-            parts.setdefault(name, []).append(forecast)
+    for some in torch.split(rows, refit_every or len(rows)):
+        fitted = None if refit_every is None else fitted_before(run, panel, int(some[0]) + run.config.lookback)
+        for batch in windows.batches(some):
+            for name, forecast in all_forecasts(run, *inputs_of(batch), fitted=fitted).items():
+                parts.setdefault(name, []).append(forecast)
     scaler = run.state.target_scaler
     whole = {name: scaler.inverse(torch.cat(batches).double().numpy()) for name, batches in parts.items()}
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}

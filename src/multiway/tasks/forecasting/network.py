@@ -34,12 +34,13 @@ def model_of(run: Run) -> WeighedForecasts:
 
 
 def all_forecasts(
-    run: Run, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None, *, use: str = "test"
-) -> dict[str, Tensor]:
-    """The chosen forecast, `multiway`, by what was fitted for a use, and every baseline's."""
+    run: Run, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None, *, use: str = "test",
+    fitted: WeighedForecasts | None = None,
+) -> dict[str, Tensor]:  # fmt: skip
+    """The chosen forecast, `multiway`, by what was `fitted`, for a use if not given; and every baseline's."""
+    fitted = model_of(run).fitted_for(use) if fitted is None else fitted
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
-    own = model_of(run).fitted_for(use).all_forecasts(past, observed, covariates)
-    return held({**own, **baselines}, run.config, run.state)
+    return held({**fitted.all_forecasts(past, observed, covariates), **baselines}, run.config, run.state)
 
 
 def bands_of_baselines(run: Run, prepared: PreparedPanel) -> dict[str, Bands]:

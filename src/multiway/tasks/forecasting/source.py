@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -333,6 +334,19 @@ def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     if policy == "mean":
         cells = cells.assign(number=cells.groupby(CELL)["number"].transform("mean"))
     return cells.drop_duplicates(CELL, keep="last" if policy == "last" else "first")
+
+
+def stacked(sources: Sequence[object], options: ReadOptions) -> pd.DataFrame:
+    """Rows of several files or frames of one form, one after another, as they are written."""
+    tables = [soundly(source_name(each), partial(_frame_of, each, options)) for each in sources]
+    if len(different := {tuple(table.columns) for table in tables}) > 1:
+        shown = ", then ".join(listed(columns) for columns in different)
+        raise DataError(f"{source_name(sources[-1])}: later rows have the columns of the others. Got {shown}.")
+    return pd.concat(tables, ignore_index=True)
+
+
+def _frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
+    return load_table(source, options, findings).frame
 
 
 def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:

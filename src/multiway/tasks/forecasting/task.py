@@ -36,7 +36,8 @@ from multiway.tasks.forecasting.savings import about_savings, savings
 from multiway.tasks.forecasting.scores import ForecastErrors
 from multiway.tasks.forecasting.source import check_file, read_panel
 from multiway.tasks.forecasting.splitting import published_split
-from multiway.tasks.lifecycle import announce
+from multiway.tasks.forecasting.updating import take_in
+from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import models_of, score_of
@@ -287,7 +288,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""
         check_target(out)
-        frame = forecasts.backtest_frame(run, self._panel(run, data), options.get("cutoffs", 10), options.get("step"))
+        past = options.get("cutoffs", 10), options.get("step"), options.get("refit")
+        frame = forecasts.backtest_frame(run, self._panel(run, data), *past)
         if out is not None:
             write_table(frame, out)
         rows = pd.DataFrame(forecasts.score_backtest(frame))
@@ -298,7 +300,15 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         source = data or run.config.data
         if source is None:
             raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
-        return encode.read_later(run.config, run.state, self.locate(source))
+        source = self.locate(source) if data else encode.grown(run.config, self.locate(source))
+        return encode.read_later(run.config, run.state, source)
+
+    def update(self, run: Run, data: str) -> Run:
+        """See `multiway.tasks.forecasting.updating`; the forecast beyond all rows takes the place of the one before."""
+        longer = take_in(run, data_of(run), data)
+        table = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
+        longer.tables = {**run.tables, "predictions": table}
+        return longer
 
     def explain(self, run: Run, out: Path | None, options: Row) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""
