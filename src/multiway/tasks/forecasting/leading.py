@@ -96,7 +96,7 @@ def _better(gain: float) -> str:
 
 def _figure(value: float) -> str:
     """Three digits."""
-    whole = max(0, 2 - int(np.floor(np.log10(abs(value))))) if value else 0
+    whole = max(0, 2 - int(np.floor(np.log10(abs(value))))) if value and np.isfinite(value) else 0
     return text.number(value, min(whole, 9))
 
 
