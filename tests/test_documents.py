@@ -1,11 +1,13 @@
 """What the README and the guides say runs, and does what is written."""
 
+import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.notebooks import NOTEBOOKS, executed
 
 from documents import run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
@@ -19,7 +21,7 @@ from tasks.text.reviews import long_reviews
 from tasks.tiny import waves
 
 ROOT = Path(__file__).parent.parent
-NEEDS = {"adapters.md": "peft"}
+NEEDS = {"adapters.md": "peft", "serve.md": "fastapi"}
 """Packages without which a guide is skipped."""
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
 
@@ -94,3 +96,14 @@ def test_every_link_between_documents_leads_somewhere():
         if "." in target and not (document.parent / target).exists()
     ]
     assert len(documents) > 30 and not absent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_every_notebook_runs_and_prints_what_it_holds(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stored = json.loads(path.read_text())
+    cells = [cell for cell in executed(json.loads(path.read_text()))["cells"] if cell["cell_type"] == "code"]
+    known = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
+    assert [bool(cell["outputs"]) for cell in cells] == [bool(cell["outputs"]) for cell in known]
+    assert any(cell["outputs"] for cell in known)
