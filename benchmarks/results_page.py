@@ -58,6 +58,7 @@ SPEED = {
     "kills": "python -m benchmarks.kills",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "mutants": "python -m benchmarks.mutants",
+    "formats": "python -m benchmarks.formats --out results/formats.jsonl",
 }
 """Files of other rows, and what wrote them."""
 NO_BASELINES = {"published", "network", "cl"}

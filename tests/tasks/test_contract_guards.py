@@ -381,3 +381,11 @@ def test_a_folder_of_too_many_files_is_refused_before_anything_looks_at_them(tmp
     monkeypatch.setattr("multiway.data.sources.budget.check_files.__defaults__", (5,))
     code, _, err = outcome("check", data)
     assert code == 1 and "holds more than 5 files" in err and len(err.splitlines()) == 1
+
+
+def test_a_folder_none_of_whose_images_is_whole_says_so_and_counts_nothing(tmp_path):
+    data = TINY["images"](tmp_path).data
+    for path in data.rglob("*.png"):
+        path.write_bytes(path.read_bytes()[:50])  # its head alone
+    code, said, err = outcome("check", data, "--task", "images")
+    assert code == 1 and err == "" and "error: " in said and "images:" not in said

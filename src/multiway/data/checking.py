@@ -43,6 +43,10 @@ def check_samples(
         if isinstance(error, DataError):
             findings.take("source", error)
         return _report(findings, {"encoding": findings.encoding}, {})
+    if not len(samples):
+        if not findings.errors():
+            findings.add("empty", "error", f"there are no {samples.word}", "Give some.")
+        return _report(findings, {"encoding": findings.encoding}, {})
     splits = {} if findings.errors() else _tried(samples, how, findings)
     repeated = check_repeats(samples, splits, findings)
     _check_classes(samples, splits, findings)
@@ -139,7 +143,7 @@ def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None
 
 def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) -> None:
     labels, names = samples.labels, samples.classes
-    if labels is None or names is None or not len(labels):
+    if labels is None or names is None:
         return
     note_near_names(samples.target_name or "the target", names, findings)
     counts = np.bincount(labels, minlength=len(names))

@@ -21,6 +21,14 @@ def prepared(documents):
     return prepare_texts(documents, tokenizer="bytes")
 
 
+def test_a_file_without_a_sound_line_says_so_and_counts_nothing(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text('"no object"\n')
+    report = check(path)
+    assert [(each.kind, each.severity) for each in report.findings] == [("json", "error")]
+    assert "documents" not in report.summary
+
+
 def test_a_sound_text_is_counted():
     report = check(texts())
     assert report.is_usable and not report.findings
