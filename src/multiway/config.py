@@ -1,6 +1,5 @@
 """The base of every config: frozen, closed to unknown names, read and written as plain YAML."""
 
-import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -8,7 +7,7 @@ from typing import Any, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from multiway.errors import ConfigError, ended
+from multiway.errors import ConfigError, closest, ended
 
 MAX_CONFIG_BYTES = 1_000_000
 DEEPEST = 50
@@ -146,8 +145,8 @@ def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
 def _describe(item: Any, cls: type[BaseModel]) -> str:
     name = ".".join(str(part) for part in item["loc"])
     if item["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(item["loc"][-1]), _fields_at(cls, item["loc"][:-1]), n=1)
-        return f"{name} is not a known field" + (f", did you mean {near[0]}?" if near else "")
+        near = closest(str(item["loc"][-1]), _fields_at(cls, item["loc"][:-1]))
+        return f"{name} is not a known field{near.removesuffix('.').replace(';', ',')}"
     message = item["msg"].removeprefix("Value error, ").rstrip(".")
     got = f" (got {item['input']!r})" if item["loc"] and not isinstance(item["input"], dict) else ""
     return f"{name}: {message}{got}" if name else message

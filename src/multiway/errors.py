@@ -112,11 +112,24 @@ class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
 
 
+ELSEWHERE = {
+    "futr_exog_list": "future", "future_covariates": "future", "known_covariates_names": "future",
+    "known_dynamic_columns": "future", "hist_exog_list": "past", "past_covariates": "past",
+    "past_dynamic_columns": "past", "stat_exog_list": "static", "static_covariates": "static",
+    "static_features": "static", "static_columns": "static", "X_df": "future_df", "futr_df": "future_df",
+    "known_covariates": "future_df", "h": "horizon", "prediction_length": "horizon", "output_chunk_length": "horizon",
+    "input_size": "lookback", "context_length": "lookback", "input_chunk_length": "lookback", "level": "levels",
+    "quantile_levels": "quantiles",
+}  # fmt: skip
+"""Names that other libraries have for what is meant here."""
+
+
 def closest(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with the nearest known one, if one is near."""
     import difflib
 
-    near = difflib.get_close_matches(name, list(known), n=1)
+    known = list(known)
+    near = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else "."
 
 

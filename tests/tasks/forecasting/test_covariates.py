@@ -10,12 +10,15 @@ import pytest
 import torch
 
 from multiway import Forecaster
-from multiway.errors import ConfigError, DataError
+from multiway.cli.spelling import command_line
+from multiway.errors import ArgumentError, ConfigError, DataError
 from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.calendar import calendar_features, holiday_features, holiday_names
 from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import shop
 
 HORIZON = 5
@@ -196,3 +199,38 @@ def test_hours_weekdays_and_the_year_are_features():
     months = calendar_features(pd.date_range("2024-01-01", periods=12, freq="MS"), "MS")
     assert months.shape == (12, 6) and np.abs(months - np.roll(months, 1, axis=0)).max() < 1.6
     assert calendar_features(pd.RangeIndex(9), None).shape == (9, 0)
+
+
+def test_audit_sees_a_target_in_disguise(tmp_path: Path):
+    frame = history(shop()).drop(columns=["weather", "region"])
+    frame["price"] = np.random.default_rng(1).normal(size=len(frame)) - 0.01 * frame["sales"]
+    later = frame.groupby("store")["sales"].shift(-2)
+    frame["plan"] = (later.fillna(frame["sales"]) * 3 + 7).round(1)
+    frame.to_csv(tmp_path / "stores.csv", index=False)
+    named = {"data": str(tmp_path / "stores.csv"), "future": ("price", "plan", "holiday")}
+    [warned] = [each for each in audit_forecast(config(**named)).findings if each.kind == "known"]
+    assert [str(place) for place in warned.places] == [
+        "plan: 100.0% of north 2 steps later", "plan: 100.0% of south 2 steps later"
+    ]  # fmt: skip
+    sound = audit_forecast(config(**named | {"future": ("price", "holiday")}))
+    assert "no covariate that is said to be known ahead holds its target in disguise (2 looked at)" in sound.passed
+
+
+def test_check_says_how_columns_could_be_named(tmp_path: Path):
+    path, spell = tmp_path / "stores.csv", command_line("forecast", "check")
+    history(shop()).to_csv(path, index=False)
+    report = "\n".join(TASK.check(ForecastConfig(), str(path)).lines(spell))
+    assert "name them (--future holiday --past weather,visitors --static region)" in report
+    wide = shop(("north",))[["date", "sales", "holiday"]].assign(holiday=lambda each: each["holiday"].astype(int))
+    report = "\n".join(TASK.check(ForecastConfig(), wide).lines(spell))
+    assert "holiday is true or false, and read as series to forecast" in report and "(--future holiday)" in report
+
+
+def test_names_of_other_libraries_have_a_hint(fitted):
+    for name, own in {"futr_exog_list": "future", "past_covariates": "past", "static_features": "static"}.items():
+        with pytest.raises(ArgumentError, match=f"{name} is no argument; did you mean {own}"):
+            Forecaster(**{name: ["price"]})
+        with pytest.raises(ConfigError, match=f"{name} is not a known field, did you mean {own}"):
+            ForecastConfig.parse({name: ["price"]})
+    with pytest.raises(ArgumentError, match="X_df is no argument; did you mean future_df"):
+        fitted.predict(X_df=None)

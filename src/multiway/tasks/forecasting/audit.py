@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from multiway.auditing import AuditReport, Verdict, check_complete
 from multiway.auditing.agreement import check_agreement
+from multiway.auditing.known_ahead import check_known_ahead
 from multiway.auditing.report import finding
 from multiway.auditing.windows import WindowSplit, verdicts_on_windows
 from multiway.data import Scaler, datasets
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
+from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.forecasting.windows import Windows
@@ -34,7 +36,7 @@ def audit_forecast(config: ForecastConfig, run: Run | None = None) -> AuditRepor
     split = scaled_windows(seen, prepared.windows, Scaler(scaler.mean[learnt], scaler.std[learnt]))
     masked = dataclasses.replace(panel, values=np.where(learnt, panel.values, np.nan))
     targets = check_targets(masked, prepared.windows, prepared.scaler)
-    verdicts = [*verdicts_on_windows(split), *_complete(prepared), targets, _unused(prepared)]
+    verdicts = [*verdicts_on_windows(split), *_complete(prepared), targets, _known(config, prepared), _unused(prepared)]
     return AuditReport.of(_title(panel, config), verdicts)
 
 
@@ -56,6 +58,22 @@ def _unused(prepared: PreparedPanel) -> Verdict | None:
     if not left:
         return None
     return finding("unused", "note", f"the last {left:,} rows are in no split, as the protocol has it")
+
+
+def _known(config: ForecastConfig, prepared: PreparedPanel) -> Verdict | None:
+    """Whether covariates of numbers that are said to be known ahead hold a target."""
+    panel, covariates = prepared.panel, prepared.panel.covariates
+    if covariates is None:
+        return None
+    ahead = {
+        name: covariates.values[: panel.num_rows, :, place]
+        for place, (name, role) in enumerate(zip(covariates.names, covariates.roles, strict=True))
+        if role == "future" and name not in covariates.words
+    }
+    targets = prepared.windows["train"].num_targets
+    values, season = panel.values[:, -targets:], config.season or season_of(panel.frequency)
+    own = {name: rows if rows.shape[1] == 1 else rows[:, -targets:] for name, rows in ahead.items()}
+    return check_known_ahead(values, panel.names[-targets:], own, season) if own else None
 
 
 LOOKED_AT = 64

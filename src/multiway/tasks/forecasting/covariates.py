@@ -1,6 +1,7 @@
 """Covariates of a panel: what is known ahead, what is known up to the last value, what a series is; and as numbers."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
@@ -16,12 +17,17 @@ from multiway.data.findings import Findings, listed
 from multiway.data.letters import Names
 from multiway.data.scaling import Floats
 from multiway.data.sources import columns as col
-from multiway.data.sources.cells import TRUTHS, RawTable, looks_numeric, with_truths, words
+from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
+from multiway.errors import Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, holiday_features, holiday_names
 
 Role = Literal["future", "past", "static"]
 ROLES: tuple[Role, ...] = ("future", "past", "static")
+AHEAD = re.compile(
+    r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE
+)
+"""Names that columns have which are known ahead."""
 MOST_WORDS = 60
 """Different words of a covariate at most: each has a coefficient of its own."""
 
@@ -117,6 +123,26 @@ def _column(
         raise findings.fatal("covariates", rule, "Leave it out, or join words that mean the same.")
     codes = pd.Categorical(text, categories=list(levels)).codes.astype(np.float64)
     return np.where(codes < 0, np.nan, codes), levels
+
+
+def proposed_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> tuple[Fix, ...]:
+    """How columns that are left out could be named: what one series says once is static, what is planned is known."""
+    fixes: dict[Role, list[str]] = {"future": [], "past": [], "static": []}
+    frame = table.frame
+    for name in names:
+        if ids and int(frame.groupby(list(ids), sort=False)[name].nunique(dropna=False).max()) == 1:
+            fixes["static"].append(name)
+        else:
+            fixes["future" if AHEAD.search(name) or is_truth(frame[name]) else "past"].append(name)
+    return tuple(Fix(role, like=",".join(some)) for role, some in fixes.items() if some)
+
+
+def is_truth(raw: pd.Series) -> bool:
+    """Whether cells are true or false, or both 0 and 1 and nothing else."""
+    if pd.api.types.is_bool_dtype(raw):
+        return True
+    some = set(as_text(raw.drop_duplicates())) - {""}
+    return some in ({"0", "1"}, *({each, other} for each in TRUTHS for other in TRUTHS))
 
 
 class LearntCovariates(Config):

@@ -22,7 +22,7 @@ from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix, MultiwayError, MultiwayWarning
-from multiway.tasks.forecasting.covariates import ROLES, Roles, read_covariates
+from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
@@ -232,6 +232,7 @@ def _wide(
     elif same := [name for name in names if _is_one_word(table.frame[name])]:
         findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
         names = [name for name in names if name not in same]
+    _note_truths(table, names, options, findings)
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
@@ -239,6 +240,15 @@ def _wide(
         values=col.parse_numbers(table, names, findings), times=times, names=tuple(names),
         origin=np.arange(len(times))[:, None], table=table, options=options, findings=findings,
     )  # fmt: skip
+
+
+def _note_truths(table: RawTable, names: Sequence[str], options: ReadOptions, findings: Findings) -> None:
+    """Note columns that are true or false among others: they hardly are series to forecast."""
+    truths = [name for name in names if is_truth(table.frame[name])] if options.variates is None else []
+    if truths and len(truths) < len(names):
+        rule = f"{listed(truths)} {'is' if len(truths) == 1 else 'are'} true or false, and read as series to forecast"
+        fix = ("If known ahead and a reason for the others, name it (", Fix("future", like=",".join(truths)), ").")
+        findings.add("covariates", "warning", rule, fix)
 
 
 def _is_one_word(raw: pd.Series) -> bool:
@@ -257,7 +267,9 @@ def _pivoted(
     unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
     if unused:
         rule = f"columns {listed(unused)} are not used: they hold neither times nor names nor the values"
-        findings.add("columns", "warning", rule)
+        fixes = proposed_roles(table, unused, long.ids)
+        spaced: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
+        findings.add("columns", "warning", rule, ("If they explain the values, name them (", *spaced[:-1], ")."))
     numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
     labels, series = labels_of(table, long.ids, findings)
     names = labels
