@@ -1,4 +1,4 @@
-"""How far a long piece of work is, as a bar on a terminal."""
+"""How far a long piece of work is, as a bar on a terminal or a line."""
 
 import contextlib
 import sys
@@ -43,3 +43,9 @@ def _make_bar() -> Any:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=Console(stderr=True))
+
+
+def tell(line: str) -> None:
+    """A line on stderr, if anybody is there to read it."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)

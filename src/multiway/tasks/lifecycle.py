@@ -17,6 +17,7 @@ from multiway.errors import CheckWarning, ConfigError, RunError, concerning
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
+from multiway.terminal import tell
 from multiway.training import History, RunFolder
 from multiway.training.memory import kept_per_sample
 from multiway.training.processes import create_once, held, is_main
@@ -24,15 +25,19 @@ from multiway.training.processes import create_once, held, is_main
 
 def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Read the data and build what is fitted on it; nothing is fitted or written yet."""
+    begun = time.monotonic()
     with concerning(task.name):
         prepared = task.prepare(config, source, progress=progress)
         config = task.sized(config, prepared)
         state = task.learn(config, prepared)
         config = task.settle(config, state, progress=progress)
+        config, plan = task.planned(config, prepared, time.monotonic() - begun)
         models = Models(task, config, state)
         task.check_answer(config, task.candidates(config, state))
         models.check()
-    facts = {"source": prepared.source, "notes": list(prepared.notes), "data_sha256": digest_of(prepared.content())}
+    facts = {"source": prepared.source, "notes": [*prepared.notes, *plan], "data_sha256": digest_of(prepared.content())}
+    for line in plan if progress and is_main() else ():
+        tell(line)
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)
 
 

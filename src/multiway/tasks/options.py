@@ -1,5 +1,6 @@
 """What configs and options of tasks share: usual values below the given ones, the field `model`, readers of texts."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Self
 
@@ -130,6 +131,17 @@ def read_shares(text: str) -> tuple[float, ...]:
     if not shares or not all(0 < share < 1 for share in shares):
         raise ValueError("give numbers between 0 and 1 such as 0.1,0.9")
     return shares
+
+
+UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def read_seconds(given: object) -> float | None:
+    """Seconds of "60s", "10m" or "1h", or of a number."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", str(given))
+    if given is not None and (match is None or not float(match[1])):
+        raise ValueError("give a time such as 60s, 10m or 1h")
+    return None if match is None else float(match[1]) * UNITS[match[2] or "s"]
 
 
 def read_whole(text: str) -> int:

@@ -250,6 +250,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Fill in what a config leaves open until the sizes of the data are known; the run keeps it so."""
         return config
 
+    def planned(self, config: ConfigT, prepared: PreparedT, spent: float) -> tuple[ConfigT, Sequence[str]]:
+        """What a budget of time leaves to be trained, as settings without one, and notes of it; `spent` in seconds."""
+        return config, ()
+
     @abc.abstractmethod
     def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
         """Names of the models: ours, then the baselines."""

@@ -294,3 +294,13 @@ def test_a_file_is_parsed_once_within_a_block_and_its_findings_are_noted_each_ti
     assert len(calls) == 2
     check_file(path)
     assert len(calls) == 3
+
+
+def test_a_wide_parquet_file_is_read_a_part_after_the_other_to_the_same_frame(tmp_path, monkeypatch):
+    times = pd.date_range("2024-01-01", periods=4, name="when")
+    frame = pd.DataFrame({"a": [1, 2, 3, 4], "a.b": list("wxyz"), "b": [0.5, np.nan, 2, 3], "c": times}, index=times)
+    frame.to_parquet(tmp_path / "wide.parquet")
+    findings = Findings("wide.parquet")
+    whole = tables.read_parquet(tmp_path / "wide.parquet", 10**6, findings)
+    monkeypatch.setattr(tables, "COLUMNS", 2)
+    pd.testing.assert_frame_equal(tables.read_parquet(tmp_path / "wide.parquet", 10**6, findings), whole)

@@ -9,9 +9,9 @@ from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.choice import choose_weights
 from multiway.tasks.forecasting.encode import learn, prepare_panel, sizes_of
 from multiway.tasks.forecasting.evidence import Products, products_of, stretches
-from multiway.tasks.forecasting.network import fit_forecaster
+from multiway.tasks.forecasting.network import fit_candidates
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.protocol import OURS, Context
+from multiway.tasks.protocol import OURS
 from tasks.forecasting.panels import fitted, make_config, make_frame
 
 NAMES = ("naive", "ridge", "network")
@@ -71,7 +71,7 @@ def made(frame):
     state = learn(config, prepared)
     sizes = sizes_of(config, state)
     model = TASK.build(config, state, OURS)
-    fit_forecaster(model, prepared, config, Context())
+    fit_candidates(model, prepared)
     return model, prepared, sizes
 
 

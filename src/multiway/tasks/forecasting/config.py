@@ -1,8 +1,10 @@
 """Everything that determines a forecasting run, and its options of the command line."""
 
+import math
+import time
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from multiway.config import Config, Plain, merge
 from multiway.data import ReadOptions
@@ -17,6 +19,7 @@ from multiway.tasks.options import (
     percentages,
     read_every,
     read_names,
+    read_seconds,
     read_shares,
     read_whole,
     starting_from,
@@ -115,6 +118,9 @@ class ForecastConfig(Answering):
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
     answer: Literal["auto", "network", Candidate] = "auto"
     """Let validation weigh all candidates, or name the one that answers."""
+    budget: Annotated[float | None, BeforeValidator(read_seconds)] = None
+    """Seconds that the whole training may take, also as "60s", "10m" or "1h". Closed forms come first; the network has
+    the epochs that fit, which the run then keeps in place of the budget. Clocks differ from run to run."""
     refit: Literal["all", "none"] = "all"
     """Fit all candidates but networks again before they forecast: on every row before the test rows for these, on all
     rows for what follows, in the form, with the weights and within the bands that validation chose. "none" leaves them
@@ -131,6 +137,7 @@ class ForecastConfig(Answering):
     """Interval levels in percent."""
     output: OutputOptions = OutputOptions()
     """Whether forecasts are below zero, and whole numbers."""
+    _stop: float = PrivateAttr(default=math.inf)
 
     @field_validator("levels")
     @classmethod
@@ -193,6 +200,15 @@ class ForecastConfig(Answering):
             future=self.future, past=self.past, static=self.static, holidays=self.holidays,
             calendar=is_tried if self.calendar == "auto" else self.calendar,
         )  # fmt: skip
+
+    def stop_at(self, moment: float) -> Self:
+        """Let the network stop before a moment of the monotonic clock, which no stored config has."""
+        self._stop = moment
+        return self
+
+    def is_late(self, seconds: float) -> bool:
+        """Whether so many seconds more would be past that moment."""
+        return time.monotonic() + seconds > self._stop
 
     def trains_network(self, windows: int) -> bool:
         """Whether a network is trained on so many windows."""
@@ -292,6 +308,10 @@ OPTIONS = (
         name="duplicates", field="read.duplicates", help="Repeated time stamps: error, first, last, mean or keep."
     ),
     Option(name="gaps", field="read.gaps", help="Absent time stamps: error, fill or ignore."),
+    Option(
+        name="budget", field="budget", commands=("train",), read=read_seconds,
+        help="Time that the whole training may take: 60s, 10m or 1h; as long as it takes if not given.",
+    ),
     Option(
         name="refit", field="refit", commands=("train",),
         help="Fit again on all rows before those that are forecast: all, or none.",

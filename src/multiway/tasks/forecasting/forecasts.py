@@ -10,19 +10,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multiway import files
+from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.forecasting.ahead import window_ahead
 from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.encode import regressors_of
+from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.updating import fitted_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
+from multiway.terminal import tell
+from multiway.training.processes import is_main
 
+FIRST = "forecast.parquet"
+"""In the state of a run: what ridge forecasts, until the run is finished."""
 Cutoffs = int | Sequence[object]
 """Last known times, or how many."""
 
@@ -47,6 +53,27 @@ def future_frame(
         return pd.DataFrame({"ds": times, **_wide(names, columns)})
     if layout != "long":
         raise ConfigError(f"predict: layout is long or wide, got {layout!r}.")
+    return _long(names, columns, times)
+
+
+def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
+    """Write what ridge forecasts, in the units of the data, while the rest is trained; it goes with the state."""
+    if context.folder is None or not is_main():
+        return
+    past, observed = last_window(prepared.panel, run.state.scaler, run.config.lookback)
+    with torch.no_grad():
+        scaled = model_of(run).ridge(past, observed)[0].double().numpy()
+    columns = {OURS: run.state.target_scaler.inverse(scaled)}
+    frame = _long(run.state.targets, columns, prepared.panel.future_times(run.config.horizon))
+    path = context.folder.state_dir / FIRST
+    files.make_folder(path.parent, parents=False)
+    write_table(frame, path)
+    if context.progress:
+        tell(f"first forecast, by ridge: {path}")
+
+
+def _long(names: Sequence[str], columns: dict[str, NDArray[np.float64]], times: pd.Index) -> pd.DataFrame:
+    """A row for each series and time."""
     repeated = {column: values.T.ravel() for column, values in columns.items()}
     ids = np.repeat(np.array(names, dtype=object), len(times))
     return pd.DataFrame({"unique_id": ids, "ds": times.append([times] * (len(names) - 1)), **repeated})

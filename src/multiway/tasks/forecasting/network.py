@@ -19,7 +19,7 @@ from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
 from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.outputs import held
 from multiway.tasks.forecasting.windows import Windows, inputs_of
-from multiway.tasks.protocol import OURS, Context, Fitted
+from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
 from multiway.training.validation import Stops, mean_loss
@@ -91,19 +91,28 @@ def _for_each_answer(cells: Tensor | None, forecast: Tensor) -> Tensor | None:
     return cells.repeat(len(forecast) // len(cells), 1, 1)
 
 
-def fit_forecaster(
-    model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, context: Context
-) -> History | None:
-    """Fit the candidates in the order of their cost, then train the network, where there is one."""
+def fit_candidates(model: WeighedForecasts, prepared: PreparedPanel) -> None:
+    """Fit the candidates in the order of their cost."""
     training, validation = (prepared.windows[name].of_targets() for name in ("train", "validation"))
     for candidate in model.candidates.values():
         candidates.fit_candidate(candidate, training, validation, prepared.floor)
+
+
+def fit_forecaster(
+    model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, context: Context
+) -> History | None:
+    """Train the network, where there is one; the candidates are fitted already."""
     if model.network is None:
         return None
+    validation = prepared.windows["validation"].of_targets()
     rival = Rival.among(_losses_of(model, validation, config), config.answer)
-    history = train_on_windows(
-        model.network, prepared, config.training, context, config.horizons, stops=None if rival is None else rival.stops
-    )
+
+    def stops(rows: Sequence[Row], left: float) -> str | None:
+        if config.is_late(rows[-1]["seconds"] / len(rows)):
+            return f"The network stopped after {rows[-1]['epoch']:g} epochs, as the time is over."
+        return None if rival is None else rival.stops(rows, left)
+
+    history = train_on_windows(model.network, prepared, config.training, context, config.horizons, stops=stops)
     for member in members_of(model.network):
         if isinstance(member, StartsFromTraining):
             member.set_apart(prepared.windows["train"].never_observed)

@@ -21,7 +21,7 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import candidates, encode, forecasts, network, page, scores
+from multiway.tasks.forecasting import budget, candidates, encode, forecasts, network, page, scores
 from multiway.tasks.forecasting.ahead import knows_ahead, planned
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
@@ -125,6 +125,15 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         once = {} if published_split(config.split.protocol) is None else {"refit": "none"}
         return config.replace(network=config.trains_network(state.windows), **once)
 
+    def planned(
+        self, config: ForecastConfig, prepared: PreparedPanel, spent: float
+    ) -> tuple[ForecastConfig, Sequence[str]]:
+        """See `multiway.tasks.forecasting.budget`."""
+        if config.budget is None:
+            return config, ()
+        kept, plan = budget.planned(config, prepared, spent)
+        return kept, (plan,)
+
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
         """Ours, which holds every candidate of the answer, then the baselines of the config."""
         return (OURS, *config.baselines)
@@ -146,6 +155,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             announce(name, context)
             return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
         model = network.model_of(run)
+        network.fit_candidates(model, prepared)
+        forecasts.keep_first(run, prepared, context)
         fitted = network.fit_forecaster(model, prepared, run.config, context)
         unfitted = candidates.about_unfitted(dict(model.candidates.items()), run.state.targets)
         run.facts["notes"] = [*run.facts["notes"], *unfitted]

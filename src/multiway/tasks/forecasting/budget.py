@@ -1,0 +1,95 @@
+"""A budget of seconds: how many epochs of the network fit into what reading and closed forms leave of it."""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from multiway.config import Plain
+from multiway.errors import ConfigError
+from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.encode import PreparedPanel
+from multiway.tasks.forecasting.network import WindowLoss, build_network
+from multiway.tasks.forecasting.windows import Windows
+
+NO_NETWORK: Plain = {"network": False, "model": {}, "partner": "auto", "members": 1}
+STEPS = 2
+"""Steps of a network that are timed, after one that is not."""
+SPARE = 0.8
+"""Part of what is left that epochs are planned for: a machine is not as fast at every moment."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pace:
+    """Seconds that a network takes.
+
+    epoch: Training on all windows once, and a validation.
+    scoring: Its forecasts once it is trained: for the choice, and of validation and test rows.
+    """
+
+    epoch: float
+    scoring: float
+
+
+def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tuple[ForecastConfig, str]:
+    """What is trained within the budget, as settings that rebuild the run without one, and the plan in a sentence.
+
+    spent: Seconds until here. Choice, bands, a second fit and scores are reckoned to take as long.
+    """
+    assert config.budget is not None
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise ConfigError("budget: several processes would plan apart. Set training.epochs in its place.")
+    begun = time.monotonic() - spent
+    start = f"Budget of {config.budget:g} s: data and ridge took {spent:.1f} s, and what follows about as long"
+    if not config.network:
+        return config.replace(budget=None), f"{start}; no network is trained."
+    pace = pace_of(config, prepared)
+    left = config.budget - (time.monotonic() - begun) - spent - pace.scoring
+    wanted = config.training.epochs_of(-(-len(prepared.windows["train"]) // config.training.batch_size))
+    epochs = min(int(SPARE * left / pace.epoch), wanted)
+    if epochs < 1:
+        told = f"{start}; no network is trained, as one epoch would take {pace.epoch:.1f} s."
+        return config.replace(budget=None, answer=_without(config), **NO_NETWORK), told
+    kept = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
+    return kept.stop_at(
+        begun + config.budget - spent - pace.scoring
+    ), f"{start}; the network is trained for {epochs} of {wanted} epochs of {pace.epoch:.1f} s each."
+
+
+def _without(config: ForecastConfig) -> str:
+    return "auto" if config.answer == "network" else config.answer
+
+
+def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:
+    """By a few steps of a network that is thrown away."""
+    network, training = build_network(config, len(prepared.panel.names)), prepared.windows["train"]
+    loss, batch = WindowLoss(config.training.loss, config.horizons), _batch(training, config.training.batch_size)
+    steps = len(training) / len(batch["past"]) * config.training.accumulation
+
+    def learn() -> None:
+        total, count = loss(network.train(), batch)
+        (total / count.clamp_min(1)).backward()
+
+    def score() -> None:
+        with torch.no_grad():
+            loss(network.eval(), batch)
+
+    step, forward = _seconds(learn), _seconds(score) / len(batch["past"])
+    validated, tested = (len(prepared.windows[name]) for name in ("validation", "test"))
+    return Pace(epoch=steps * step + validated * forward, scoring=(3 * validated + tested) * forward)
+
+
+def _batch(windows: Windows, size: int) -> dict[str, Tensor]:
+    return windows.gather(torch.arange(min(size, len(windows))))
+
+
+def _seconds(call: Callable[[], None]) -> float:
+    """Of one call, the mean of a few, after the first."""
+    call()
+    start = time.perf_counter()
+    for _ in range(STEPS):
+        call()
+    return (time.perf_counter() - start) / STEPS
