@@ -21,6 +21,7 @@ from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.fixes import Spelling
+from multiway.tasks.hub import OnHub
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run, save_run
@@ -62,7 +63,7 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @estimator
-class Estimator:
+class Estimator(OnHub):
     """A task as an estimator: its dataclass fields are constructor arguments, `fit` leaves `run_`.
 
     `predict` gives one value per sample in the order of the data, `evaluate` a frame of scores, `explain` what the

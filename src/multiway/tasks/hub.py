@@ -1,0 +1,83 @@
+"""Runs on the Hugging Face hub: a folder with a model card, sent there and taken from there."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+from multiway import files
+from multiway.errors import ConfigError
+from multiway.extras import load_extra
+from multiway.tasks.run import Run, save_run
+from multiway.tasks.scores import models_of, score_of, scored_metrics, shown
+
+FILES = ("*.yaml", "*.json", "*.jsonl", "*.safetensors", "*.parquet", "*.npz", "*.md")
+"""What a run consists of; nothing else is fetched."""
+
+
+class OnHub:
+    """What an estimator does with the hub; needs `pip install huggingface-hub`."""
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write a run folder with a model card: data, split, scores and baselines."""
+        write_with_card(self._run(), Path(path))  # type: ignore[attr-defined]
+
+    def push_to_hub(self, name: str, *, private: bool = True) -> None:
+        """Send the run to the repository of that name, which is made if it is not there."""
+        hub: Any = load_extra("huggingface_hub", "push_to_hub", "text")
+        run: Run = self._run()  # type: ignore[attr-defined]
+        kept = run.folder
+        with tempfile.TemporaryDirectory() as scratch:
+            write_with_card(run, Path(scratch) / "run")
+            run.folder = kept  # not the scratch, which goes
+            hub.HfApi().create_repo(name, private=private, exist_ok=True)
+            hub.HfApi().upload_folder(repo_id=name, folder_path=str(Path(scratch) / "run"))
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path) -> Self:
+        """Take up a run from a folder, or from the repository of that name."""
+        loaded: Self = cls.load(name if Path(name).is_dir() else _fetched(str(name)))  # type: ignore[attr-defined]
+        return loaded
+
+
+def write_with_card(run: Run, folder: Path) -> None:
+    """Write the files of a run and its card into a folder that does not exist yet."""
+    if run.folder is None:
+        save_run(run, folder)
+    else:
+        run.folder.check_free(folder)
+        shutil.copytree(run.folder.path, folder, ignore=shutil.ignore_patterns("state", ".*"))
+    files.write_text(folder / "README.md", model_card(run))
+
+
+def model_card(run: Run) -> str:
+    """What the run is, in the form of the hub: its answer, its data, and every candidate's test scores."""
+    metrics, models = scored_metrics(run), models_of(run)
+    rows = [
+        f"| {model} | {' | '.join(shown(score_of(run, model, metric)['value']) for metric in metrics)} |"
+        for model in models
+    ]
+    head = [f"| model | {' | '.join(metric.title for metric in metrics)} |", f"|---{'|---' * len(metrics)}|"]
+    splits = run.facts.get("splits", {})
+    lines = [f"- {split}: {_counted(facts)}" for split, facts in splits.items()]
+    name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
+    return "\n".join([
+        "---", "library_name: multiway", f"tags: [multiway, {run.task.name}]", "---", f"# {name}: {run.task.name}", "",
+        run.line, "", "Split:", "", *lines, "", "Test scores:", "", *head, *rows, "",
+        "Load it with `from_pretrained` of the task's estimator in [multiway](https://pypi.org/project/multiway/).", "",
+    ])  # fmt: skip
+
+
+def _counted(facts: Any) -> str:
+    if not isinstance(facts, dict):
+        return str(facts)
+    return ", ".join(f"{name} {value}" for name, value in facts.items() if isinstance(value, int | str))
+
+
+def _fetched(name: str) -> Path:
+    hub: Any = load_extra("huggingface_hub", "from_pretrained", "text")
+    try:
+        return Path(hub.snapshot_download(name, allow_patterns=list(FILES)))
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise ConfigError(f"{name} is no folder, and the hub has no such run: {reason}. Name another.") from None
