@@ -77,11 +77,12 @@ def _exported(package: str, path: str | Path, kept: set[str] | None = None) -> I
 
 def _defined(module: str, name: str) -> str:
     """Where a name that a module has from another is written."""
-    path = (ROOT / "src" / module.replace(".", "/")).with_suffix(".py")
-    for node in ast.walk(ast.parse(path.read_text())) if path.is_file() else ():
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("multiway"):
+    folder = ROOT / "src" / module.replace(".", "/")
+    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module not in (None, module) and "multiway" in str(node.module):
             if any(alias.name == name and alias.asname in (None, name) for alias in node.names):
-                return _defined(node.module, name)
+                return _defined(str(node.module), name)
     return f"{module}.{name}"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from benchmarks.notebooks import NOTEBOOKS, executed
+from benchmarks.site import public_names
 
 from documents import run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
@@ -107,3 +108,14 @@ def test_every_notebook_runs_and_prints_what_it_holds(path, tmp_path, monkeypatc
     known = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
     assert [bool(cell["outputs"]) for cell in cells] == [bool(cell["outputs"]) for cell in known]
     assert any(cell["outputs"] for cell in known)
+
+
+def test_every_public_name_is_written_where_a_reference_finds_it():
+    absent = []
+    for place in sorted({place for places in public_names().values() for place in places.values()}):
+        module, _, name = place.rpartition(".")
+        path = (ROOT / "src" / module.replace(".", "/")).with_suffix(".py")
+        pattern = rf"^(?:class|def) {name}\b|^{name}(?:: [^=]+)? = "
+        if not (path.is_file() and re.search(pattern, path.read_text(), re.MULTILINE)):
+            absent.append(place)
+    assert not absent
