@@ -55,6 +55,8 @@ SPEED = {
         "python -m benchmarks.adapters text --encoder FOLDER --out results/adapters.jsonl"
     ),
     "whole_models": "python -m benchmarks.whole_models --out results/whole_models.jsonl",
+    "fev": "multiway reproduce fev --out results/fev.jsonl",
+    "gift": "multiway reproduce gift --out results/gift.jsonl",
     "kills": "python -m benchmarks.kills",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "mutants": "python -m benchmarks.mutants",
@@ -66,7 +68,18 @@ NO_BASELINES = {"published", "network", "cl"}
 DECIDED = {"network": True, "read.decimal": "."}
 """What "auto" comes to in every recipe: each names its network or has 2,000 training windows, and its files write
 points."""
-MACHINE = {"benchmark", "bars", "torch", "processor", "rounds", "kernels", "threads", "commit", "curve"}
+MACHINE = {
+    "benchmark",
+    "bars",
+    "torch",
+    "processor",
+    "rounds",
+    "kernels",
+    "threads",
+    "commit",
+    "curve",
+    "benchmark_task",
+}
 """What the tables of speed leave to their files."""
 HEAD = """# Results
 

@@ -92,7 +92,7 @@ def test_a_row_holds_protocol_and_fingerprint(real_data, tmp_path, monkeypatch):
     out = tmp_path / "rows.jsonl"
     [shown] = reproduce_open("fev", ["epf_be"], Path(out))
     stored = json.loads(out.read_text())
-    assert stored["protocol"] == {
+    assert stored["benchmark_task"] == {
         "benchmark": "fev", "row": "epf_be", "files": ["epf/BE.csv.gz"], "horizon": 24, "windows": 20, "season": 24,
         "target": "OT", "every": 1, "context": 1000, "quantiles": "0.1 to 0.9",
     }  # fmt: skip

@@ -2,11 +2,14 @@
 
 import json
 import math
+import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
+import torch
 
 from multiway import files
 from multiway.data.findings import listed
@@ -53,8 +56,16 @@ def reproduce_open(
             base = base or scores
             row = _row(task, items, name, scores, base) | {"seconds": round(seconds, 1)}
             if out is not None:
-                files.append_text(out, json.dumps(row | {"protocol": task.protocol()}) + "\n")
+                files.append_text(out, json.dumps(row | {"benchmark_task": task.protocol(), **_machine()}) + "\n")
             yield row
+
+
+def _machine() -> Row:
+    """Where seconds were measured, and by which code."""
+    return {
+        "commit": os.environ.get("MULTIWAY_COMMIT"), "torch": torch.__version__, "threads": torch.get_num_threads(),
+        "processor": platform.processor() or platform.machine(),
+    }  # fmt: skip
 
 
 def _row(task: OpenTask, items: Sequence[Item], name: str, scores: dict[str, float], base: dict[str, float]) -> Row:

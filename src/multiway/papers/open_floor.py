@@ -51,7 +51,7 @@ class Rows:
         names = [name for name in item.frame.columns[1:] if name not in item.targets]
         known = torch.tensor(item.frame[names].to_numpy(np.float64))
         before = known[: next(iter(windows_of(task, item)))]
-        scaled = (known - before.mean(0)) / before.std(0).clamp_min(1e-9)
+        scaled = (known - before.mean(0)) / before.std(0, correction=0).clamp_min(1e-9)
         return cls(values, scaled[:, None], task)
 
     @property
