@@ -46,7 +46,7 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     )  # fmt: skip
 
 
-def watched(runs: Sequence[Run]) -> Iterator[PagePart]:
+def weights_parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """The weights that a config names."""
     if runs[0].config.weights is not None:
         yield _weights(runs[0], runs[0].config.weights)
@@ -78,4 +78,4 @@ def _weights(run: Run, pattern: str) -> PagePart:
     return PagePart(id="weights", title="Weights", side=side, content=content)
 
 
-PAGE = class_page(SUBJECT, parts, watched)
+PAGE = class_page(SUBJECT, parts, weights_parts)
