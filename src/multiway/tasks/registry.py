@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from multiway.data import datasets
-from multiway.data.sources.budget import check_files
+from multiway.data.sources.budget import check_folder
 from multiway.errors import ConfigError, closest
 from multiway.lazy import extensions
 from multiway.tasks.known import task_of_dataset
@@ -33,7 +33,7 @@ def tasks_of_data(source: object, options: Collection[str] = ()) -> tuple[str, .
         return (task_of_dataset(str(source)),)
     if isinstance(source, str | Path):
         datasets.check_regular(source)
-        check_files(source)
+        check_folder(source)
     having = [name for name in TASKS if {option.name for option in options_of(task_of(name), "check")} >= set(options)]
     is_chosen = 0 < len(having) < len(TASKS)
     tasks = {name: task_of(name) for name in having or TASKS}

@@ -3,7 +3,7 @@
 import pytest
 
 from multiway.data.sources import budget
-from multiway.data.sources.budget import Limits, check_files, spend, within
+from multiway.data.sources.budget import Limits, check_folder, spend, within
 from multiway.errors import DataError
 
 
@@ -20,7 +20,7 @@ def folder(tmp_path):
 
 
 def test_a_folder_may_hold_as_many_files_as_the_option_says(folder):
-    check_files(folder, 11)
+    check_folder(folder, 11)
     with within(Limits(max_files=11), folder, "no such file", None):
         pass
     with (
@@ -33,7 +33,7 @@ def test_a_folder_may_hold_as_many_files_as_the_option_says(folder):
 
 def test_a_link_to_a_folder_above_is_not_followed(folder):
     (folder / "a" / "loop").symlink_to(folder)
-    check_files(folder, 12)
+    check_folder(folder, 12)
 
 
 def test_time_is_earned_by_files_and_their_bytes(folder, monkeypatch):

@@ -69,7 +69,7 @@ def within(options: Limits, *sources: object) -> Iterator[None]:
         return
     for source in sources:
         if isinstance(source, str | Path):
-            check_files(source, options.max_files)
+            check_folder(source, options.max_files)
     token = _UNDER_WAY.set(_Spending(options))
     try:
         yield
@@ -88,7 +88,7 @@ def spend(path: Path) -> None:
         spending.open(path)
 
 
-def check_files(path: str | Path, most: int = MAX_FILES) -> None:
+def check_folder(path: str | Path, most: int = MAX_FILES) -> None:
     """Refuse a folder with too many files, hidden ones not counted, before anything is made of their names.
 
     Raises:

@@ -131,7 +131,7 @@ def check_days(samples: Samples[StockWindows], findings: Findings) -> None:
         findings.add("tickers", "note", "there is one ticker, so nothing can be learnt between stocks")
 
 
-def check_prices(samples: Samples[StockWindows], findings: Findings) -> None:
+def check_unpriced(samples: Samples[StockWindows], findings: Findings) -> None:
     """Numbers that usually mean missing, among the prices and volumes of each ticker."""
     panel = samples.inputs.panel
     columns = ((name, prices[:, FIELDS.index(name)]) for prices in panel.prices for name in panel.read)

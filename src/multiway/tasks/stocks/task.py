@@ -28,7 +28,7 @@ from multiway.tasks.scores import sentence_of
 from multiway.tasks.stocks.answers import explain_stocks, predict_next
 from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.baselines import QUANTILES, StockBaseline, build_stock_baseline
-from multiway.tasks.stocks.checking import check_days, check_prices, count_labels, describe_market
+from multiway.tasks.stocks.checking import check_days, check_unpriced, count_labels, describe_market
 from multiway.tasks.stocks.config import StockConfig, StockFacts
 from multiway.tasks.stocks.encode import (
     PreparedStocks,
@@ -181,7 +181,7 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
 
     def hooks(self, config: StockConfig) -> Sequence[Hook]:
         """Odd days, numbers that mean missing, and what the labels of the protocol are."""
-        return check_days, check_prices, functools.partial(count_labels, how=config.split, protocol=config.protocol)
+        return check_days, check_unpriced, functools.partial(count_labels, how=config.split, protocol=config.protocol)
 
     def audit(self, config: StockConfig, run: Run | None = None) -> AuditReport:
         """See `multiway.tasks.stocks.audit`; nothing is encoded for it."""
