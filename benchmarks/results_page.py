@@ -47,6 +47,7 @@ SPEED = {
     "baselines": "python -m benchmarks.baselines",
     "classical": "python -m benchmarks.classical --out results/classical.jsonl",
     "bands": "python -m benchmarks.bands --draws 20 --out results/bands.jsonl",
+    "holidays": "python -m benchmarks.holidays --seeds 5 --out results/holidays.jsonl",
     "first_contact": "python -m benchmarks.first_contact --out results/first_contact.jsonl",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",
