@@ -1,4 +1,4 @@
-"""Large volumes and the start of the command: memory of a training, seconds of a report, seconds and memory of help.
+"""Large volumes, tables and panels, and the start of the command: seconds and memory.
 
     PYTHONPATH=src python -m benchmarks.large --folder /dev/shm/large --out results/large.jsonl
 
@@ -18,13 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from benchmarks.volume_memory import ROOT
 
 SIDE, CASES = 64, {"train": 64, "val": 16, "test": 32}
 USUAL_BATCH, REPORT_SECONDS, HELP_SECONDS, HELP_MB = 32, 20, 0.6, 120
-HELP_ROUNDS, REPORT_ROUNDS = 7, 3
+HELP_ROUNDS, REPORT_ROUNDS, CHECK_ROUNDS = 7, 3, 3
+LONG_ROWS, STORES, ITEMS = 2_000_000, 20, 100
+CHECK_SECONDS, CHECK_TIMES = 6, 4
+PANELS = {500: (1000, {"seconds": 60, "gb": 1.5}), 30_000: (500, {"gb": 8})}
+"""Rows of panels of so many series, and what their training may take."""
 
 
 def main() -> None:
@@ -47,6 +52,65 @@ def measure(folder: Path) -> Iterator[dict[str, Any]]:
     yield help_row()
     yield training_row(data, run)
     yield report_row(run)
+    yield check_row(write_sales(folder / "sales.csv"))
+    for series, (rows, bars) in PANELS.items():
+        yield panel_row(write_panel(folder / f"{series}.parquet", series, rows), folder / f"run-{series}", bars)
+
+
+def write_sales(path: Path) -> Path:
+    """A long table of items in stores by day, as CSV."""
+    steps, series, chance = LONG_ROWS // (STORES * ITEMS), STORES * ITEMS, np.random.default_rng(0)
+    names = [(f"store {store}", f"item {item}") for store in range(STORES) for item in range(ITEMS)]
+    stores, items = (np.repeat(each, steps) for each in zip(*names, strict=True))
+    days = np.tile(pd.date_range("2019-01-01", periods=steps).strftime("%Y-%m-%d"), series)
+    sales = 20 + 5 * np.sin(2 * np.pi * np.tile(np.arange(steps), series) / 7) + chance.normal(0, 2, LONG_ROWS)
+    price = (5 + chance.random(LONG_ROWS)).round(2)
+    columns = {"store": stores, "date": days, "item": items, "sales": sales.round(2), "price": price}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def write_panel(path: Path, series: int, rows: int) -> Path:
+    """Weekly seasons with noise, a column for each series, as Parquet."""
+    chance = np.random.default_rng(0)
+    week = np.sin(2 * np.pi * (np.arange(rows)[:, None] / 7 + chance.random(series)))
+    walk = 0.2 * chance.normal(size=(rows, series)).cumsum(0)
+    values = (20 + 5 * week + walk + chance.normal(size=(rows, series))).astype(np.float32)
+    frame = pd.DataFrame(values, columns=[f"s{number}" for number in range(series)])
+    frame.insert(0, "date", pd.date_range("2020-01-01", periods=rows))
+    frame.to_parquet(path)
+    return path
+
+
+def check_row(data: Path) -> dict[str, Any]:
+    """Median time of `multiway check`, and its memory over that of the same with fifty rows, in sizes of the file."""
+    small = data.with_name("small.csv")
+    small.write_text("".join(data.read_text().splitlines(keepends=True)[:51]))
+    seconds, processor = seconds_of("check", data, rounds=CHECK_ROUNDS)
+    size, peak, base = data.stat().st_size, peak_of("check", data), peak_of("check", small)
+    times = (peak - base) / size
+    return {
+        "benchmark": "check", "rows": LONG_ROWS, "columns": 5, "file_mb": round(size / 1e6, 1),
+        "seconds": round(seconds, 1), "processor_seconds": round(processor, 1), "rounds": CHECK_ROUNDS,
+        "peak_mb": round(peak / 1e6), "base_mb": round(base / 1e6), "times": round(times, 1),
+        "bars": {"seconds": CHECK_SECONDS, "times": CHECK_TIMES},
+        "met": seconds <= CHECK_SECONDS and times <= CHECK_TIMES,
+    }  # fmt: skip
+
+
+def panel_row(data: Path, run: Path, bars: dict[str, float]) -> dict[str, Any]:
+    """Time and memory of one training with the usual settings for two weeks ahead, and memory of a forecast."""
+    before = clocks()
+    peak = peak_of("train", "forecast", "--data", data, "--horizon", 14, "--out", run) / 1e9
+    seconds, processor = (end - start for start, end in zip(before, clocks(), strict=True))
+    later = peak_of("predict", run, "--data", data, "--out", run.with_suffix(".parquet")) / 1e9
+    settings = yaml.safe_load((run / "config.yaml").read_text())["settings"]
+    return {
+        "benchmark": "panel", "data": data.name, "network": settings["network"], "lookback": settings["lookback"],
+        "seconds": round(seconds, 1), "processor_seconds": round(processor, 1), "gb": round(peak, 2),
+        "predict_gb": round(later, 2), "bars": bars,
+        "met": seconds <= bars.get("seconds", np.inf) and max(peak, later) <= bars["gb"],
+    }  # fmt: skip
 
 
 def write_volumes(path: Path) -> Path:
