@@ -24,7 +24,7 @@ def test_an_audit_takes_the_options_of_training_that_data_or_split_depend_on():
         for option in task.options
         if "train" in option.commands and "audit" not in option.commands
     }
-    assert lacking == {"refit", "budget"}
+    assert lacking == {"refit", "budget", "metric"}
 
 
 def test_a_misspelt_task_gets_the_nearest():

@@ -16,6 +16,7 @@ from multiway.tasks.choice import AUTO, Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.deciding import named, weights_by
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.evidence import Products, Stretch, products_of, stretches
 from multiway.tasks.protocol import OURS, Row
@@ -27,12 +28,18 @@ SKILL, NONE = 0.25, 1e-6
 
 
 def decide(
-    model: WeighedForecasts, prepared: PreparedPanel, config: ForecastConfig, sizes: candidates.Sizes
+    model: WeighedForecasts,
+    prepared: PreparedPanel,
+    config: ForecastConfig,
+    sizes: candidates.Sizes,
+    scale: Floats,
 ) -> tuple["Weighing", dict[str, Bands], Row]:
     """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     names = taking_part(model)
     chosen = choose_weights(products_of(parts, names, _stops(model)), config.answer)
+    if config.metric != "mse" and config.answer == AUTO:
+        chosen = _by_metric(config.metric, chosen, parts, scale)
     model.weight.zero_()
     for place, name in enumerate(names):
         model.weight[model.names.index(name)] = torch.from_numpy(chosen.steps[place])
@@ -43,6 +50,14 @@ def decide(
         "by_student": bands[OURS].by_student(config.levels, learnt.numpy()),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
+
+
+def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale: Floats) -> "Weighing":
+    """The weighing by another metric than squared error; `scale` is that of MASE."""
+    weights, errors = weights_by(metric, parts, squared.names, squared.stops, squared.weights, scale)
+    alone = bool((weights[squared.names.index("ridge")] == 1).all())
+    reason = ": no other candidate adds to it" if alone else ""
+    return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=named(metric))
 
 
 def taking_part(model: WeighedForecasts) -> tuple[str, ...]:
@@ -71,7 +86,8 @@ class Weighing:
     """Weights of candidates by band of steps, and what they rest on.
 
     weights: `(candidates, bands)`.
-    errors: Mean squared errors on the windows compared, by candidate and of the answer.
+    errors: Mean squared errors on the windows compared, by candidate and of the answer; or losses by another metric.
+    metric: What decides, as a sentence has it.
     """
 
     names: tuple[str, ...]
@@ -82,6 +98,7 @@ class Weighing:
     windows: int
     validation: int
     reason: str
+    metric: str = "MSE"
 
     @property
     def steps(self) -> Floats:
@@ -102,8 +119,8 @@ class Weighing:
         ]
         return {
             "sentence": self.sentence(), "answer": self.name, "weight": self.means.get("network", 0.0),
-            "weights": self.means, "shares": shares, "errors": self.errors, "windows": self.windows,
-            "validation": self.validation,
+            "metric": self.metric, "weights": self.means, "shares": shares, "errors": self.errors,
+            "windows": self.windows, "validation": self.validation,
         }  # fmt: skip
 
     def choice(self) -> Choice:
@@ -118,7 +135,7 @@ class Weighing:
         ]
         return Choice(
             name=self.name, reason=told[len(told.split(" (", 1)[0].split(",", 1)[0].split(":", 1)[0]) :],
-            weights=self.means if self.name == BLEND else {}, candidates=tuple(rows), loss="MSE",
+            weights=self.means if self.name == BLEND else {}, candidates=tuple(rows), loss=self.metric,
             cases=min(self.blocks), unit="blocks",
         )  # fmt: skip
 
@@ -130,12 +147,12 @@ class Weighing:
     def sentence(self) -> str:
         """Which forecast answers and why, in one sentence."""
         if self.name == "ridge":
-            return f"ridge{self.reason} (MSE {self.errors['ridge']:.4f} on {self._where()})."
+            return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {self._where()})."
         answer, ridge = self.errors[OURS], self.errors["ridge"]
         what = f"a blend ({mixture(self.means)})" if self.name == BLEND else _called(self.name)
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
         side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
-        figures = f"MSE {answer:.4f} against {ridge:.4f}"
+        figures = f"{self.metric} {answer:.4f} against {ridge:.4f}"
         return f"{what}, {side} ridge on {self._where()} ({figures}){self.reason}."
 
     def _where(self) -> str:

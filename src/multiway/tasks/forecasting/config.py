@@ -121,6 +121,9 @@ class ForecastConfig(Answering):
     budget: Annotated[float | None, BeforeValidator(read_seconds)] = None
     """Seconds that the whole training may take, also as "60s", "10m" or "1h". Closed forms come first; the network has
     the epochs that fit, which the run then keeps in place of the budget. Clocks differ from run to run."""
+    metric: Literal["mse", "mae", "mase", "pinball"] = "mse"
+    """What decides: squared errors; absolute ones; these over those of the seasonal naive forecast; or the pinball loss
+    of the tenths of each candidate's errors."""
     refit: Literal["all", "none"] = "all"
     """Fit all candidates but networks again before they forecast: on every row before the test rows for these, on all
     rows for what follows, in the form, with the weights and within the bands that validation chose. "none" leaves them
@@ -311,6 +314,10 @@ OPTIONS = (
     Option(
         name="budget", field="budget", commands=("train",), read=read_seconds,
         help="Time that the whole training may take: 60s, 10m or 1h; as long as it takes if not given.",
+    ),
+    Option(
+        name="metric", field="metric", commands=("train",),
+        help="What decides which candidates answer: mse, mae, mase or pinball.",
     ),
     Option(
         name="refit", field="refit", commands=("train",),

@@ -27,7 +27,7 @@ class Selected(NamedTuple):
 
     answer: Name of the candidate that answers, or "blend".
     weight: Of the network.
-    errors: Mean squared errors that were compared, by candidate.
+    errors: Losses that were compared, by candidate.
     """
 
     sentence: str
@@ -53,6 +53,7 @@ class Forecaster(Estimator):
         epochs: Passes over the training windows at most.
         network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
         model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
+        metric: What decides which candidates answer: "mse", "mae", "mase" or "pinball".
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
         duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
@@ -77,6 +78,7 @@ class Forecaster(Estimator):
     holidays: tuple[str, ...] = ()
     network: bool | str = "auto"
     model: str | None = None
+    metric: str = "mse"
     season: int | None = None
     missing: str = "error"
     duplicates: str = "error"
@@ -161,13 +163,14 @@ class Forecaster(Estimator):
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
     def score(self, X: object, y: None = None) -> float:
-        """Negative MSE on scaled data, so that greater is better.
+        """Negative loss by the metric that decides, on scaled data but for pinball, so that greater is better.
 
         Raises:
             ConfigError: A `y` is given.
         """
         _refuse_target("score", y)
-        return -own_score(self.evaluate(X), "mse", {"scale": "scaled"}, OURS)
+        scale = "original" if self.metric == "pinball" else "scaled"
+        return -own_score(self.evaluate(X), self.metric, {"scale": scale}, OURS)
 
     def backtest(
         self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None

@@ -60,7 +60,8 @@ class SelectionFacts(Config):
     weights: dict[str, float]
     shares: tuple[ShareFacts, ...]
     errors: dict[str, float]
-    """Mean squared errors on the windows that were compared, ours first."""
+    """Losses by the metric on the windows that were compared, ours first."""
+    metric: str
     windows: int
     validation: int
 

@@ -252,7 +252,7 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
     decimals = text.decimals_for(errors.values())
     choice = Table(
         title="The choice on validation",
-        columns=["Model", "MSE", "against ridge", "Weight"],
+        columns=["Model", chosen["metric"], "against ridge", "Weight"],
         rows=[
             [
                 TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),

@@ -123,7 +123,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def settle(self, config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
         """Say whether a network is trained; a published protocol fits once."""
         once = {} if published_split(config.split.protocol) is None else {"refit": "none"}
-        return config.replace(network=config.trains_network(state.windows), **once)
+        training = config.training
+        if config.metric != "mse" and training.validation_loss is None:
+            training = training.replace(validation_loss="mae")
+        return config.replace(network=config.trains_network(state.windows), training=training, **once)
 
     def planned(
         self, config: ForecastConfig, prepared: PreparedPanel, spent: float
@@ -169,7 +172,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def choice(self, run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
         """Weights of all candidates, on the errors that bands are of as well."""
         sizes = encode.sizes_of(run.config, run.state)
-        chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes)
+        chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
         run.facts |= facts
         run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
         run.facts["notes"] = [*run.facts["notes"], *about_savings(run.facts["covariates"])]
@@ -243,9 +246,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             save_explanation(folder.path / FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
-        """MSE on scaled data decides."""
+        """What decides is the first."""
+        first = sorted(METRICS, key=lambda metric: metric.name != config.metric)
         apart = itertools.starmap(_first_steps, itertools.product(config.horizons, ("mse", "mae")))
-        return (*METRICS, *apart, *(_coverage_of(level) for level in config.levels))
+        return (*first, *apart, *(_coverage_of(level) for level in config.levels))
 
     def sentence(self, run: Run) -> str:
         """How far the answer and every candidate are off."""
