@@ -127,7 +127,7 @@ def trained(once, tmp_path, monkeypatch):
         ),
         (["predict", "run", "--out", "absent/next.csv"], "there is no folder absent"),
         (["predict", "run", "--out", "next.ods"], "must end in .csv, .csv.gz, .parquet or .xlsx"),
-        (["predict", "run", "--levels", "50"], "levels 80, 95"),
+        (["predict", "run", "--levels", "100"], "levels"),
         (["evaluate", "run", "--data", "short.csv"], "6"),
         (["explain", "run"], "no network"),
         (["compare", "run"], "at least two runs"),

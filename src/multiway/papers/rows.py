@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from multiway.errors import ConfigError, closest
 from multiway.papers.cells import OPEN, recipe_names, recipes_of, table_names
-from multiway.papers.open_benchmarks import beside_published_results
 from multiway.papers.printed import (
     MEAN,
     Figure,
@@ -132,6 +131,8 @@ def beside_published(name: str, cells: Sequence[Row]) -> list[Row]:
     cells: Rows of `reproduce`.
     """
     if name in OPEN:
+        from multiway.papers.open_benchmarks import beside_published_results  # which imports torch
+
         return beside_published_results(name, cells)
     table = published_beside(name)
     return [] if table is None else published_rows(table, lines_beside(name, table, cells))
