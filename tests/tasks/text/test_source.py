@@ -6,7 +6,7 @@ import pytest
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.text import TextConfig
-from multiway.tasks.text.source import LabelledTextOptions, looks_like_texts, read_texts
+from multiway.tasks.text.source import LabelledTextOptions, likely_target, looks_like_texts, read_texts
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 
@@ -160,3 +160,9 @@ def test_columns_have_one_role():
 )
 def test_tables_of_texts_are_told_from_others(source, is_text):
     assert looks_like_texts(source) is is_text
+
+
+def test_a_cell_that_holds_a_list_does_not_stop_the_search_for_a_target():
+    texts = [f"the cow sees number {row}" for row in range(12)]
+    frame = pd.DataFrame({"text": texts, "author": ["Ada"] * 11 + [["x", "x"]], "kind": [0, 1] * 6})
+    assert likely_target(frame, LabelledTextOptions()) == "kind"

@@ -143,7 +143,8 @@ def likely_target(source: object, options: LabelledTextOptions) -> str | None:
         return options.target
     usual = usual_column(table.names, TARGET_NAMES)
     text = options.text or usual_column(table.names, TEXT_NAMES) or _wordy(table, set())
-    few = [name for name in table.names if name != text and 1 < table.frame[name].nunique() <= len(table.frame) / 4]
+    others = [name for name in table.names if name != text]
+    few = [name for name in others if 1 < as_text(table.frame[name]).nunique() <= len(table.frame) / 4]
     return usual or (few[-1] if few else None)
 
 
