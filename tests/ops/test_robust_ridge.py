@@ -2,7 +2,7 @@
 
 import torch
 
-from multiway.ops.robust_ridge import kernel_features, robust_ridge, whitening
+from multiway.ops.robust_ridge import gaussian_features, robust_ridge, whitening
 from tolerances import assert_same
 
 
@@ -48,7 +48,7 @@ def test_one_broken_row_hardly_moves_the_fit():
 
 def test_whitened_kernel_features_have_the_kernel_as_their_product():
     x, _ = data(7)
-    features = kernel_features(x, x, 0.3) @ whitening(x, 0.3)
+    features = gaussian_features(x, x, 0.3) @ whitening(x, 0.3)
     expected = torch.tensor(
         [[float(torch.exp(-0.3 / 5 * (one - other).square().sum())) for other in x] for one in x], dtype=torch.float64
     )

@@ -10,7 +10,7 @@ import pytest
 from multiway.errors import ConfigError
 from multiway.papers import reproduce
 from multiway.papers.open_benchmarks import beside_published_results, reproduce_open
-from multiway.papers.open_scores import QUANTILES, Windows, scores_of, seasonal_naive
+from multiway.papers.open_scores import QUANTILES, Actual, naive_quantiles, scores_of
 from multiway.papers.open_tasks import BASE, METRICS, OpenTask, published_results
 
 
@@ -36,13 +36,13 @@ def test_seasonal_naive_of_the_weather_equals_the_published_to_three_digits(real
 
 
 def naive_alone():
-    return {"seasonal_naive": seasonal_naive}
+    return {"seasonal_naive": naive_quantiles}
 
 
 def test_scores_by_hand():
     task = OpenTask(benchmark="fev", row="x", files=(), horizon=2, windows=1, season=1)
     actual = np.array([[[1.0], [3.0]]])
-    windows = [Windows(actual, np.array([[0.5]]))]
+    windows = [Actual(actual, np.array([[0.5]]))]
     levels = [np.broadcast_to(2.0, (1, 2, 1, len(QUANTILES)))]
     # Every quantile is 2: twice the pinball loss is 2 (1 - p) below and 2 p above, one on the average.
     expected = {"MASE": 2.0, "SQL": 2.0, "WAPE": 0.5, "WQL": 0.5, "coverage_80": 0.0, "coverage_95": 0.0}
@@ -57,7 +57,7 @@ def test_a_better_forecast_of_the_quantiles_scores_better():
     sharp, wide = (
         np.broadcast_to(5 + width * pd.Series(QUANTILES).map(_normal).to_numpy(), (1, 500, 1, 11)) for width in (1, 3)
     )
-    windows = [Windows(drawn, np.ones((1, 1)))]
+    windows = [Actual(drawn, np.ones((1, 1)))]
     true, blurred = (scores_of(task, windows, [levels]) for levels in (sharp, wide))
     assert true["WQL"] < 0.8 * blurred["WQL"]
     assert abs(true["coverage_80"] - 0.8) < 0.05 < blurred["coverage_80"] - 0.8

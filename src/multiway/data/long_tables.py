@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed
-from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, distinct, looks_numeric, words
+from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.columns import require_column, require_columns, usual_column
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
@@ -175,7 +175,7 @@ def _value(
 def _is_of_numbers(raw: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(raw):
         return True
-    text, rows = distinct(raw)
+    text, rows = distinct_cells(raw)
     return not looks_like_time(raw) and looks_numeric(words(text), rows)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
-from multiway.data.sources.cells import RawTable, distinct, looks_numeric, parse_cells, words
+from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.tables import load_table, source_name
@@ -41,7 +41,7 @@ MOST_ROWS = 100_000
 def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind:
     """Judge a column by its cells, and identifiers by their name too; `categories` are what the user says are some."""
     is_date = pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype)
-    own, rows = distinct(raw)
+    own, rows = distinct_cells(raw)
     text = None if is_date or is_numeric(raw) else words(own)
     present = raw.notna().to_numpy(bool) if text is None else (text != "").to_numpy(bool)
     if not present.any():

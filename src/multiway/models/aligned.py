@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.models.regression import Regressors
-from multiway.ops.robust_ridge import Line, kernel_features, robust_ridge, whitening
+from multiway.ops.robust_ridge import Affine, gaussian_features, robust_ridge, whitening
 
 LAGS = (1, 2, 3, 7)
 """Seasons back whose values are seen, where every phase has a fit of its own."""
@@ -123,7 +123,7 @@ class AlignedSeasons(nn.Module):
         z = (z - self.middle) / self.scale
         out = torch.empty(*z.shape[:2], self.horizon, dtype=torch.float64)
         for group, rows in self._groups(clock, z):
-            near = kernel_features(z[rows], self.landmarks[group], WIDTH)
+            near = gaussian_features(z[rows], self.landmarks[group], WIDTH)
             out[rows] = self.bias[group] + z[rows] @ self.weight[group] + near @ self.bumps[group]
         return self.back((out + last).mT).to(past.dtype)
 
@@ -166,16 +166,16 @@ class AlignedSeasons(nn.Module):
             else:
                 self._set(group, [shared], [1.0])
 
-    def _of_pasts(self, x: Tensor, y: Tensor) -> Line:
+    def _of_pasts(self, x: Tensor, y: Tensor) -> Affine:
         """The mean of ridges that see parts of the look-back, as one that sees all of it; covariates are in each."""
         lines = []
         for part in PASTS:
             first = self.lookback - self.lookback // part
             line, unseen = self._ridge(x[:, first:], y), y.new_zeros(first, y.shape[1])
-            lines.append(Line(torch.cat([unseen, line.weight]), line.bias))
-        return Line(*(torch.stack(parts).mean(0) for parts in zip(*lines, strict=True)))
+            lines.append(Affine(torch.cat([unseen, line.weight]), line.bias))
+        return Affine(*(torch.stack(parts).mean(0) for parts in zip(*lines, strict=True)))
 
-    def _set(self, group: int, lines: Sequence[Line], weights: Sequence[float]) -> None:
+    def _set(self, group: int, lines: Sequence[Affine], weights: Sequence[float]) -> None:
         for part, values in (("weight", [line.weight for line in lines]), ("bias", [line.bias for line in lines])):
             mixed = sum(weight * value for weight, value in zip(weights, values, strict=True))
             getattr(self, part)[group] = mixed
@@ -184,15 +184,15 @@ class AlignedSeasons(nn.Module):
         """Half of kernel ridge, and half of ridge on all rows and on the later ones."""
         marks = x[_spread(len(x), LANDMARKS)]
         white, linear = whitening(marks, WIDTH), (LINEAR / x.shape[1]) ** 0.5
-        both = torch.cat([linear * x, kernel_features(x, marks, WIDTH) @ white], 1)
+        both = torch.cat([linear * x, gaussian_features(x, marks, WIDTH) @ white], 1)
         kernel, size = robust_ridge(both, y, NOISE * float(self.penalty)), x.shape[1]
-        straight = Line(linear * kernel.weight[:size], kernel.bias)
+        straight = Affine(linear * kernel.weight[:size], kernel.bias)
         later = self._ridge(x[len(x) // 2 :], y[len(y) // 2 :])
         self._set(phase, [straight, self._ridge(x, y), later], [0.5, 0.25, 0.25])
         self.landmarks[phase] = marks
         self.bumps[phase] = white @ kernel.weight[size:] / 2
 
-    def _ridge(self, x: Tensor, y: Tensor) -> Line:
+    def _ridge(self, x: Tensor, y: Tensor) -> Affine:
         return robust_ridge(x, y, SHRINKAGE * float(self.penalty) * len(x))
 
 

@@ -14,7 +14,7 @@ SMALLEST = 1e-8
 """Eigenvalues of the landmarks' kernel that are left out, as a share of the largest."""
 
 
-class Line(NamedTuple):
+class Affine(NamedTuple):
     """A weight `(features, out)` and a bias `(out,)`."""
 
     weight: Tensor
@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
 def robust_ridge(
     x: Float[Tensor, "rows features"], y: Float[Tensor, "rows out"], penalty: float, rounds: int = ROUNDS
-) -> Line:
+) -> Affine:
     r"""Minimise $\sum_i \lVert y_i - x_i W - b \rVert + \lambda \lVert W \rVert^2$ by reweighted least squares.
 
     Every round weighs a row by $1 / \max(r_i, 0.3\,\mathrm{median}(r))$, r the root mean square of its errors, scaled
@@ -43,17 +43,17 @@ def robust_ridge(
     return line
 
 
-def _weighted(x: Tensor, y: Tensor, weights: Tensor, penalty: float) -> Line:
+def _weighted(x: Tensor, y: Tensor, weights: Tensor, penalty: float) -> Affine:
     total = weights.sum()
     centre, level = (weights * x).sum(0) / total, (weights * y).sum(0) / total
     moved = x - centre
     gram = (weights * moved).T @ moved
     gram.diagonal().add_(penalty)
     weight = torch.cholesky_solve((weights * moved).T @ (y - level), torch.linalg.cholesky(gram))
-    return Line(weight, level - centre @ weight)
+    return Affine(weight, level - centre @ weight)
 
 
-def kernel_features(
+def gaussian_features(
     x: Float[Tensor, "rows features"], landmarks: Float[Tensor, "marks features"], width: float
 ) -> Float[Tensor, "rows marks"]:
     r"""$\exp(-w \lVert x_i - c_j \rVert^2 / p)$ for landmarks c of p features."""
@@ -66,6 +66,6 @@ def whitening(landmarks: Float[Tensor, "marks features"], width: float) -> Float
 
     Nyström's method (Williams & Seeger 2001); directions in which the landmarks are alike are left out.
     """
-    values, vectors = torch.linalg.eigh(kernel_features(landmarks, landmarks, width))
+    values, vectors = torch.linalg.eigh(gaussian_features(landmarks, landmarks, width))
     keep = values > SMALLEST * values.max()
     return torch.as_tensor(vectors[:, keep] / values[keep].sqrt())

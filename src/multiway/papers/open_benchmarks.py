@@ -15,13 +15,13 @@ from multiway import files
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.papers.open_floor import aligned_forecast
-from multiway.papers.open_scores import Windows, scores_of, seasonal_naive
+from multiway.papers.open_scores import Actual, naive_quantiles, scores_of
 from multiway.papers.open_tasks import BASE, METRICS, Floats, Item, OpenTask, published_results, tasks_of
 from multiway.tasks.protocol import Row
 
 Forecast = Callable[[OpenTask, Item], Floats]
 """Quantiles of every window of an item, from the rows before each."""
-METHODS: dict[str, Forecast] = {"seasonal_naive": seasonal_naive, "aligned": aligned_forecast}
+METHODS: dict[str, Forecast] = {"seasonal_naive": naive_quantiles, "aligned": aligned_forecast}
 SHOWN = {"fev": ("MASE", "SQL"), "gift": ("MASE", "WQL")}
 """Of which means over tasks are taken."""
 
@@ -46,7 +46,7 @@ def reproduce_open(
     files.check_place(out)
     for task in tasks_of(benchmark, None if rows is None else [*rows]):
         items = task.items()
-        windows = [Windows.of(task, item) for item in items]
+        windows = [Actual.of(task, item) for item in items]
         base: dict[str, float] = {}
         for name, method in METHODS.items():
             start = time.perf_counter()

@@ -26,14 +26,14 @@ MOST = 1_000
 """Training windows at most where phases share a fit."""
 
 
-class Form(NamedTuple):
+class AlignedForm(NamedTuple):
     """Of `AlignedSeasons`."""
 
     moved: bool
     penalty: float
 
 
-FORMS = tuple(Form(moved, penalty) for moved in (False, True) for penalty in PENALTIES)
+FORMS = tuple(AlignedForm(moved, penalty) for moved in (False, True) for penalty in PENALTIES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Rows:
         known = self.known[steps]
         return values[:, : self.lookback], Regressors(known, known[:, :, :, :0]), at, values[:, self.lookback :]
 
-    def fitted(self, form: Form, stop: int) -> AlignedSeasons:
+    def fitted(self, form: AlignedForm, stop: int) -> AlignedSeasons:
         """A form fitted on the rows before one; where phases have fits of their own, on windows of its phase alone."""
         series, features = self.values.shape[1], self.known.shape[2]
         sizes = (self.lookback, self.task.horizon, self.task.season, series, features)
@@ -81,14 +81,14 @@ class Rows:
         return model
 
 
-Mix = tuple[Form, ...]
+Mix = tuple[AlignedForm, ...]
 """Forms whose mean forecasts."""
 
 
 def aligned_forecast(task: OpenTask, item: Item) -> Floats:
     """Quantiles of every window, `(windows, horizon, targets, QUANTILES)`."""
     rows, starts = Rows.of(task, item), [*windows_of(task, item)]
-    mix, errors = choose(rows, starts[0])
+    mix, errors = choose_mix(rows, starts[0])
     power = choose_power(errors, rows)
     out, fitted, last = [], list[AlignedSeasons](), starts[0] - task.horizon
     every = -(-len(starts) // REFITS) if any(form.moved for form in mix) else 1
@@ -146,12 +146,12 @@ def _mean(models: Sequence[AlignedSeasons], past: Tensor, known: Regressors, clo
     return torch.stack([model.into(model(past, known, clock)) for model in models]).mean(0)
 
 
-def choose(rows: Rows, stop: int) -> tuple[Mix, Floats]:
+def choose_mix(rows: Rows, stop: int) -> tuple[Mix, Floats]:
     """The forms that err least on stretches before a row, each after what was fitted; and those errors."""
     season = rows.task.season
     length = int(VALIDATION * stop) // STRETCHES // season * season
     borders = [stop - length * count for count in range(STRETCHES, -1, -1)]
-    errors: dict[Form, list[Tensor]] = {form: [] for form in FORMS}
+    errors: dict[AlignedForm, list[Tensor]] = {form: [] for form in FORMS}
     for first in borders[:-1]:
         origins = range(first, min(first + length, stop - rows.task.horizon + 1), season)
         past, known, clock, future = rows.windows(origins)

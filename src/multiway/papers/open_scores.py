@@ -14,7 +14,7 @@ BANDS = {"coverage_80": (1, -2), "coverage_95": (0, -1)}
 
 
 @dataclasses.dataclass(frozen=True)
-class Windows:
+class Actual:
     """What stands in the windows of an item.
 
     actual: `(windows, horizon, targets)`; NaN where missing.
@@ -25,7 +25,7 @@ class Windows:
     scale: Floats
 
     @classmethod
-    def of(cls, task: OpenTask, item: Item) -> "Windows":
+    def of(cls, task: OpenTask, item: Item) -> "Actual":
         """Cut them from an item."""
         values, starts = item.values, [*windows_of(task, item)]
         moved = np.abs(values[task.season :] - values[: -task.season])
@@ -33,7 +33,7 @@ class Windows:
         return cls(np.stack([values[start : start + task.horizon] for start in starts]), np.stack(scale))
 
 
-def seasonal_naive(task: OpenTask, item: Item) -> Floats:
+def naive_quantiles(task: OpenTask, item: Item) -> Floats:
     """Quantiles of every window, `(windows, horizon, targets, QUANTILES)`.
 
     Normal around the last season, with the deviation of the forecast's errors in the rows before, which grows by the
@@ -53,7 +53,7 @@ def _naive(past: Floats, task: OpenTask) -> Floats:
     return levels
 
 
-def scores_of(task: OpenTask, items: Sequence[Windows], levels: Sequence[Floats]) -> dict[str, float]:
+def scores_of(task: OpenTask, items: Sequence[Actual], levels: Sequence[Floats]) -> dict[str, float]:
     """MASE and the losses of quantiles, by the names of the published file, and shares of values within the bands.
 
     fev-bench takes WAPE and WQL of each window and target and averages them; GIFT-Eval divides sums over all windows.
@@ -76,7 +76,7 @@ def _losses(actual: Floats, levels: Floats) -> Floats:
     return np.asarray(2 * np.maximum(shares * error, (shares - 1) * error).mean(-1))
 
 
-def _scaled(errors: Sequence[Floats], items: Sequence[Windows]) -> float:
+def _scaled(errors: Sequence[Floats], items: Sequence[Actual]) -> float:
     parts = [np.nanmean(error, 1) / each.scale for error, each in zip(errors, items, strict=True)]
     return float(np.nanmean(np.concatenate(parts, 1)))
 
@@ -92,7 +92,7 @@ def _of_all(errors: Sequence[Floats], sizes: Sequence[Floats]) -> float:
     return sums / weights
 
 
-def _coverage(items: Sequence[Windows], levels: Sequence[Floats], low: int, high: int) -> float:
+def _coverage(items: Sequence[Actual], levels: Sequence[Floats], low: int, high: int) -> float:
     """Share of values between two of the levels."""
     held = [
         ((own[..., low] <= each.actual) & (each.actual <= own[..., high]))[~np.isnan(each.actual)]

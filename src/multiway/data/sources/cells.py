@@ -89,12 +89,12 @@ def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_],
     if pd.api.types.is_numeric_dtype(raw):
         values = raw.to_numpy(np.float64, na_value=np.nan)
         return values, np.isinf(values), _changed_integers(raw, values)
-    cells, rows = distinct(raw)
+    cells, rows = distinct_cells(raw)
     values, bad, inexact = _parse_text(cells.astype("string").str.strip())
     return values[rows], bad[rows], inexact[rows]
 
 
-def distinct(raw: pd.Series) -> tuple[pd.Series, NDArray[np.intp]]:
+def distinct_cells(raw: pd.Series) -> tuple[pd.Series, NDArray[np.intp]]:
     """Each different text of a column once, in the order of the rows, and which of them every row holds.
 
     Cells of other columns, which may be equal and of two kinds, are those of the rows.
@@ -107,7 +107,7 @@ def distinct(raw: pd.Series) -> tuple[pd.Series, NDArray[np.intp]]:
 
 def by_text(raw: pd.Series, make: Callable[[pd.Series], pd.Series]) -> pd.Series:
     """What is made of the cells one by one, made once of each different text."""
-    cells, rows = distinct(raw)
+    cells, rows = distinct_cells(raw)
     return make(raw) if cells is raw else make(cells).take(rows).set_axis(raw.index)
 
 
@@ -323,7 +323,7 @@ def are_spelled(text: pd.Series) -> bool:
 
 def has_decimal_commas(column: pd.Series, certain: str = CERTAIN_COMMA) -> bool:
     """Whether every cell is a number whose fraction a comma separates, and one can be nothing else."""
-    text = distinct(column)[0].astype("string").str.strip()
+    text = distinct_cells(column)[0].astype("string").str.strip()
     if not text.str.contains(",", regex=False).any():
         return False
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
@@ -332,13 +332,13 @@ def has_decimal_commas(column: pd.Series, certain: str = CERTAIN_COMMA) -> bool:
 
 def has_grouped_points(column: pd.Series) -> bool:
     """Whether points separate thousands in every cell, which is so only where a comma separates decimals."""
-    text = distinct(column)[0].astype("string").str.strip()
+    text = distinct_cells(column)[0].astype("string").str.strip()
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
     return bool(len(text)) and bool(text.str.fullmatch(COMMA).all() and text.str.contains(".", regex=False).any())
 
 
 def _is_grouped(column: pd.Series) -> bool:
-    text = distinct(column)[0].astype("string").str.strip()
+    text = distinct_cells(column)[0].astype("string").str.strip()
     if not text.str.contains(",", regex=False).any():
         return False
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pandas.tseries.api import guess_datetime_format
 
 from multiway.data.findings import Findings
-from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct
+from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
 from multiway.data.sources.options import FileOptions
 from multiway.errors import Fix
 
@@ -90,7 +90,7 @@ def _from_text(table: RawTable, column: str, options: FileOptions, findings: Fin
     if quarters[present].mean() > 0.5:
         return quarters_of(text.where(quarters))
     text = text if present.all() else text.where(present)
-    if distinct(text)[0].dropna().str.fullmatch(r"[+-]?\d+(\.0*)?").all():
+    if distinct_cells(text)[0].dropna().str.fullmatch(r"[+-]?\d+(\.0*)?").all():
         return _whole(pd.to_numeric(text).to_numpy(np.float64, na_value=np.nan), findings)
     return _stamps(text, table, column, options, findings, field)
 
@@ -137,7 +137,7 @@ def best_reading(
 
 
 def _is_zoned(text: pd.Series) -> bool:
-    return bool(distinct(text)[0].str.extract(OFFSET, expand=False).notna().any())
+    return bool(distinct_cells(text)[0].str.extract(OFFSET, expand=False).notna().any())
 
 
 def _settle(

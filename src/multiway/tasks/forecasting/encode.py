@@ -23,7 +23,7 @@ from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
-from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, stacked
+from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 
@@ -203,7 +203,7 @@ def _read_own(config: ForecastConfig, source: object) -> Panel:
 
 def grown(config: ForecastConfig, source: object) -> object:
     """A file or frame with the rows of the config's updates after its own; itself where there are none."""
-    return stacked([source, *map(datasets.locate, config.updates)], config.read) if config.updates else source
+    return one_after_another([source, *map(datasets.locate, config.updates)], config.read) if config.updates else source
 
 
 def _begun(panel: Panel, longer: Panel) -> Panel:

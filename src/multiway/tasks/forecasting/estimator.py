@@ -16,7 +16,7 @@ from multiway.tasks.forecasting.encode import grown, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.source import stacked
+from multiway.tasks.forecasting.source import one_after_another
 from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -118,7 +118,7 @@ class Forecaster(Estimator):
             self._take(take_in(run, own, str(X)))
             return self
         prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
-        rows = stacked([grown(run.config, own), located(X)], run.config.read)
+        rows = one_after_another([grown(run.config, own), located(X)], run.config.read)
         alone = run.config.replace(data=None, updates=())
         self._take(take_in(dataclasses.replace(run, config=alone, prepared=prepared), rows))
         self._rows = rows

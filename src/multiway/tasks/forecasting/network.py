@@ -17,7 +17,7 @@ from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
 from multiway.tasks.forecasting.evidence import Stretch
-from multiway.tasks.forecasting.outputs import held
+from multiway.tasks.forecasting.outputs import at_least_zero
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
@@ -40,7 +40,7 @@ def all_forecasts(
     """The chosen forecast, `multiway`, by what was `fitted`, for a use if not given; and every baseline's."""
     fitted = model_of(run).fitted_for(use) if fitted is None else fitted
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
-    return held({**fitted.all_forecasts(past, observed, covariates), **baselines}, run.config, run.state)
+    return at_least_zero({**fitted.all_forecasts(past, observed, covariates), **baselines}, run.config, run.state)
 
 
 def bands_of_baselines(run: Run, prepared: PreparedPanel) -> dict[str, Bands]:

@@ -14,7 +14,7 @@ from multiway.tasks.forecasting.encode import ForecastState
 Values = NDArray[np.float64]
 
 
-def held(forecasts: Mapping[str, Tensor], config: ForecastConfig, state: ForecastState) -> dict[str, Tensor]:
+def at_least_zero(forecasts: Mapping[str, Tensor], config: ForecastConfig, state: ForecastState) -> dict[str, Tensor]:
     """Forecasts in scaled units at or above what zero is there; one under two names stays one."""
     lowest = lowest_of(config, state)
     if not np.isfinite(lowest).any():

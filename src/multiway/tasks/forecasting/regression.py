@@ -52,7 +52,7 @@ class Innovations(NamedTuple):
         return self._replace(gram=self.gram[:, columns][:, :, columns], cross=self.cross[:, columns])
 
 
-class Form(NamedTuple):
+class EffectForm(NamedTuple):
     """How effects are fitted: steps to each side at which they act, and penalties; `own` is infinite where shared."""
 
     reach: int
@@ -70,7 +70,7 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
         step = fit_floor(left_of(training, model).of_next(), left_of(validation, model).of_next(), own=False)
         parts = [*innovations(training, step.weight[0], EARLIER), *innovations(validation, step.weight[0], (0.0, 1.0))]
         form = choose_form(parts, model)
-        model.effect.copy_(effects_of(sum_of(parts[:-1]), form, model))
+        model.effect.copy_(effects_under(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
     floor = fit_floor(left_of(training, model), left_of(validation, model), own=own)
     model.floor.set_weight(floor.weight)
@@ -87,7 +87,9 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
     for _ in range(ROUNDS):
         weight = fit_under(step, None, left_of(windows, made).of_next(), fitted + windows.horizon - 1)
         parts = innovations(windows, weight[0], (0.0, 1.0))
-        made.effect.copy_(effects_of(sum_of(list(parts)), Form(int(reach), bool(calendar), penalty, own), made))
+        made.effect.copy_(
+            effects_under(sum_of(list(parts)), EffectForm(int(reach), bool(calendar), penalty, own), made)
+        )
     made.floor.set_weight(fit_under(of_shared, None if shared else of_own, left_of(windows, made), fitted))
     if recent < float("inf"):
         gram, cross = _recent_moments(made, windows)
@@ -146,9 +148,9 @@ def sum_of(parts: Sequence[Innovations]) -> Innovations:
     return Innovations(*(torch.stack(each).sum(0) for each in zip(*parts, strict=True)))
 
 
-def choose_form(parts: Sequence[Innovations], model: Regression) -> Form:
+def choose_form(parts: Sequence[Innovations], model: Regression) -> EffectForm:
     """The form with the least error on stretches after those that were fitted on; wider ones have to save more."""
-    best, least = Form(0, False, PENALTIES[-1], float("inf")), float("inf")
+    best, least = EffectForm(0, False, PENALTIES[-1], float("inf")), float("inf")
     lags, features = model.effect.shape[1:]
     reaches = range(lags // 2 + 1) if features > model.calendar else (0,)
     for reach, calendar in itertools.product(reaches, (False, True) if model.calendar else (False,)):
@@ -168,19 +170,19 @@ def _columns(reach: int, calendar: bool, model: Regression) -> Tensor:
     return torch.nonzero(chosen.flatten())[:, 0]
 
 
-def _errors(parts: Sequence[Innovations], reach: int, calendar: bool) -> Iterator[tuple[Form, float]]:
+def _errors(parts: Sequence[Innovations], reach: int, calendar: bool) -> Iterator[tuple[EffectForm, float]]:
     """Forms of one kind: the best of those that all series share, then those with effects of their own."""
     shared = [[*_shared_path(sum_of(parts[:place]))] for place in range(1, len(parts))]
     errors = [_relative(parts, [path[place] for path in shared]) for place in range(len(PENALTIES))]
     best = min(range(len(errors)), key=errors.__getitem__)
-    yield Form(reach, calendar, PENALTIES[best], float("inf")), errors[best]
+    yield EffectForm(reach, calendar, PENALTIES[best], float("inf")), errors[best]
     series, columns = parts[0].cross.shape
     if series == 1 or series * columns**3 > MOST_WORK:
         return
     own = [[*_own_path(sum_of(parts[: place + 1]), path[best])] for place, path in enumerate(shared)]
     errors = [_relative(parts, [path[place] for path in own]) for place in range(len(PENALTIES))]
     least = min(range(len(errors)), key=errors.__getitem__)
-    yield Form(reach, calendar, PENALTIES[best], PENALTIES[least]), errors[least]
+    yield EffectForm(reach, calendar, PENALTIES[best], PENALTIES[least]), errors[least]
 
 
 def _relative(parts: Sequence[Innovations], effects: Sequence[Tensor]) -> float:
@@ -202,7 +204,7 @@ def _own_path(sums: Innovations, shared: Tensor) -> Iterator[Tensor]:
     return (shared + own[:, 0] for own in ops.ridge_path(sums.gram, rest[..., None], PENALTIES))
 
 
-def effects_of(sums: Innovations, form: Form, model: Regression) -> Tensor:
+def effects_under(sums: Innovations, form: EffectForm, model: Regression) -> Tensor:
     """β of every series, lag and feature."""
     shape, columns = model.effect.shape, _columns(form.reach, form.calendar, model)
     part = sums.only(columns)

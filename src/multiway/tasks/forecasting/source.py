@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable, as_text, distinct, looks_numeric, words
+from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.once import once
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table, source_name
@@ -321,7 +321,7 @@ def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np
     Whole numbers have no fraction.
     """
     raw = table.frame[column]
-    cells, rows = distinct(raw)
+    cells, rows = distinct_cells(raw)
     absent = np.flatnonzero((as_text(cells) == "").to_numpy(bool)[rows] & ~table.broken)
     if len(absent):
         places = [table.place(int(row), column) for row in absent[:KEPT_PER_KIND]]
@@ -348,7 +348,7 @@ def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     return cells.drop_duplicates(CELL, keep="last" if policy == "last" else "first")
 
 
-def stacked(sources: Sequence[object], options: ReadOptions) -> pd.DataFrame:
+def one_after_another(sources: Sequence[object], options: ReadOptions) -> pd.DataFrame:
     """Rows of several files or frames of one form, one after another, as they are written."""
     tables = [soundly(source_name(each), partial(_frame_of, each, options)) for each in sources]
     if len(different := {tuple(table.columns) for table in tables}) > 1:
