@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,17 @@ LONG_ROWS, STORES, ITEMS = 2_000_000, 20, 100
 CHECK_SECONDS, CHECK_TIMES = 6, 4
 PANELS = {500: (1000, {"seconds": 60, "gb": 1.5}), 30_000: (500, {"gb": 8})}
 """Rows of panels of so many series, and what their training may take."""
+KINDS = ("help", "volumes", "check", *(f"panel-{series}" for series in PANELS))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="folder to work in, which does not exist yet")
     parser.add_argument("--out", type=Path, help="append one JSON line per row")
+    parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS, help="rows of these alone")
     chosen = parser.parse_args()
     chosen.folder.mkdir()
-    for row in measure(chosen.folder):
+    for row in measure(chosen.folder, chosen.only):
         line = json.dumps({**row, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)})
         print(line, flush=True)
         if chosen.out:
@@ -46,15 +48,19 @@ def main() -> None:
                 file.write(line + "\n")
 
 
-def measure(folder: Path) -> Iterator[dict[str, Any]]:
-    """One row each for help, training and report; `load` beside them says what else the machine did."""
-    data, run = write_volumes(folder / "volumes.npz"), folder / "run"
-    yield help_row()
-    yield training_row(data, run)
-    yield report_row(run)
-    yield check_row(write_sales(folder / "sales.csv"))
+def measure(folder: Path, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """One row each for what is named; `load` beside them says what else the machine did."""
+    run = folder / "run"
+    if "help" in kinds:
+        yield help_row()
+    if "volumes" in kinds:
+        yield training_row(write_volumes(folder / "volumes.npz"), run)
+        yield report_row(run)
+    if "check" in kinds:
+        yield check_row(write_sales(folder / "sales.csv"))
     for series, (rows, bars) in PANELS.items():
-        yield panel_row(write_panel(folder / f"{series}.parquet", series, rows), folder / f"run-{series}", bars)
+        if f"panel-{series}" in kinds:
+            yield panel_row(write_panel(folder / f"{series}.parquet", series, rows), folder / f"run-{series}", bars)
 
 
 def write_sales(path: Path) -> Path:
