@@ -1,44 +1,31 @@
 """`python -m benchmarks [NAME ...]`: run benchmarks, print a table, and with --out append JSON lines."""
 
 import argparse
+import importlib
 import json
 import sys
 from pathlib import Path
 
 import torch
 
-from benchmarks import (
-    additive,
-    attention,
-    compiled,
-    graph,
-    images,
-    leaks,
-    long_graph,
-    nd_linear,
-    stocks,
-    tensor_train,
-    volumes,
-    windows,
-)
 from benchmarks.comparison import table
 from multiway.memory import keep_freed_memory
 
-BENCHMARKS = {
-    "nd_linear": nd_linear.run,
-    "tensor_train": tensor_train.run,
-    "attention": attention.run,
-    "compiled": compiled.run,
-    "additive": additive.run,
-    "graph": graph.run,
-    "long_graph": long_graph.run,
-    "windows": windows.run,
-    "volumes": volumes.run,
-    "stocks": stocks.run,
-    "images": images.run,
-    "leaks": leaks.run,
-}
-TABLES = {"volumes": volumes.table, "stocks": stocks.table, "leaks": leaks.table, "long_graph": long_graph.table}
+BENCHMARKS = (
+    "nd_linear",
+    "tensor_train",
+    "attention",
+    "compiled",
+    "additive",
+    "graph",
+    "long_graph",
+    "windows",
+    "volumes",
+    "stocks",
+    "images",
+    "leaks",
+)
+"""Modules of this package, each imported when it is asked for: a bare machine has torch and little else."""
 
 
 def main() -> None:
@@ -48,12 +35,14 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9, help="timed rounds; peers take turns in each")
     parser.add_argument("--shapes", nargs="*", help="only these shapes")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", default="cpu", help="cpu or cuda, for layers beside their peers")
     parser.add_argument("--plain-malloc", action="store_true", help="let the C library return memory at once")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     torch.set_num_threads(chosen.threads)
+    torch.set_default_device(chosen.device)
     if not chosen.plain_malloc:
         keep_freed_memory()
     for name in chosen.names or BENCHMARKS:
@@ -61,15 +50,16 @@ def main() -> None:
 
 
 def run_one(name: str, chosen: argparse.Namespace) -> None:
-    rows = []
-    for row in BENCHMARKS[name](chosen.repeats, chosen.shapes):
+    rows, benchmark = [], importlib.import_module(f"benchmarks.{name}")
+    for row in benchmark.run(chosen.repeats, chosen.shapes):
         print(json.dumps(row), file=sys.stderr, flush=True)
         rows.append(row)
         if chosen.out:
             with chosen.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-    if rows and (name in TABLES or "times_slower_than_ours" in rows[0]):
-        print("\n".join([name, *TABLES.get(name, table)(rows), ""]), flush=True)
+    own_table = getattr(benchmark, "table", None)
+    if rows and (own_table or "times_slower_than_ours" in rows[0]):
+        print("\n".join([name, *(own_table or table)(rows), ""]), flush=True)
 
 
 if __name__ == "__main__":

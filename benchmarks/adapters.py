@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.comparison import processor
-from benchmarks.timing import median, rounds
+from multiway.bench import median, rounds
 from multiway.models.tuned_text import TunedText
 from multiway.peft import AdapterConfig
 

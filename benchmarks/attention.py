@@ -70,8 +70,8 @@ def check(paper: mnn.KroneckerAttention, sizes: tuple[int, ...]) -> None:
     fast = copy.deepcopy(paper).double()
     results = []
     for layer in (fast, Literal(fast)):
-        x = torch.randn(2, *sizes[1:], DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-        x.requires_grad_()
+        torch.manual_seed(1)
+        x = torch.randn(2, *sizes[1:], DIM, dtype=torch.float64, requires_grad=True)
         out = layer(x)
         results.append((out.detach(), *torch.autograd.grad(out.square().sum(), [x, *fast.parameters()])))
     for ours, literal in zip(*results, strict=True):

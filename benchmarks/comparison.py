@@ -109,7 +109,9 @@ def _row(case, direction, dtype, times, kept, roof) -> dict[str, object]:
 
 
 def processor() -> str:
-    """Model of the processor, with its widest vector unit: what figures depend on."""
+    """Model of the accelerator, or of the processor with its widest vector unit: what figures depend on."""
+    if torch.get_default_device().type == "cuda":
+        return torch.cuda.get_device_name()
     info = Path("/proc/cpuinfo")
     if not info.is_file():
         return platform.processor() or platform.machine()

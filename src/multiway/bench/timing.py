@@ -20,12 +20,12 @@ def rounds(cases: dict[Key, Case], repeats: int, slow_seconds: float = 0.5) -> d
     """
     times: dict[Key, list[float]] = {name: [] for name in cases}
     for case in cases.values():
-        case()
+        _finish(case)
     for turn in range(repeats):
         for name, case in cases.items():
             slow = bool(times[name]) and times[name][0] > slow_seconds
             if not slow:
-                case()
+                _finish(case)
             if turn % 3 == 0 or not slow:
                 times[name].append(_timed(case))
     return times
@@ -39,15 +39,16 @@ def median(times: list[float]) -> float:
 @functools.cache
 def gemm_flops(dtype: torch.dtype = torch.float32) -> float:
     """Operations per second of a large product."""
-    a, b = torch.randn(1536, 1536, dtype=dtype), torch.randn(1536, 1536, dtype=dtype)
+    side = 1536 if torch.get_default_device().type == "cpu" else 8192
+    a, b = torch.randn(side, side, dtype=dtype), torch.randn(side, side, dtype=dtype)
     best = min(_timed(lambda: a @ b) for _ in range(12))
-    return 2 * 1536**3 / best
+    return 2 * side**3 / best
 
 
 @functools.cache
 def bandwidth() -> float:
     """Bytes per second of a copy larger than the caches, reads and writes counted."""
-    source = torch.randn(16 * 1024 * 1024)
+    source = torch.randn(2 ** (24 if torch.get_default_device().type == "cpu" else 28))
     target = torch.empty_like(source)
     best = min(_timed(lambda: target.copy_(source)) for _ in range(12))
     return 2 * source.numel() * source.element_size() / best
@@ -55,5 +56,12 @@ def bandwidth() -> float:
 
 def _timed(case: Case) -> float:
     start = time.perf_counter()
-    case()
+    _finish(case)
     return time.perf_counter() - start
+
+
+def _finish(case: Case) -> None:
+    """Call, and wait for an accelerator to be done."""
+    case()
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
