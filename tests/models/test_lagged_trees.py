@@ -8,6 +8,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from multiway.models import lagged_trees
 from multiway.models.lagged_trees import LaggedTrees
+from multiway.models.regression import Regressors
 from tolerances import LONG32, ROUNDING32
 
 LOOKBACK, HORIZON = 17, 7
@@ -100,3 +101,37 @@ def test_a_stored_model_forecasts_the_same_and_a_window_alone_as_in_a_batch():
     assert torch.equal(stored(past), model(past))
     alone = torch.cat([model(window[None]) for window in past])
     torch.testing.assert_close(alone, model(past))
+
+
+KNOWN, SEEN, CALENDAR = 5, 3, 2
+
+
+def covariates(series=2, seed=4):
+    generator = torch.Generator().manual_seed(seed)
+    known, seen = (torch.randn(23, LOOKBACK + HORIZON, series, size, generator=generator) for size in (KNOWN, SEEN))
+    return Regressors(known, seen[:, :LOOKBACK])
+
+
+def slow_explaining(rows, season):
+    """Window by window, series by series, step by step."""
+    out = []
+    for known, seen in zip(*(part.numpy() for part in rows), strict=True):
+        for series in range(2):
+            ours, theirs = (part[:, min(series, part.shape[1] - 1)] for part in (known, seen))
+            for h in range(HORIZON):
+                before = ours[LOOKBACK + h - season * (h // season + 1), :-CALENDAR] if 1 < season <= LOOKBACK else []
+                last = ours[LOOKBACK - 1, :-CALENDAR]
+                out.append([*ours[LOOKBACK + h], *before, *last, *theirs[-3], *theirs[-2], *theirs[-1]])
+    return np.array(out)
+
+
+@pytest.mark.parametrize("season", [1, 5, 19])
+@pytest.mark.parametrize("series", [1, 2])
+def test_covariates_that_are_heeded_stand_after_the_others(season, series):
+    model, (past, _), rows = LaggedTrees(LOOKBACK, HORIZON, season, MATRICES, CALENDAR), windows(), covariates(series)
+    alone = model.features(past)
+    assert torch.equal(model.features(past, rows), alone)
+    model.heeds.fill_(True)
+    found = model.features(past, rows)
+    assert torch.equal(found[..., : alone.shape[-1]], alone)
+    np.testing.assert_array_equal(found[..., alone.shape[-1] :].flatten(0, 2), slow_explaining(rows, season))

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from multiway.models.regression import Regressors
 from multiway.models.tree_ensemble import TreeEnsemble
 from multiway.models.windows import LinearFloor
 
@@ -19,7 +20,11 @@ class LaggedTrees(nn.Module):
 
     x holds the last values, those one and two seasons before the step, means of the last three steps, of a season and
     of the window, and ridge's forecast, all less the last value; and the last value itself. Only windows whose looks
-    are alike share a correction, so a trend beyond the training values is ridge's alone.
+    are alike share a correction, so a trend beyond the training values is ridge's alone. Where covariates are heeded, x
+    also has those of the step, of the step a season before it and of the last value, and the last of those of the past.
+
+    Args:
+        calendar: How many of the features that are known ahead, the last, are seen at the step alone.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
@@ -28,19 +33,24 @@ class LaggedTrees(nn.Module):
         `ROUNDS` walks through a tree for every step of every series.
     """
 
-    def __init__(self, lookback: int, horizon: int, season: int, num_matrices: int) -> None:
+    takes_covariates = True
+    heeds: Tensor
+    """Whether covariates say anything, as validation has it."""
+
+    def __init__(self, lookback: int, horizon: int, season: int, num_matrices: int, calendar: int = 0) -> None:
         super().__init__()
-        self.lookback, self.horizon, self.season = lookback, horizon, season
+        self.lookback, self.horizon, self.season, self.calendar = lookback, horizon, season, calendar
+        self.register_buffer("heeds", torch.tensor(False))
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.trees = TreeEnsemble(ROUNDS, LEAVES, 1)
 
-    def forward(self, past: Tensor) -> Tensor:
+    def forward(self, past: Tensor, covariates: Regressors | None = None) -> Tensor:
         """Forecast, in scaled units."""
-        ridge, added = self.floor(past), self.trees(self.features(past).flatten(0, 2))
+        ridge, added = self.floor(past), self.trees(self.features(past, covariates).flatten(0, 2))
         forecast: Tensor = ridge + added.view(len(past), past.shape[2], self.horizon).mT.to(ridge.dtype)
         return forecast
 
-    def features(self, past: Tensor) -> Tensor:
+    def features(self, past: Tensor, covariates: Regressors | None = None) -> Tensor:
         """x and h of every step, `(batch, series, horizon, features)`.
 
         They are computed in float64 and rounded to float32: a tree jumps at a threshold, and so a window alone lies on
@@ -54,7 +64,22 @@ class LaggedTrees(nn.Module):
         ahead = torch.arange(self.horizon, device=past.device)
         of_steps = [ahead.double().expand(*steps.shape[:2], -1), self._ridge(moved), *self._earlier(moved, ahead)]
         of_window = of_window[:, :, None].expand(-1, -1, self.horizon, -1)
-        return torch.cat([of_window, torch.stack(of_steps, -1)], -1).float()
+        found = torch.cat([of_window, torch.stack(of_steps, -1)], -1).float()
+        if covariates is None or not self.heeds:
+            return found
+        return torch.cat([found, self._explaining(covariates).expand(-1, past.shape[2], -1, -1)], -1)
+
+    def _explaining(self, covariates: Regressors) -> Tensor:
+        """Covariates of every step, `(batch, series or 1, horizon, features)`."""
+        ahead = torch.arange(self.horizon, device=covariates.known.device)
+        before = self.lookback + ahead % self.season - self.season
+        places = [before] if 1 < self.season <= self.lookback else []
+        known, rest = covariates.known, covariates.known[..., : covariates.known.shape[-1] - self.calendar]
+        seen = covariates.seen[:, -SHORT:].transpose(1, 2).flatten(2)[:, None].expand(-1, self.horizon, -1, -1)
+        last = torch.full_like(ahead, self.lookback - 1)
+        own = [known[:, self.lookback + ahead], *(rest[:, rows] for rows in (*places, last))]
+        series = max(known.shape[2], seen.shape[2])
+        return torch.cat([part.expand(-1, -1, series, -1) for part in (*own, seen)], -1).transpose(1, 2)
 
     def _ridge(self, moved: Tensor) -> Tensor:
         """Ridge's forecast less the last value."""
@@ -66,7 +91,9 @@ class LaggedTrees(nn.Module):
         first = self.lookback + ahead % self.season
         return [moved[..., first - back * self.season] for back in range(1, min(reach, SEASONS) + 1)]
 
-    def fit(self, past: Tensor, future: Tensor, weight: Tensor, seed: int = 0) -> None:
+    def fit(
+        self, past: Tensor, future: Tensor, weight: Tensor, covariates: Regressors | None = None, seed: int = 0
+    ) -> None:
         """Fit on windows, NaN where a step of the future is not known, to what ridge's matrices miss."""
         self.floor.set_weight(weight)
         missed = (future - self.floor(past)).mT.flatten().double()
@@ -74,4 +101,4 @@ class LaggedTrees(nn.Module):
         drawn = torch.randperm(len(known), generator=torch.Generator().manual_seed(seed))[:EXAMPLES]
         rows = known[drawn.sort().values]
         if len(rows) >= 2 * SMALLEST:
-            self.trees.fit(self.features(past).flatten(0, 2)[rows], missed[rows], seed, SMALLEST)
+            self.trees.fit(self.features(past, covariates).flatten(0, 2)[rows], missed[rows], seed, SMALLEST)

@@ -10,7 +10,7 @@ import torch
 from multiway.errors import ConfigError
 from multiway.extras import is_installed
 from multiway.tasks.forecasting import candidates
-from multiway.tasks.forecasting.candidates import allowed_names
+from multiway.tasks.forecasting.candidates import allowed_names, error_of
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.run import load, save_run
 from tasks.forecasting.panels import fitted, forecast, make_windows
@@ -77,3 +77,37 @@ def test_they_take_part_in_long_series_of_few_steps_where_the_library_is_there(m
 def test_trees_that_cannot_take_part_are_refused_by_name():
     with pytest.raises(ConfigError, match=r"answer: rows, .* allow .*ridge.*\. Got trees"):
         fitted(chaos(120), network=False, answer="trees")
+
+
+def explained(rows=420, seed=0):
+    """Noise that a cheap price lifts where it is cheaper than a threshold alone, and a column that tells nothing."""
+    rng = np.random.default_rng(seed)
+    price, idle = rng.uniform(0, 1, (2, rows))
+    times = pd.date_range("2024-01-01", periods=rows, freq="h")
+    values = 3.0 * ((price > 0.3) & (price < 0.5)) + 0.3 * rng.standard_normal(rows)
+    return pd.DataFrame({"date": times, "y": values, "price": price, "idle": idle})
+
+
+def test_trees_heed_covariates_where_validation_gains(monkeypatch):
+    monkeypatch.setattr(candidates, "SHORTEST", 100)
+    monkeypatch.setattr(candidates, "LONGEST", 0)
+    sizes = {"network": False, "answer": "auto", "horizon": 2, "calendar": False}
+    run = fitted(explained(), future=("price",), past=("idle",), **sizes)
+    trees = model_of(run).candidates["trees"]
+    assert trees.heeds and all(made["trees"].heeds for made in model_of(run).refits.values())
+    errors = mse(run)
+    assert errors["trees"] < 0.3 * errors["regression"]
+    saved = {row["name"]: row["saved"] for row in run.facts["covariates"] if row["model"] == "trees"}
+    assert saved["price"] > 0.7 and abs(saved["idle"]) < 0.1
+    assert any("trees on validation without each: price saves" in note for note in run.facts["notes"])
+
+
+def test_trees_that_covariates_do_not_help_are_those_without_them(monkeypatch):
+    monkeypatch.setattr(candidates, "SHORTEST", 100)
+    monkeypatch.setattr(candidates, "LONGEST", 0)
+    sizes = {"network": False, "answer": "trees", "horizon": 2, "calendar": False}
+    run, alone = (fitted(explained()[["date", "y", *names]], past=names, **sizes) for names in (("idle",), ()))
+    trees, plain = (model_of(each).candidates["trees"] for each in (run, alone))
+    assert not trees.heeds
+    validation = run.prepared.windows["validation"].of_targets()
+    assert error_of(trees, validation) == error_of(plain, alone.prepared.windows["validation"].of_targets())

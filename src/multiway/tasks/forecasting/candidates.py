@@ -1,5 +1,6 @@
 """Candidates beside the network: which a panel allows, how they are built and fitted, cheapest first."""
 
+import copy
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
@@ -17,6 +18,7 @@ from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
 from multiway.models.intermittent import Intermittent
+from multiway.models.lagged_trees import EXAMPLES as STEPS_OF_TREES
 from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.regression import Regression, Regressors
 from multiway.models.series_units import Units
@@ -27,7 +29,7 @@ from multiway.models.windows import LinearFloor, fill_gaps
 from multiway.tasks.forecasting.floor import Floor, fit_floor, fit_under
 from multiway.tasks.forecasting.floor import fit_again as floor_again
 from multiway.tasks.forecasting.regression import fit_regression, refit_regression
-from multiway.tasks.forecasting.windows import Windows, inputs_of
+from multiway.tasks.forecasting.windows import Windows, covariates_of, inputs_of
 
 REGRESSIONS = ("regression", "regression_log")
 CLOSED = (*REGRESSIONS, "ridge_log", "ridge_root", "flair", "intermittent")
@@ -159,7 +161,7 @@ def build(name: str, sizes: Sizes) -> nn.Module:
         known = sum(sizes.known) - sizes.calendar
         return AlignedSeasons(lookback, horizon, sizes.season, len(units.mean), known, moved=True)
     if name == TREES:
-        return LaggedTrees(lookback, horizon, sizes.season, sizes.matrices)
+        return LaggedTrees(lookback, horizon, sizes.season, sizes.matrices, sizes.calendar)
     if name == "arima":
         return ArimaForecaster(lookback, horizon, sizes.season, units)
     return (Theta if name == "theta" else Smoothing)(horizon, sizes.season, units)
@@ -196,6 +198,8 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         _fit_aligned(model, training, _best_penalty(model, training, validation))
     elif isinstance(model, LaggedTrees):
         _fit_trees(model, training, floor.weight)
+        if training.covariates is not None:
+            _heed(model, training, validation, floor.weight)
     else:
         assert isinstance(model, Smoothing | Theta | ArimaForecaster)
         model.fit_series(series_of(training, model.units))
@@ -226,6 +230,7 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     elif isinstance(made, AlignedSeasons):
         _fit_aligned(made, windows, float(cast(AlignedSeasons, model).penalty))
     elif isinstance(made, LaggedTrees):
+        made.heeds.copy_(cast(LaggedTrees, model).heeds)
         _fit_trees(made, windows, floor_again(floor, windows))
     else:
         assert isinstance(made, Smoothing | Theta | ArimaForecaster)
@@ -279,11 +284,36 @@ def _aligned_examples(windows: Windows) -> tuple[Tensor, Regressors | None, Tens
     """Pasts, covariates and futures of windows, evenly spread; the features of all are held at once."""
     batch = windows.spread(max(EXAMPLES // windows.num_targets, 1))
     past, future = _examples(batch)
-    return past, next(iter(inputs_of(batch)[2:]), None), future
+    return past, covariates_of(batch), future
 
 
 def _fit_trees(model: LaggedTrees, windows: Windows, weight: Tensor) -> None:
-    model.fit(*_examples(windows.gather(torch.arange(len(windows)))), weight)
+    """On all windows; where covariates are heeded, on as many, evenly spread, as examples can be drawn from."""
+    count = max(STEPS_OF_TREES // windows.num_targets, 1) if model.heeds else len(windows)
+    batch = windows.spread(count)
+    model.fit(*_examples(batch), weight, covariates_of(batch))
+
+
+def _heed(model: LaggedTrees, training: Windows, validation: Windows, weight: Tensor) -> None:
+    """Let covariates in where trees that see them err less on validation."""
+    error, trees = error_of(model, validation), copy.deepcopy(model.trees.state_dict())
+    model.heeds.fill_(True)
+    _fit_trees(model, training, weight)
+    if error_of(model, validation) >= error:
+        model.heeds.fill_(False)
+        model.trees.load_state_dict(trees)
+
+
+@torch.no_grad()
+def error_of(model: nn.Module, windows: Windows) -> float:
+    """Mean square over the cells that were observed, in scaled units."""
+    total, count = 0.0, 0
+    for batch in windows.batches():
+        past, observed, *covariates = inputs_of(batch)
+        missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), *covariates)
+        keep = batch.get("future_observed", torch.ones_like(missed, dtype=torch.bool))
+        total, count = total + float(missed[keep].double().square().sum()), count + int(keep.sum())
+    return total / max(count, 1)
 
 
 def _examples(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

@@ -31,6 +31,7 @@ from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
 ERROR = "MSE, scaled"
+SAVINGS_HEADS = ("MSE without it", "MSE with all", "Saved")
 NEEDS_PLAN = (
     "The next steps need what is known ahead. Append those rows to the data with the target left empty, or give them "
     "to `multiway predict --future-data`."
@@ -268,24 +269,25 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
 
 
 def _savings(run: Run) -> Iterator[Table]:
-    """What each covariate saves, the most first."""
+    """What each covariate saves, the most first, in each model that uses some."""
     rows = sorted(run.facts.get("covariates", ()), key=lambda row: -row["saved"])
     if rows:
         decimals = text.decimals_for([row["error"] for row in rows])
         yield Table(
             title="What covariates save",
-            columns=["Covariate", TableCell("Known", style="left"), "MSE without it", "Saved"],
+            columns=["Covariate", *(TableCell(head, style="left") for head in ("Known", "Model")), *SAVINGS_HEADS],
             rows=[
                 [
                     row["name"],
                     TableCell("ahead" if row["known"] else "to the last value", style="left"),
+                    TableCell(row["model"], style="left"),
                     text.number(row["without"], decimals),
+                    text.number(row["error"], decimals),
                     text.percent(100 * row["saved"], 1),
                 ]
                 for row in rows
             ],
-            note=f"MSE of {rows[0]['model']} on validation, fitted without each; with all it is "
-            f"{text.number(rows[0]['error'], decimals)}.",
+            note="MSE on validation.",
         )
 
 

@@ -1,16 +1,17 @@
-"""What each covariate saves: the error on validation of a regression that was fitted without it."""
+"""What each covariate saves: the error on validation of a model that was fitted without it."""
 
 import itertools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.models.windows import fill_gaps
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.windows import Windows, inputs_of
+from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import Row
 
 MOST = 12
@@ -27,25 +28,38 @@ class Feature(NamedTuple):
 
 
 def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Row]:
-    """For each covariate the share of the error that it saves in the better regression, by validation."""
-    named = [name for name in candidates.REGRESSIONS if name in model.candidates]
+    """For each covariate the share of the error that it saves by validation: in the better regression, and in trees.
+
+    Each is fitted again without it, in the form that it has.
+    """
     learnt, (training, validation) = prepared.covariates, (
         prepared.windows[split].of_targets() for split in ("train", "validation")
     )  # fmt: skip
-    if not named or learnt is None:
+    if learnt is None:
         return []
-    errors = {name: _error(model.candidates[name], validation) for name in named}
-    best = min(named, key=errors.__getitem__)
-    rows = []
-    for feature in [*_features("known", learnt.known), *_features("seen", learnt.seen)][:MOST]:
-        parts = (_without(windows, feature) for windows in (training, validation))
-        fewer, later = parts
-        made = candidates.fit_all(sizes, [best], fewer, dict(model.candidates.items()), prepared.floor)[best]
-        without = _error(made, later)
-        saved = 1 - errors[best] / without if without > 0 else 0.0
-        rows.append({"name": feature.name, "known": feature.part == "known", "model": best, "without": without,
-                     "error": errors[best], "saved": saved})  # fmt: skip
+    own, rows = dict(model.candidates.items()), []
+    errors = {name: candidates.error_of(own[name], validation) for name in _heeding(own)}
+    regressions = [name for name in errors if name in candidates.REGRESSIONS]
+    best = min(regressions, key=errors.__getitem__, default=None)
+    for name in (name for name in errors if name == best or name not in regressions):
+        for feature in [*_features("known", learnt.known), *_features("seen", learnt.seen)][:MOST]:
+            fewer, later = (_without(windows, feature) for windows in (training, validation))
+            made = candidates.fit_all(sizes, [name], fewer, own, prepared.floor)[name]
+            rows.append(_row(feature, name, errors[name], candidates.error_of(made, later)))
     return rows
+
+
+def _heeding(models: Mapping[str, nn.Module]) -> list[str]:
+    """Candidates that use covariates and are fitted without one in little time."""
+    trees = models.get(candidates.TREES)
+    heeding = isinstance(trees, LaggedTrees) and bool(trees.heeds)
+    return [name for name in models if name in candidates.REGRESSIONS or (name == candidates.TREES and heeding)]
+
+
+def _row(feature: Feature, model: str, error: float, without: float) -> Row:
+    saved = 1 - error / without if without > 0 else 0.0
+    return {"name": feature.name, "known": feature.part == "known", "model": model, "without": without,
+            "error": error, "saved": saved}  # fmt: skip
 
 
 def _features(part: str, sizes: dict[str, int]) -> list[Feature]:
@@ -61,26 +75,17 @@ def _without(windows: Windows, feature: Feature) -> Windows:
     return windows.of_covariates(windows.covariates._replace(**{feature.part: rows}))
 
 
-@torch.no_grad()
-def _error(model: torch.nn.Module, windows: Windows) -> float:
-    """Mean square over the cells that were observed, in scaled units."""
-    total, count = 0.0, 0
-    for batch in windows.batches():
-        past, observed, covariates = inputs_of(batch)
-        missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), covariates)
-        keep = batch.get("future_observed", torch.ones_like(missed, dtype=torch.bool))
-        total, count = total + float(missed[keep].double().square().sum()), count + int(keep.sum())
-    return total / max(count, 1)
-
-
 def about_savings(rows: list[Row]) -> list[str]:
-    """One line: what covariates save, the most first."""
-    if not rows:
-        return []
+    """One line for each model: what covariates save in it, the most first."""
+    models = dict.fromkeys(row["model"] for row in rows)
+    return [_about(model, [row for row in rows if row["model"] == model]) for model in models]
+
+
+def _about(model: str, rows: list[Row]) -> str:
     ranked = sorted(rows, key=lambda row: -row["saved"])
     told = [f"{row['name']} saves {row['saved']:.0%}" for row in ranked if row["saved"] >= 0.005]
     idle = [row["name"] for row in ranked if row["saved"] < 0.005]
     parts = [", ".join(told)] if told else []
     if idle:
         parts.append(f"{', '.join(idle)} {'saves' if len(idle) == 1 else 'save'} nothing")
-    return [f"covariates, by the error of {rows[0]['model']} on validation without each: {'; '.join(parts)}"]
+    return f"covariates, by the error of {model} on validation without each: {'; '.join(parts)}"

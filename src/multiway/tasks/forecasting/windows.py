@@ -200,8 +200,13 @@ class Windows:
 
 def inputs_of(batch: Mapping[str, Tensor]) -> tuple[Any, ...]:
     """What a forecast is called with: the past, which cells of it are there or None, and covariates where some are."""
-    own = (batch["past"], batch.get("past_observed"))
-    return own if "known" not in batch else (*own, Regressors(batch["known"], batch["seen"]))
+    own, covariates = (batch["past"], batch.get("past_observed")), covariates_of(batch)
+    return own if covariates is None else (*own, covariates)
+
+
+def covariates_of(batch: Mapping[str, Tensor]) -> Regressors | None:
+    """Those of a batch, where some are."""
+    return Regressors(batch["known"], batch["seen"]) if "known" in batch else None
 
 
 def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:
