@@ -1,5 +1,7 @@
 """Scores of class probabilities beside scikit-learn's, and what they say where they are undefined."""
 
+import functools
+
 import numpy as np
 import pytest
 from sklearn import metrics
@@ -201,6 +203,16 @@ def test_scores_of_two_classes_are_scikit_learns(metric, seed):
 
 def test_a_score_of_one_half_is_no_rise():
     assert of_two(classes.accuracy, np.array([0, 1]), np.array([0.5, 0.5])) == 0.5
+
+
+def test_means_over_batches_of_days_count_an_undefined_batch_as_zero():
+    labels, scores = make_rises(seed=5)
+    days = np.sort(np.random.default_rng(0).integers(0, 7, len(labels))) * 3
+    scores[days < 6], labels[days < 6] = 0.9, 1  # the first two days, of which no correlation is defined
+    found = classes.over_batches(functools.partial(of_two, classes.mcc), labels, scores, days, size=2)
+    chunks = [np.isin(days, np.unique(days)[first : first + 2]) for first in (2, 4, 6)]
+    values = [metrics.matthews_corrcoef(labels[each], scores[each] > 0.5) for each in chunks]
+    assert found == pytest.approx((0 + 2 * values[0] + 2 * values[1] + values[2]) / 7, rel=ROUNDING64)
 
 
 def test_what_cannot_be_said_of_two_classes_is_none():

@@ -139,6 +139,20 @@ def hard_auc(labels: Labels, probabilities: Probabilities) -> float | None:
     return auc(labels, np.eye(probabilities.shape[1])[predicted_classes(probabilities)])
 
 
+def over_batches(
+    metric: Callable[[Labels, NDArray[np.float64]], float | None], labels: Labels, scores: NDArray[np.float64],
+    units: NDArray[Any], size: int,
+) -> float:  # fmt: skip
+    """Mean of a metric over batches of `size` consecutive units, by their units; where it is undefined it counts 0.
+
+    Training loops log this. It depends on how cases are batched: of few cases a batch it is not what all cases have.
+    """
+    known, places = np.unique(units, return_inverse=True)
+    batches = places // size
+    values = [metric(labels[batches == each], scores[batches == each]) or 0.0 for each in range(batches.max() + 1)]
+    return float(np.average(values, weights=np.bincount(np.arange(len(known)) // size)))
+
+
 def _mean_over_classes(probabilities: Probabilities, share_of: Callable[[int], float | None]) -> float | None:
     """The positive class's alone if there are two classes."""
     count = probabilities.shape[1]

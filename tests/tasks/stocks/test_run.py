@@ -1,5 +1,7 @@
 """A run of stocks: what it leaves, that it resumes to the bit, and what it says where the data is not sound."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,10 +16,12 @@ from multiway.tasks.scores import cell_row, score_table
 from multiway.tasks.stocks.answers import reload
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.explain import average_attention
+from multiway.tasks.stocks.network import labelled_rows
 from multiway.tasks.stocks.task import TASK as task
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
 from tasks.stocks.quotes import FakeCell, make_config, scores_on, write_stocks
+from tolerances import ROUNDING64
 
 BASELINES = ("majority", "previous", "logistic", "calendar")
 
@@ -59,6 +63,18 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             assert found["auc"]["value"] == classes.auc(labels, np.stack([1 - rises, rises], 1))
             assert found["count"]["value"] == len(rows) == finished.facts["splits"][split]["count"]
             assert found["acc"]["low"] <= found["acc"]["value"] <= found["acc"]["high"]
+
+
+def test_means_over_batches_of_days_stand_beside_scores_where_the_config_asks(finished):
+    asked = finished.config.replace(batch_days=1)
+    known, new = ({metric.name for metric in task.metrics(config)} for config in (finished.config, asked))
+    assert new - known == {"acc_batches", "f1_batches", "mcc_batches"}
+    scored = dataclasses.replace(task.predict(finished, reload(finished), "test"), config=asked)
+    found = {row["metric"]: row["value"] for row in scored.scores("test", draws=0) if row["model"] == "network"}
+    rows = labelled_rows(finished)
+    by_day = (rows["predicted"] == rows["label"]).groupby(rows["date"]).mean()
+    assert set(found) == new
+    assert found["acc_batches"] == pytest.approx(by_day.mean(), rel=ROUNDING64)
 
 
 def test_the_texts_are_learnt(finished):

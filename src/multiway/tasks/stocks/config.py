@@ -64,6 +64,8 @@ class StockConfig(NetworkConfig):
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "loss"
     """Which score on validation chooses the epoch; ties go to the lower loss. Quantiles: always the loss."""
+    batch_days: int = Field(0, ge=0)
+    """Also score ACC, F1 and MCC as means over batches of so many target days, as training loops log them; 0 does not."""
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of days behind each interval; 0 gives none."""
     block_days: int = Field(5, ge=1)
@@ -88,6 +90,8 @@ class StockConfig(NetworkConfig):
             raise ValueError(f"quantiles must ascend between 0 and 1. Got {levels}")
         if 0.5 not in levels:
             raise ValueError(f"quantiles need the median, 0.5, as the forecast. Got {levels}")
+        if self.batch_days:
+            raise ValueError("batch_days is of rises and falls. Leave it out with the target quantiles")
         if not self.protocol.of_movements or self.protocol.complete:
             raise ValueError("quantiles are of true movements, all of them. Leave published-code and complete out")
 

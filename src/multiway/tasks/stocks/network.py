@@ -1,7 +1,7 @@
 """What models say of movements: the network and its loss, scores with intervals over blocks of days, tables."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -168,6 +168,7 @@ class Scored:
         for model, output in self.outputs.items():
             rows += model_rows(metrics, truth, {model: output}, split, **draw)
             rows += [] if self.config.levels else self._with_texts(model, output, split, draws)
+            rows += [{"model": model, "split": split, **row} for row in self._over_batches(output)]
             rows.append({"model": model, "split": split, **count})
         return rows
 
@@ -176,6 +177,13 @@ class Scored:
         chosen, metrics = self.with_text, {f"{name}_texts": partial(of_rises, OF_RISES[name]) for name in TOLD}
         draw = {"units": self.days[chosen], "block": self.config.block_days, "draws": draws, "seed": SEED}
         return model_rows(metrics, self.labels[chosen], {model: output[chosen]}, split, **draw)
+
+    def _over_batches(self, output: Values) -> Iterator[Row]:
+        """Means over batches of days, where the config asks for them."""
+        for name in OVER_BATCHES if self.config.batch_days else ():
+            metric = partial(of_rises, OF_RISES[name])
+            value = classes.over_batches(metric, self.labels, output, self.days, self.config.batch_days)
+            yield {"metric": f"{name}_batches", "value": value, "low": None, "high": None}
 
     def evidence(self) -> Evidence:
         """Brier scores of rises and falls, or pinball losses of quantiles, over the blocks of days of the intervals."""
@@ -216,6 +224,8 @@ OF_RISES: dict[str, ScoreFunction] = {
 
 TOLD = ("acc", "mcc")
 """What is scored with texts apart."""
+OVER_BATCHES = ("acc", "f1", "mcc")
+"""What public code logs as means over batches."""
 
 
 def of_rises(metric: ScoreFunction, labels: NDArray[np.int64], rises: Values) -> float | None:

@@ -39,6 +39,7 @@ from multiway.tasks.stocks.encode import (
     learn_stocks,
 )
 from multiway.tasks.stocks.network import (
+    OVER_BATCHES,
     MovementLoss,
     Scored,
     chances_of,
@@ -66,6 +67,7 @@ OF_MOVEMENTS = (
     Metric(name="mcc_texts", title="MCC with texts"),
     COUNT,
 )
+OF_BATCHES = tuple(Metric(name=f"{name}_batches", title=f"{name.upper()} by batch") for name in OVER_BATCHES)
 OF_QUANTILES = (
     Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
     Metric(name="mae", title="MAE", higher=False, decimals=None),
@@ -259,7 +261,7 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     def metrics(self, config: StockConfig) -> tuple[Metric, ...]:
         """Of directions, or of quantiles."""
         if not config.levels:
-            return OF_MOVEMENTS
+            return (*OF_MOVEMENTS, *OF_BATCHES) if config.batch_days else OF_MOVEMENTS
         titles = {name: f"Coverage of {name.removeprefix('coverage_')} %" for name in coverage_names(config.levels)}
         coverage = [Metric(name=name, title=title, higher=None) for name, title in titles.items()]
         return (*OF_QUANTILES, *coverage, COUNT)
