@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from benchmarks.results_page import ROOT, markdown, recipe_rows, short
 from multiway.config import load_yaml
-from multiway.papers.cells import table_names
+from multiway.papers.cells import recipe_names, table_names
 from multiway.papers.printed import HIGHER_IS_BETTER
 from multiway.papers.verdicts import Difference, difference_of_rows, seed_values, verdicts
 from multiway.tasks.protocol import Row
@@ -123,10 +123,22 @@ def _row_lines() -> Iterator[str]:
             yield from [*lines, ""]
 
 
-def kind_of(recipe: Recipe, row: Row) -> str:
-    """`short`, `own` or `paper`."""
+def left() -> dict[str, Recipe]:
+    """Recipes of the papers' form without a row of the whole training."""
+    rows = recipe_rows()
+    recipes = {name: load_recipe(name) for name in recipe_names()}
+    return {
+        name: recipe
+        for name, recipe in recipes.items()
+        if kind_of(recipe) == "paper" and (name not in rows or kind_of(recipe, rows[name]) == "short")
+    }
+
+
+def kind_of(recipe: Recipe, row: Row | None = None) -> str:
+    """`short`, `own` or `paper`; without a row, what a whole one would be."""
     epochs = recipe.settings.get("training", {}).get("epochs", 0)
-    if row["settings"]["training"]["epochs"] < epochs or recipe.table.startswith("short-"):
+    is_cut = row is not None and row["settings"]["training"]["epochs"] < epochs
+    if is_cut or recipe.table.startswith("short-"):
         return "short"
     return (
         "own"

@@ -73,6 +73,20 @@ def test_shifts_repeat_the_border():
     assert {tuple(row.int().tolist()) for row in result} == expected
 
 
+def test_a_crop_is_one_of_an_image_padded_by_reflection():
+    images = torch.randn(60, 3, 7, 5, generator=torch.Generator().manual_seed(3))
+    result, padded = (
+        seeded(0, images, AugmentOptions(crop=2)),
+        np.pad(images, [(0, 0), (0, 0), (2, 2), (2, 2)], "reflect"),
+    )
+    crops = {
+        (down, across): padded[:, :, down : down + 7, across : across + 5] for down in range(5) for across in range(5)
+    }
+    found = [[at for at, crop in crops.items() if np.array_equal(crop[each], result[each])] for each in range(60)]
+    assert all(len(places) == 1 for places in found)
+    assert {axis: {places[0][axis] for places in found} for axis in (0, 1)} == {0: set(range(5)), 1: set(range(5))}
+
+
 def test_a_turn_moves_voxels_by_its_angle_whatever_the_sizes():
     """A plane wave in an oblong volume keeps its wave length when turned, so nothing is sheared."""
     options = AugmentOptions(rotate=20)

@@ -26,6 +26,8 @@ class AugmentOptions(Config):
     """Largest relative change of size, interpolated."""
     shift: int = Field(0, ge=0)
     """Largest move along each axis in voxels; the border is repeated."""
+    crop: int = Field(0, ge=0)
+    """As `shift`, but the border is mirrored: padding by reflection, and a random crop of the same size."""
     scale: float = Field(0.0, ge=0, lt=1)
     """Largest relative change of intensity."""
     offset: float = Field(0.0, ge=0)
@@ -60,6 +62,8 @@ def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) 
         parts = _quarter_turns(parts, plane)
     if options.shift:
         parts = _shifted(parts, options.shift)
+    if options.crop:
+        parts = _shifted(parts, options.crop, mirrored=True)
     if options.rotate or options.zoom:
         parts = _turned(parts, options)
     changed = _intensities(parts[0], options)
@@ -99,11 +103,14 @@ def _quarter_turns(parts: list[Tensor], plane: tuple[int, int]) -> list[Tensor]:
     return parts
 
 
-def _shifted(parts: list[Tensor], largest: int) -> list[Tensor]:
+def _shifted(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list[Tensor]:
     for axis in range(2, parts[0].ndim):
-        size = parts[0].shape[axis]
+        last = parts[0].shape[axis] - 1
         moves = torch.randint(-largest, largest + 1, (len(parts[0]), 1))
-        positions = (torch.arange(size) + moves).clamp(0, size - 1)  # (batch, size)
+        positions = torch.arange(last + 1) + moves  # (batch, size)
+        if mirrored:
+            positions = last - (last - positions.abs()).abs()
+        positions = positions.clamp(0, last)
         parts = [_taken(part, positions.to(part.device), axis) for part in parts]
     return parts
 

@@ -134,8 +134,8 @@ class VisionTransformer(torch_nn.Module):
     those of its public code, `vit/vit.py`.
 
     Shape:
-        `(batch, in_channels, *sizes)` to `(batch, num_classes)`; in training with `distill_token` a pair of them, what
-        the labels teach and what the teacher does.
+        `(batch, in_channels, *sizes)`, or resized before, to `(batch, num_classes)`; in training with `distill_token` a
+        pair of them, what the labels teach and what the teacher does.
     """
 
     def __init__(self, config: VisionTransformerConfig) -> None:
@@ -164,7 +164,9 @@ class VisionTransformer(torch_nn.Module):
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         """Logits of classes; in training with a token for the teacher, those of both heads."""
         config = self.config
-        check_sizes("VisionTransformer", x, (config.in_channels, *config.sizes))
+        if tuple(x.shape[1:]) != (config.in_channels, config.resize, config.resize):
+            check_sizes("VisionTransformer", x, (config.in_channels, *config.sizes))
+            x = x if config.resize is None else resized(x, config.resize)
         tokens = self._tokens(x)
         token = self.distill_token if self.training else None
         if token is not None:
@@ -177,8 +179,6 @@ class VisionTransformer(torch_nn.Module):
         return out if token is None or self.distill_head is None else (out, self.distill_head(tokens[:, -1]))
 
     def _tokens(self, x: Tensor) -> Tensor:
-        if self.config.resize is not None:
-            x = F.interpolate(x, (self.config.resize, self.config.resize), mode="bilinear")
         patches = image_patches(x, self.config.patch_size)  # (batch, patches, rows, columns, channels)
         normed = self.patch_norm(patches.flatten(2)).unflatten(2, patches.shape[2:])
         tokens = self.token_norm(self.patches(normed).flatten(2))
@@ -210,6 +210,11 @@ class TokenMixing(torch_nn.Module):
         """Mix tokens and features."""
         out: Tensor = self.mix(x.flatten(1)).view_as(x)
         return out
+
+
+def resized(x: Tensor, size: int) -> Tensor:
+    """Images `(batch, channels, height, width)` brought to one height and width, interpolated."""
+    return F.interpolate(x, (size, size), mode="bilinear")
 
 
 def image_patches(x: Tensor, size: int) -> Tensor:

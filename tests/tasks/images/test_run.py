@@ -8,7 +8,11 @@ import torch
 
 import multiway
 from command import outcome, printed
+from multiway.data.augmentation import augment
 from multiway.models import create_model
+from multiway.models.vision_transformer import resized
+from multiway.tasks import lifecycle
+from multiway.tasks.images.task import TASK
 from multiway.tasks.run import load
 from multiway.training.validation import QUANTILES, quantiles_of
 from tasks.images.shapes import make_shapes, write_folder
@@ -80,6 +84,19 @@ def test_augmentation_is_for_training_alone(tmp_path):
     found = [each.run_.model.head.weight for each in (varied, again, plain)]
     assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
     np.testing.assert_array_equal(varied.predict_proba(pixels), varied.predict_proba(pixels))
+
+
+def test_a_crop_is_of_the_pixels_that_the_network_sees(monkeypatch):
+    batches, pixels = [], make_shapes(40)[0]
+    cut = lambda x, options: batches.append((x, augment(x, options))) or batches[-1][1]  # noqa: E731
+    monkeypatch.setattr("multiway.tasks.images.encode.augment", cut)
+    model = {"name": "vision_transformer", "resize": 24, "patch_size": 8, "dim": 8, "num_blocks": 1}
+    more = {"draws": 0, "baselines": [], "augment": {"crop": 3}, "training": {"epochs": 1}}
+    run = lifecycle.fitted(TASK, TASK.configure({"model": model, **more}), make_shapes(40))
+    given = run.state.decode(torch.from_numpy(pixels)).contiguous()
+    for before, after in batches:
+        assert before.shape[2:] == after.shape[2:] == (24, 24) and not torch.equal(before, after)
+    torch.testing.assert_close(run.model(resized(given, 24)), run.model(given))
 
 
 def test_five_classes_have_no_accuracy_among_five():

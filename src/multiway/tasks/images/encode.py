@@ -15,6 +15,7 @@ from multiway.data.scaling import Level, evenly
 from multiway.data.sources.pictures import Bytes
 from multiway.data.splitting import SplitShares
 from multiway.errors import Fix
+from multiway.models.vision_transformer import resized
 from multiway.tasks.images.source import ImageOptions
 
 HALF = 127.5
@@ -27,7 +28,10 @@ class ImageSplit(SplitShares):
 
 
 class ImageAugmentation(AugmentOptions):
-    """Random changes of training images, drawn anew for each; all off unless given. Axes are 0, down, and 1, across."""
+    """Random changes of training images, drawn anew for each; all off unless given. Axes are 0, down, and 1, across.
+
+    A crop is of pixels as the network sees them, after its `resize`.
+    """
 
     @model_validator(mode="after")
     def _axes_are_two(self) -> Self:
@@ -45,8 +49,9 @@ class ImageAugmentation(AugmentOptions):
 class Augmented:
     """Samples whose inputs are changed; draws are from torch's global generator, which a saved state keeps."""
 
-    def __init__(self, samples: Samples[Tensor], options: ImageAugmentation) -> None:
-        self.samples, self.options = samples, options
+    def __init__(self, samples: Samples[Tensor], options: ImageAugmentation, resize: int | None = None) -> None:
+        """With a crop, images are first brought to the height and width `resize` that the network cuts into patches."""
+        self.samples, self.options, self.resize = samples, options, resize if options.crop else None
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -54,7 +59,8 @@ class Augmented:
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """Inputs, changed, and classes of some samples."""
         batch = self.samples.gather(index)
-        return batch | {"inputs": augment(batch["inputs"], self.options)}
+        inputs = batch["inputs"] if self.resize is None else resized(batch["inputs"], self.resize)
+        return batch | {"inputs": augment(inputs, self.options)}
 
 
 class ImageState(Config):

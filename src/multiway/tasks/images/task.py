@@ -154,7 +154,8 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
     def learnt_from(self, run: Run, training: Samples[Tensor]) -> Source:
         """Training images, changed at random where the config says so; a teacher sees them as they are."""
         augment, options = run.config.augment, run.config.distill
-        source = Augmented(training, augment) if augment.is_on else training
+        resize = getattr(run.model.config, "resize", None)
+        source = Augmented(training, augment, resize) if augment.is_on else training
         return source if options is None else Taught(source, taught(run, options))
 
     def refits(self, run: Run) -> bool:

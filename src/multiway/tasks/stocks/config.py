@@ -65,7 +65,7 @@ class StockConfig(NetworkConfig):
     select: Literal["macro_f1", "f1", "mcc", "acc", "loss"] = "loss"
     """Which score on validation chooses the epoch; ties go to the lower loss. Quantiles: always the loss."""
     batch_days: int = Field(0, ge=0)
-    """Also score ACC, F1 and MCC as means over batches of so many target days, as training loops log them; 0 does not."""
+    """Also score ACC, F1 and MCC as means over batches of so many days, as training loops log them; 0 does not."""
     draws: int = Field(1000, ge=0)
     """Bootstrap samples of days behind each interval; 0 gives none."""
     block_days: int = Field(5, ge=1)
