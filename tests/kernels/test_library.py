@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import shutil
 
 import pytest
 import torch
@@ -29,7 +30,7 @@ layer(x).square().sum().backward()
 print(library() is not None, float(x.grad.double().norm()))
 """
 
-needs_library = pytest.mark.skipif(library() is None, reason="the install found no C compiler")
+needs_library = pytest.mark.skipif(library() is None, reason="no C compiler")
 
 
 def answer(text: str) -> tuple[bool, float]:
@@ -71,7 +72,21 @@ def test_another_processor_does_not_load_it(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     for name in (*SOURCES, *HEADERS):
         (tmp_path / name).touch()
+    monkeypatch.setenv("CC", "no-such-compiler")
     assert library.__wrapped__() is None
+
+
+@needs_library
+def test_what_the_install_did_not_build_is_built_once_into_the_cache(tmp_path, monkeypatch):
+    """As in a wheel, which holds the sources alone."""
+    for name in (*SOURCES, *HEADERS):
+        shutil.copy(module.FOLDER / name, tmp_path)
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert library.__wrapped__() is not None
+    assert list(tmp_path.rglob("*.so")) == [library_path(tmp_path / "cache" / "multiway")]
+    monkeypatch.setenv("CC", "no-such-compiler")  # nothing is left to build
+    assert library.__wrapped__() is not None
 
 
 @pytest.fixture

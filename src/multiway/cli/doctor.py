@@ -12,7 +12,9 @@ from multiway.cli.show import Output, Row
 EXTRAS = {
     "polars": "frames of polars", "excel": "tables of Excel", "explain": "pictures of `multiway explain`",
     "demo": "weather to try it on", "text": "a MiniLM as the encoder of texts", "trees": "boosted trees as candidates",
-    "arima": "ETS, Theta and ARIMA as candidates", "tune": "`multiway tune`", "peft": "adapters in Hugging Face's PEFT",
+    "arima": "ETS, Theta and ARIMA as candidates", "tune": "`multiway tune`",
+    "tensorboard": "curves of a training in TensorBoard", "trackio": "curves of a training in trackio",
+    "peft": "adapters in Hugging Face's PEFT",
     "holidays": "public holidays as covariates",
     "sessions": "the calendars of exchanges", "images": "images in files", "teachers": "teachers for images",
     "volumes": "NIfTI, DICOM, and gradients of volumes", "export": "models as ONNX",
@@ -53,11 +55,7 @@ def _machine() -> dict[str, str]:
     from multiway.kernels.library import library
 
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-    built = (
-        "compiled, and loaded"
-        if library()
-        else "not built: torch does the work; `python -m multiway.kernels` builds them"
-    )
+    built = "compiled, and loaded" if library() else "not built, as there is no C compiler: torch does the work"
     return {
         "system": platform.platform(),
         "processor": f"{platform.machine()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",

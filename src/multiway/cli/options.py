@@ -40,6 +40,14 @@ Epochs = Annotated[
         min=1, help="Passes over the training data, as --set training.epochs=N; the task's usual number if not given."
     ),
 ]
+Track = Annotated[
+    str | None,
+    typer.Option(
+        "--track",
+        help="Show validations as they come, in tensorboard or trackio; nowhere if not given.",
+        show_default=False,
+    ),
+]
 Recipe = Annotated[
     str | None,
     typer.Option(
@@ -82,15 +90,20 @@ def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     return workflows.settings_of(command, task, read_options(command, task, own))
 
 
-def overrides(sets: list[str] | None, epochs: int | None, answer: str | None = None) -> dict[str, Any]:
-    """What `--set`, `--epochs` and `--answer` say of a training."""
+def overrides(
+    sets: list[str] | None, epochs: int | None, answer: str | None = None, track: str | None = None
+) -> dict[str, Any]:
+    """What `--set`, `--epochs`, `--answer` and `--track` say of a training."""
     given = nested(sets or []) | ({} if answer is None else {"answer": answer})
+    asked = {name: value for name, value in {"epochs": epochs, "track": track}.items() if value is not None}
     training = given.get("training", {})
-    if epochs is None or not isinstance(training, dict):
+    if not asked or not isinstance(training, dict):
         return given
-    if "epochs" in training:
-        raise ConfigError("train: --epochs and --set training.epochs are the same setting. Leave out one of them.")
-    return {**given, "training": {**training, "epochs": epochs}}
+    if twice := [name for name in asked if name in training]:
+        raise ConfigError(
+            f"train: --{twice[0]} and --set training.{twice[0]} are the same setting. Leave out one of them."
+        )
+    return {**given, "training": {**training, **asked}}
 
 
 def nested(assignments: list[str]) -> dict[str, Any]:

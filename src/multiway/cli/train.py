@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import completion, options, show
-from multiway.cli.options import AnswerBy, Epochs, Quiet, Recipe, Seeds, Sets
+from multiway.cli.options import AnswerBy, Epochs, Quiet, Recipe, Seeds, Sets, Track
 from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
@@ -40,6 +40,7 @@ def group_command(
     seeds: Seeds = 1,
     epochs: Epochs = None,
     answer: AnswerBy = None,
+    track: Track = None,
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Output | None:
@@ -52,7 +53,7 @@ def group_command(
         return _answer(workflows.resume(resume, progress=not quiet))
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
-    given, changes = {} if data is None else {"data": data}, options.overrides(sets, epochs, answer)
+    given, changes = {} if data is None else {"data": data}, options.overrides(sets, epochs, answer, track)
     return _answer(workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet))
 
 
@@ -82,13 +83,14 @@ def training_of(task: str) -> Callable[..., Output]:
         seeds: Seeds = 1,
         epochs: Epochs = None,
         answer: AnswerBy = None,
+        track: Track = None,
         sets: Sets = None,
         quiet: Quiet = False,
         *,
         own: dict[str, Any],
     ) -> Output:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
-        changes = options.overrides(sets, epochs, answer)
+        changes = options.overrides(sets, epochs, answer, track)
         return _answer(
             workflows.train(
                 given, task=task, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet

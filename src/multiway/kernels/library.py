@@ -1,6 +1,6 @@
-"""The compiled kernels: built by the install where there is a C compiler, loaded where it was built.
+"""The compiled kernels: built where there is a C compiler, by the install of a checkout or on first use into a cache.
 
-`python -m multiway.kernels` builds it later, or anew. This file imports the standard library alone, since the
+`python -m multiway.kernels` builds them beside their sources. This file imports the standard library alone, since the
 install runs it before anything else is there.
 """
 
@@ -23,11 +23,12 @@ FAILURES = (OSError, RuntimeError, subprocess.SubprocessError)
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The library, or None where it is switched off (MULTIWAY_KERNELS=0) or was not built on this machine."""
+    """The library, built on first use; None where it is switched off (MULTIWAY_KERNELS=0) or cannot be built."""
     if os.environ.get("MULTIWAY_KERNELS", "1") == "0" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
     try:
-        kernels = ctypes.CDLL(str(library_path(FOLDER)))
+        installed = library_path(FOLDER)
+        kernels = ctypes.CDLL(str(installed if installed.is_file() else build_library(cache_folder())))
     except FAILURES:
         return None
     address, size = ctypes.c_void_p, ctypes.c_longlong
@@ -43,12 +44,18 @@ def build_library(folder: Path = FOLDER) -> Path:
         compiler = shutil.which(os.environ.get("CC", "cc"))
         if compiler is None:
             raise FileNotFoundError("multiway.kernels: no C compiler. Install one, or name it with CC=...")
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             made = Path(scratch) / "kernels.so"
             command = [compiler, *FLAGS, *(str(FOLDER / name) for name in SOURCES), "-o", str(made)]
             subprocess.run(command, check=True, capture_output=True, timeout=60)
             made.replace(path)  # at once: another process finds all of it or nothing
     return path
+
+
+def cache_folder() -> Path:
+    """Where this user's library lies if the install built none, as that of a wheel does not."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "multiway"
 
 
 def library_path(folder: Path) -> Path:

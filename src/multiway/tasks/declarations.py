@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self, TypeVar
 from torch import nn
 
 from multiway.config import Plain
-from multiway.training import History, RunFolder, TrainingConfig
+from multiway.training import Callback, History, RunFolder, TrainingConfig
 
 Row = Plain
 """A row of a table: column names to plain values."""
@@ -51,7 +51,7 @@ SHARED = (
 class Context:
     """What the work on a model of a run carries along: where the run is kept, and whether progress is shown.
 
-    follow: Is given the row of each validation; what it raises ends the training.
+    callbacks: Hear of the training of each network.
     teacher: A network whose outputs the one that is trained nears as well.
     fitted: Models of the run that are fitted already: what a network is measured against.
     """
@@ -59,7 +59,7 @@ class Context:
     folder: RunFolder | None = None
     progress: bool = False
     model: str = NETWORK
-    follow: Callable[[dict[str, Any]], None] | None = None
+    callbacks: tuple[Callback, ...] = ()
     teacher: nn.Module | None = None
     fitted: tuple[str, ...] = ()
 

@@ -288,7 +288,8 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         return train(
             model, objective, source, checked, self.training_of(run.config, name),
             validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
-            progress=context.progress, follow=context.follow, stops=None if rival is None else rival.stops,
+            progress=context.progress, callbacks=context.callbacks,
+            stops=None if rival is None else rival.stops,
         )  # fmt: skip
 
     def score(self, run: Run, predictions: SplitPredictions, split: str) -> list[Row]:

@@ -1,6 +1,7 @@
 """The loop, checkpoints and run folders; takes any `nn.Module`."""
 
 from multiway.training.config import Batch as Batch
+from multiway.training.config import Callback as Callback
 from multiway.training.config import Objective as Objective
 from multiway.training.config import Source as Source
 from multiway.training.config import TrainingConfig as TrainingConfig

@@ -1,6 +1,6 @@
 """How a model is trained, and what the loop asks of data and task: any class with these methods will do."""
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field, field_validator
 from torch import Tensor, nn
@@ -64,6 +64,8 @@ class TrainingConfig(Config):
     seed: int = Field(0, ge=0)
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Longest time between two saved states; 0 saves after every step."""
+    track: Literal["tensorboard", "trackio"] | None = None
+    """Where the validations of a run with a folder are shown as they come; None keeps them in its log alone."""
 
     @field_validator("milestones")
     @classmethod
@@ -90,6 +92,16 @@ class Source(Protocol):
 
     def gather(self, index: Tensor) -> Batch:
         """Tensors of the samples with these indices, batch axis first."""
+
+
+class Callback(Protocol):
+    """What hears of a training; any tracker of Accelerate is one."""
+
+    def log(self, values: dict[str, Any], step: int | None = None) -> None:
+        """Take the row of a validation; what it raises ends the training."""
+
+    def finish(self) -> None:
+        """The training has ended, however it did."""
 
 
 class Objective(Protocol):

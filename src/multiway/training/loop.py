@@ -1,19 +1,21 @@
 """The training loop: any module, any source of batches, exact to the bit when it is interrupted and resumed."""
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torch import nn
 
-from multiway.training.config import Objective, Source, TrainingConfig
+from multiway.training.config import Callback, Objective, Source, TrainingConfig
 from multiway.training.devices import Engine
 from multiway.training.log import TrainingProgress
 from multiway.training.processes import Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
 from multiway.training.steps import Standing, Steps, seed_everything
+from multiway.training.tracking import Tracker
 from multiway.training.validation import BATCH, Stops, Validation, Watched
 
 APART = (
@@ -52,7 +54,7 @@ def train(
     watch: Callable[[nn.Module], Watched] | None = None,
     run: RunFolder | None = None,
     progress: bool = False,
-    follow: Callable[[dict[str, Any]], None] | None = None,
+    callbacks: Sequence[Callback] = (),
     stops: Stops | None = None,
 ) -> History:
     """Train and leave the weights of the best validation in `model`.
@@ -74,7 +76,7 @@ def train(
         watch: Numbers of the model as validated, kept as `watched` in each row of the log; it draws none at random.
         run: Folder for the log and the state; training continues from a state that lies there.
         progress: Show a bar or lines on stderr.
-        follow: Is given the row of each validation; what it raises ends the training.
+        callbacks: Are given the row of each validation, and told of the end.
         stops: Is given the rows of all validations, those before an interruption too, and how many are left; the
             reason that it returns, if any, ends the training, whose best weights are kept.
 
@@ -94,8 +96,8 @@ def train(
     notes = (*_about_dropout(engine), *notes)
     bar = TrainingProgress(steps.total, progress and engine.is_main)
     bar.say(notes)
-    with StopRequest() as request, bar.shown():
-        _run(standing, steps, held_out, checkpoint, bar, request, follow)
+    with StopRequest() as request, bar.shown(), _told(callbacks, run, config, engine) as told:
+        _run(standing, steps, held_out, checkpoint, bar, request, told)
     engine.unwrap()
     if standing.best:
         model.load_state_dict(standing.best)
@@ -119,7 +121,7 @@ def _run(
     checkpoint: Checkpoint,
     bar: TrainingProgress,
     request: StopRequest,
-    follow: Callable[[dict[str, Any]], None] | None,
+    callbacks: Sequence[Callback],
 ) -> None:
     """Step until the last step, a stop, or an error."""
     saved = time.monotonic()
@@ -133,8 +135,8 @@ def _run(
             row = held_out.judge(steps, standing, started)
             if checkpoint.folder is not None:
                 checkpoint.folder.log(row)
-            if follow is not None:
-                follow(row)
+            for callback in callbacks:
+                callback.log(row, step=row["step"])
         if row is not None or bar.is_shown:
             try:
                 bar.show(standing.step, row)
@@ -149,6 +151,21 @@ def _run(
         if stop is not None:
             where = checkpoint.how_to_continue()
             raise Interrupted(f"training stopped by {stop} after step {standing.step} of {steps.total}. {where}")
+
+
+@contextlib.contextmanager
+def _told(
+    callbacks: Sequence[Callback], run: RunFolder | None, config: TrainingConfig, engine: Engine
+) -> Iterator[Sequence[Callback]]:
+    """Those of the caller, and in the main process the tracker of the config; all hear of the end."""
+    told = list(callbacks)
+    if config.track is not None and run is not None and engine.is_main:
+        told.append(Tracker(config.track, run))
+    try:
+        yield told
+    finally:
+        for callback in told:
+            callback.finish()
 
 
 def _about_dropout(engine: Engine) -> tuple[str, ...]:

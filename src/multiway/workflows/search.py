@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.lifecycle import fit_models
 from multiway.tasks.protocol import Context, Row, Task
 from multiway.tasks.run import Run
-from multiway.training import Interrupted
+from multiway.training import Callback, Interrupted
 from multiway.workflows.space import Fields, Space
 from multiway.workflows.trials import Trial
 
@@ -63,15 +63,15 @@ class Search:
             raise next(iter(unsound.values()))
         raise ConfigError(f"tune: none of {len(every)} combinations can be. The first: {reasons[0]}")
 
-    def trial(self, fields: Fields, follow: Callable[[Row], None] | None = None) -> Trial:
+    def trial(self, fields: Fields, *callbacks: Callback) -> Trial:
         """Train our model under one combination; neither baselines nor test rows are looked at.
 
-        follow: Is given each validation, and may raise `Pruned`.
+        callbacks: Are given each validation, and may raise `Pruned`.
         """
         clock = time.perf_counter()
         try:
             run = self.made(fields)
-            fit_models(run, (run.task.own,), Context(follow=follow))
+            fit_models(run, (run.task.own,), Context(callbacks=callbacks))
             outcome = _measured(run)
         except Pruned as stopped:
             outcome = stopped.outcome

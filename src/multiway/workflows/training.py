@@ -14,6 +14,7 @@ from multiway.tasks.scores import score_table
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
 from multiway.training.run_folder import CONFIG
+from multiway.training.tracking import check_tracker
 from multiway.workflows.recipe import Recipe, under_recipe
 
 
@@ -86,6 +87,7 @@ def train(
         raise ConfigError(
             "train: there is no data. Give ", Fix("data", like="FILE"), ", a known data set's name, or a recipe."
         )
+    check_tracker(config.training)
     name = recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0]
     folder = Path(out or Path("runs") / name)
     first = config.training.seed

@@ -136,7 +136,7 @@ def _work(study: "Study", search: Search, trial: "optuna.Trial", out: Path | Non
     """Train one combination and keep what it gave."""
     try:
         with study.giving_up(trial.number):
-            outcome = search.trial(study.fields_of(trial), lambda row: _judge(trial, row))
+            outcome = search.trial(study.fields_of(trial), Judge(trial))
     except Interrupted as error:
         kept = "" if out is None else f" Earlier trials are kept: the same command goes on in {out}."
         raise Interrupted(f"tune: {error}{kept}") from None
@@ -147,12 +147,21 @@ def _work(study: "Study", search: Search, trial: "optuna.Trial", out: Path | Non
         print(f"trial {len(study.outcomes)}: {outcome}", file=sys.stderr, flush=True)
 
 
-def _judge(trial: "optuna.Trial", row: Row) -> None:
-    """Report the best validation so far, and end a training that is far behind."""
-    score = row.get("best_score")
-    trial.report(row["best_loss"] if score is None else -score, step=row["step"])
-    if trial.should_prune():
-        raise Pruned(row)
+class Judge:
+    """Reports the best validation so far, and ends a training that is far behind."""
+
+    def __init__(self, trial: "optuna.Trial") -> None:
+        self._trial = trial
+
+    def log(self, values: Row, step: int | None = None) -> None:
+        """Judge a validation."""
+        score = values.get("best_score")
+        self._trial.report(values["best_loss"] if score is None else -score, step=values["step"])
+        if self._trial.should_prune():
+            raise Pruned(values)
+
+    def finish(self) -> None:
+        """The study hears of the end otherwise."""
 
 
 def _recipe(search: Search, trials: list[Trial]) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def train_on_windows(
         watch=watch,
         run=context.own_folder(),
         progress=context.progress,
-        follow=context.follow,
+        callbacks=context.callbacks,
         stops=stops,
     )
 
