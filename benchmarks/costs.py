@@ -1,8 +1,8 @@
-"""`python -m benchmarks.costs [PATTERN]`: what cells of the papers' form cost that have no full row, or what they lack.
+"""`python -m benchmarks.costs [PATTERN ...]`: what cells of the papers' form without a full row cost or lack.
 
 A few optimiser steps of the real task are timed on one thread, in process time, and multiplied by the steps of the
-whole training and by the seeds. Validation and scoring come on top. With weights that are not here, others stand in:
-MiniLM for a frozen encoder, and no teacher.
+whole training and by the seeds; of several horizons those of the first. Validation and scoring come on top. Where the
+frozen encoder is not here, hashed words stand in; a student that is timed has a teacher of zeros.
 """
 
 import argparse
@@ -32,10 +32,11 @@ from multiway.training.processes import StopRequest
 from multiway.training.steps import Standing, Steps
 from multiway.workflows.recipe import Recipe, load_recipe
 
-TIMED, BUDGET = 2, 8.0
+TIMED, BUDGET = 2, 3.0
 """Steps after the first, and seconds after which no further one is begun."""
 WEIGHTS = {"finbert": "ProsusAI/finbert", "bert-base-uncased": "bert-base-uncased"}
 """Encoders that only the hub has."""
+FROZEN = "finbert"
 
 
 class Enough(Exception):
@@ -45,23 +46,24 @@ class Enough(Exception):
 def main() -> None:
     """Append a row for each cell that has none yet."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
-    parser.add_argument("pattern", nargs="?", default="*", help="of the names of cells")
+    parser.add_argument("patterns", nargs="*", default=["*"], help="of the names of cells, in order")
     parser.add_argument("--out", type=Path, required=True, help="JSON lines; cells that have one there are left")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     done = {json.loads(line)["cell"] for line in chosen.out.read_text().splitlines()} if chosen.out.exists() else set()
-    for name, recipe in left().items():
-        if name not in done and fnmatch.fnmatch(name, chosen.pattern):
-            row = {"cell": name, **cost_of(name, recipe), **origin()}
+    cells = left()
+    for name in dict.fromkeys(name for each in chosen.patterns for name in fnmatch.filter(cells, each)):
+        if name not in done:
+            row = {"cell": name, **cost_of(name, cells[name]), **origin()}
             print(json.dumps(row), flush=True)
             with chosen.out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
 
 
 def cost_of(name: str, recipe: Recipe) -> Row:
-    """What a cell lacks, and, but for its data or an encoder that it tunes, what its training takes."""
+    """What a cell lacks; of a frozen encoder alone, or of nothing, what its training takes."""
     lacking = lacking_of(recipe)
-    if lacking in (recipe.data, WEIGHTS["bert-base-uncased"]):
+    if lacking not in (None, WEIGHTS[FROZEN]):
         return {"missing": lacking}
     return ({"missing": lacking} if lacking else {}) | hours_of(name, recipe)
 
@@ -77,12 +79,14 @@ def lacking_of(recipe: Recipe) -> str | None:
 
 def hours_of(name: str, recipe: Recipe) -> Row:
     """Seconds of a step, steps of one seed, and hours of all seeds: two at once, one thread each, on two cores."""
-    runs = [timed(recipe, settings) for settings in recipe.settings_of_runs()]
+    first, *others = recipe.settings_of_runs()
+    seconds, steps = timed(recipe, first)
+    steps += sum(timed(recipe, settings, count=0)[1] for settings in others)
     seeds = seeds_of(name, recipe)
-    hours = seeds * sum(seconds * steps for seconds, steps in runs) / 3600
+    hours = seeds * seconds * steps / 3600
     return {
-        "seconds_per_step": round(sum(seconds for seconds, _ in runs) / len(runs), 4),
-        "steps": sum(steps for _, steps in runs),
+        "seconds_per_step": round(seconds, 4),
+        "steps": steps,
         "seeds": seeds,
         "hours_of_1_core": round(hours, 2),
         "hours_of_2_cores": round(hours / 2, 2),
@@ -103,26 +107,26 @@ def is_beside(name: str, recipe: Recipe) -> bool:
     return (other.table, other.data) == (recipe.table, recipe.data)
 
 
-def timed(recipe: Recipe, settings: dict[str, Any]) -> tuple[float, int]:
-    """Median seconds of a step of this run, and how many it takes; the first step is not counted."""
-    task, seconds, total = task_of(recipe.task), list[float](), list[int]()
+def timed(recipe: Recipe, settings: dict[str, Any], count: int = 1 + TIMED) -> tuple[float, int]:
+    """Median seconds of the first steps of a run, but for the very first, and how many steps it has."""
+    task, seconds, totals = task_of(recipe.task), list[float](), list[int]()
     take = Steps.take
 
     def measured(steps: Steps, standing: Standing, request: StopRequest) -> str | None:
+        totals.append(steps.total)
+        if len(seconds) == count or sum(seconds) > BUDGET:
+            raise Enough
         begun = time.process_time()
         told = take(steps, standing, request)
         seconds.append(time.process_time() - begun)
-        total[:] = [steps.total]
-        if len(seconds) > TIMED or sum(seconds) > BUDGET:
-            raise Enough
         return told
 
-    here = {"text": {"encoder": "minilm"}} if settings.get("text", {}).get("encoder") == "finbert" else {}
+    here = {"text": {"encoder": "hashed"}} if settings.get("text", {}).get("encoder") == FROZEN else {}
     with patch.object(Steps, "take", measured), teacher_of_zeros(), contextlib.suppress(Enough):
         config = task.configure(settings, here)
         run = lifecycle.make(task, config, task.locate(recipe.data or ""))
         lifecycle.fit_models(run, [task.own], Context())
-    return median(seconds[1:] or seconds), total[0]
+    return median(seconds[1:] or seconds) if seconds else 0.0, totals[0]
 
 
 @contextlib.contextmanager
