@@ -76,7 +76,8 @@ def run_environment() -> dict[str, Any]:
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    processor = f"{platform.processor() or platform.machine()}, {torch.backends.cpu.get_cpu_capability()}"
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else processor
     return {
         "versions": versions,
         "python": platform.python_version(),
