@@ -6,10 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from multiway.compress.budget import share_out, within_error, within_share
+from multiway.compress.budget import within_error, within_share
 from multiway.compress.fits import LowRankSpectrum, RankChoice, fit_of
 from multiway.compress.rules import LowRank, NdLinear, TensorTrain
-from multiway.errors import ConfigError
 from multiway.nn import LowRankLinear, TTLinear
 from multiway.nn import NdLinear as NdLayer
 from tolerances import STEPS64, assert_same
@@ -121,26 +120,3 @@ def test_budgets_of_one_layer():
     assert within_error(OPTIONS[:2], 0.1) is None
     assert within_share(OPTIONS, 0.5, 40) == OPTIONS[1]
     assert within_share(OPTIONS, 0.2, 40) is None
-
-
-def test_a_models_budget_takes_the_smallest_threshold_that_is_enough(generator):
-    layers = []
-    for _ in range(5):
-        errors = torch.rand(6, generator=generator).sort(descending=True).values.tolist()
-        layers.append((50, [RankChoice(10 * (i + 1), error, (i,)) for i, error in enumerate(errors)]))
-
-    def total(threshold):
-        cheapest = [min((o.parameters for o in options if o.error <= threshold), default=50) for _, options in layers]
-        return 30 + sum(min(each, 50) for each in cheapest)
-
-    thresholds = sorted({option.error for _, options in layers for option in options})
-    for share in (0.3, 0.5, 0.7, 0.9):
-        best = next(each for each in thresholds if total(each) <= share * 280)
-        chosen = share_out(layers, others=30, total=280, max_parameters=share)
-        assert 30 + sum(50 if option is None else option.parameters for option in chosen) == total(best)
-        assert max(option.error for option in chosen if option) <= best
-
-
-def test_a_budget_out_of_reach_says_what_is_in_reach():
-    with pytest.raises(ConfigError, match=r"cannot bring the model to 10.0% of its parameters; they reach 30.0%"):
-        share_out([(40, OPTIONS)], others=20, total=100, max_parameters=0.1)

@@ -4,7 +4,7 @@ from torch import nn
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import create_model
-from tolerances import ROUNDING32
+from tolerances import ROUNDING32, ROUNDING64
 
 LOW_RANK = {"layer": "low_rank", "hidden": (256,)}
 
@@ -32,21 +32,22 @@ def test_twins_have_as_many_parameters_within_two_per_cent(classes, width, rank,
 
 def test_the_network_is_that_of_the_paper_in_values_and_gradients():
     """Written out with torch's layers in the order of the paper: rectified before the maxima."""
-    model = create_model("cnn_image_classifier_paper", dropout=0, logit_dropout=0).train()
+    model = create_model("cnn_image_classifier_paper", dropout=0, logit_dropout=0).train().double()
     (first, norm, *_), (second, other, *_) = model.stages
     pooled = nn.Sequential(
         first, norm, nn.ReLU(), nn.MaxPool2d(2), second, other, nn.ReLU(), nn.MaxPool2d(2), model.hidden, nn.ReLU(),
         nn.Flatten(), model.head,
     )  # fmt: skip
-    x = torch.randn(5, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    x = torch.randn(5, 3, 32, 32, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     found = []
     for network in (model, pooled):
         model.zero_grad()
         out = network(x)
         out.square().sum().backward()
         found.append([out.detach(), *(each.grad.clone() for each in model.parameters())])
+    largest = max(float(each.abs().max()) for each in found[1])  # a bias under batch normalisation has none
     for left, right in zip(*found, strict=True):
-        torch.testing.assert_close(left, right, rtol=ROUNDING32, atol=ROUNDING32 * float(right.abs().max()))
+        torch.testing.assert_close(left, right, rtol=ROUNDING64, atol=ROUNDING64 * largest)
 
 
 @pytest.mark.parametrize(("name", "drops", "keeps"), [

@@ -154,6 +154,14 @@ def compress_command(
         float | None,
         typer.Option(help="Share of all parameters to come down to; finds the open ranks.", show_default="none"),
     ] = None,
+    max_flops: Annotated[
+        float | None,
+        typer.Option(help="Share of the FLOPs to come down to, in place of parameters.", show_default="none"),
+    ] = None,
+    max_milliseconds: Annotated[
+        float | None,
+        typer.Option(help="Time on the data to come down to, measured here.", show_default="none"),
+    ] = None,
     max_error: Annotated[
         float | None,
         typer.Option(help="Relative weight error to stay within; finds the open ranks.", show_default="none"),
@@ -179,8 +187,8 @@ def compress_command(
     source = model.resolve() if model.name in ("", "..") else model
     target = None if dry_run else out or source.with_name(f"{source.name}-compressed")
     done = workflows.compress(
-        model, rule, max_parameters=max_parameters, max_error=max_error, data=data, out=target, report=report,
-        finetune=finetune, distil=distil,
+        model, rule, data=data, out=target, report=report, finetune=finetune, distil=distil,
+        max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error,
     )  # fmt: skip
     written = [] if target is None else ["", f"written to {target}", *done.lines(), *show.aligned(done.table())]
     return Output(

@@ -1,45 +1,186 @@
-"""Choose ranks: from a layer's own budget, or so that a whole model meets one."""
+"""Choose ranks: from a layer's own budget, or so that a whole model meets one and its outputs change least."""
 
-from collections.abc import Sequence
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypedDict
 
-from torch import nn
+import numpy as np
+from torch import Tensor, nn
 
+from multiway.compress import measuring
 from multiway.compress.fits import Compressed, Fit, RankChoice
+from multiway.compress.kinds import example_input
 from multiway.compress.layer_fits import fit_of_layer
-from multiway.compress.rules import NdLinear
+from multiway.compress.measuring import Observed
+from multiway.compress.rules import NdLinear, check_share
+from multiway.compress.swap import swapped
 from multiway.compress.targets import Target
 from multiway.errors import ConfigError, Fix, MultiwayError
 
+PROBED, TRIED, ROUNDING = (0.2, 0.5), 24, 1e-9
+"""Weight errors near which a layer's sensitivity is measured, beside that of the lowest rank; ranks of a layer that are
+counted or timed; and the slack of sums."""
+
+
+UNITS = {"max_parameters": "parameters", "max_flops": "FLOPs", "max_milliseconds": "ms"}
+"""Limits of a whole model, and what they are counted in."""
+
+
+class Limits(TypedDict, total=False):
+    """Options of `plan` that choose ranks; see `Budget`."""
+
+    max_parameters: float | None
+    max_flops: float | None
+    max_milliseconds: float | None
+    max_error: float | None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a whole model may cost, in one unit, and how far a weight may be from its own.
+
+    max_parameters, max_flops: Shares of those that the model has, and takes on the data.
+    max_milliseconds: Of the model on the data, on this machine.
+    max_error: Relative error of a weight.
+    """
+
+    max_parameters: float | None = None
+    max_flops: float | None = None
+    max_milliseconds: float | None = None
+    max_error: float | None = None
+
+    def __post_init__(self) -> None:
+        for option in ("max_parameters", "max_flops", "max_error"):
+            check_share("plan", option, getattr(self, option))
+        if self.max_milliseconds is not None and not 0 < self.max_milliseconds < math.inf:
+            raise ConfigError(f"plan: max_milliseconds is a time above 0. Got {self.max_milliseconds}.")
+        if len(self._given) > 1:
+            raise ConfigError(f"plan: one budget chooses the ranks. Got {' and '.join(self._given)}.")
+
+    @property
+    def _given(self) -> list[str]:
+        return [option for option in UNITS if getattr(self, option) is not None]
+
+    @property
+    def unit(self) -> str | None:
+        """The limit that is given: max_parameters, max_flops, max_milliseconds, or None."""
+        return next(iter(self._given), None)
+
+
+class Choice(NamedTuple):
+    """What a layer may become: what that costs, how much it harms, and its ranks; without ranks it stays dense."""
+
+    cost: float
+    harm: float = 0.0
+    ranks: tuple[int, ...] | None = None
+
+
+class Search:
+    """Ranks of layers under a budget: what each choice costs, and how far it moves the outputs of the model.
+
+    With data, every layer is swapped alone at a few ranks and the squared change of the model's outputs is measured;
+    between these it follows the squared error of the weight. Without data the harm is that squared error.
+    """
+
+    def __init__(self, model: nn.Module, targets: Sequence[Target], budget: Budget, data: Any) -> None:
+        self.model, self.targets, self.budget, self.data = model, targets, budget, data
+        self.meter = METERS.get(budget.unit or "")
+        if data is None and self.meter is not None:
+            raise ConfigError(f"plan: {budget.unit} is measured on inputs of the model. Give a batch of it as data.")
+        self.dense: dict[tuple[str, ...], nn.Module] = {target.names: target.module for target in targets}
+        self.outputs = None if data is None or budget.unit is None else self._outputs({})
+
+    def total(self) -> float:
+        """Cost of the model as it is."""
+        if self.meter is None:
+            return count_parameters(self.model)
+        with swapped(self.model, self.dense), measuring.evaluating(self.model):
+            return sum(self.meter(self.model, batch) for batch in measuring.batches_of(self.data))
+
+    def cost(self, layer: nn.Module, target: Target, seen: Observed) -> float:
+        """Of a layer in the place of the target's."""
+        if self.meter is None:
+            return count_parameters(layer)
+        return seen.calls * self.meter(layer, example_input(target.module, seen.shape, measuring.DEFAULT_ROWS))
+
+    def choices(self, target: Target, fit: Fit, seen: Observed) -> list[Choice]:
+        """The dense layer, and every smaller one within the largest error."""
+        most, dense = self.budget.max_error, count_parameters(target.module)
+        options = [each for each in fit.options() if each.parameters < dense and (most is None or each.error <= most)]
+        options = options if self.meter is None else spread(options)
+        harms = self._harms(target, fit, options)
+        smaller = [
+            Choice(self._cost_of(option, target, fit, seen), harm, option.ranks)
+            for option, harm in zip(options, harms, strict=True)
+        ]
+        return [Choice(self.cost(target.module, target, seen)), *smaller]
+
+    def _cost_of(self, option: RankChoice, target: Target, fit: Fit, seen: Observed) -> float:
+        if self.meter is None:
+            return option.parameters
+        return self.cost(fit.empty(option.ranks).to(target.module.get_parameter("weight")), target, seen)
+
+    def _harms(self, target: Target, fit: Fit, options: Sequence[RankChoice]) -> list[float]:
+        """Squared relative change of the model's outputs at each choice, between the ones that are measured."""
+        squares = [option.error**2 for option in options]
+        if self.outputs is None or not options:
+            return squares
+        probes = {min(options, key=lambda option: abs(option.error - level)) for level in PROBED} | {options[0]}
+        known = {0.0: 0.0}
+        for probe in sorted(probes, key=lambda option: option.error):
+            changed = self._outputs({target.names: fit.build(probe.ranks)})
+            known[probe.error**2] = measuring.difference(self.outputs, changed) ** 2
+        harms: list[float] = np.interp(squares, list(known), list(known.values())).tolist()
+        return harms
+
+    def _outputs(self, layers: dict[tuple[str, ...], nn.Module]) -> list[Tensor]:
+        """Of the model with other layers; fused paths step aside for all, as they will."""
+        with swapped(self.model, self.dense | layers):
+            return measuring.layer_outputs(self.model, self.data)
+
+
+METERS: dict[str, Callable[[nn.Module, Any], float]] = {
+    "max_flops": lambda module, batch: measuring.count_flops(functools.partial(measuring.call, module, batch)),
+    "max_milliseconds": measuring.milliseconds,
+}
+"""What a call costs; parameters are known without one."""
+
 
 def fit_layers(
-    targets: Sequence[Target], total: int, max_parameters: float | None, max_error: float | None
+    model: nn.Module, targets: Sequence[Target], budget: Budget, data: Any, seen: Sequence[Observed]
 ) -> list[Compressed | None]:
     """The layer that each target becomes, or None where it stays dense because nothing smaller is good enough.
 
     Layers whose rule has a rank or budget of its own are fitted first; the plan's budget is for the others.
     """
-    has_budget = max_parameters is not None or max_error is not None
+    search = Search(model, targets, budget, data)
     fitted: dict[int, Compressed | None] = {}
-    open_layers: dict[int, list[RankChoice]] = {}
+    choices: dict[int, list[Choice]] = {}
     for index, target in enumerate(targets):
         fit = _fit(target)
-        if has_budget and _is_open(target):
-            open_layers[index] = fit.options()
+        if (budget.unit or budget.max_error) and _is_open(target):
+            choices[index] = search.choices(target, fit, seen[index])
         else:
             ranks = _own_ranks(target, fit)
             layer = None if ranks is None else fit.build(ranks)
             grows = layer is not None and count_parameters(layer) >= count_parameters(target.module)
             fitted[index] = None if grows else layer
-    dense = [count_parameters(target.module) for target in targets]
-    layers = [(dense[index], options) for index, options in open_layers.items()]
-    if max_parameters is not None:
-        others = total - sum(dense) + sum(_cost(layer, dense[index]) for index, layer in fitted.items())
-        chosen = share_out(layers, others=others, total=total, max_parameters=max_parameters)
-        _check_error([targets[index].names[0] for index in open_layers], chosen, max_error)
+    if budget.unit is None:
+        chosen = [min(each) for each in choices.values()]
     else:
-        chosen = [smaller(within_error(options, max_error or 0), size) for size, options in layers]
-    for index, option in zip(open_layers, chosen, strict=True):  # fitted anew: all spectra together would fill memory
-        fitted[index] = None if option is None else _fit(targets[index]).build(option.ranks)
+        total = search.total()
+        saved = sum(
+            search.cost(targets[index].module, targets[index], seen[index])
+            - search.cost(layer, targets[index], seen[index])
+            for index, layer in fitted.items()
+            if layer is not None
+        )
+        others = total - saved - sum(options[0].cost for options in choices.values())
+        chosen = within(list(choices.values()), others=others, total=total, budget=budget)
+    for index, choice in zip(choices, chosen, strict=True):  # fitted anew: all spectra together would fill memory
+        fitted[index] = None if choice.ranks is None else _fit(targets[index]).build(choice.ranks)
     return [fitted[index] for index in range(len(targets))]
 
 
@@ -80,20 +221,6 @@ def _own_ranks(target: Target, fit: Fit) -> tuple[int, ...] | None:
     return None if option is None else option.ranks
 
 
-def _cost(layer: Compressed | None, dense: int) -> int:
-    return dense if layer is None else count_parameters(layer)
-
-
-def _check_error(names: Sequence[str], chosen: Sequence[RankChoice | None], max_error: float | None) -> None:
-    errors = [(option.error, name) for name, option in zip(names, chosen, strict=True) if option is not None]
-    worst, name = max(errors, default=(0.0, ""))
-    if max_error is not None and worst > max_error:
-        raise ConfigError(
-            f"plan: max_parameters can only be met with a relative error of {worst:.3g} ({name}), above "
-            f"max_error={max_error}. Raise one of them."
-        )
-
-
 def smaller(option: RankChoice | None, dense: int) -> RankChoice | None:
     """The choice, if it saves anything."""
     return option if option is not None and option.parameters < dense else None
@@ -109,38 +236,75 @@ def within_share(options: Sequence[RankChoice], max_share: float, dense: int) ->
     return next((option for option in reversed(options) if option.parameters <= max_share * dense), None)
 
 
-def share_out(
-    layers: Sequence[tuple[int, Sequence[RankChoice]]], *, others: int, total: int, max_parameters: float
-) -> list[RankChoice | None]:
-    """One threshold of error for all layers, the smallest with which the model is within its share.
+def spread(options: Sequence[RankChoice]) -> list[RankChoice]:
+    """Some of many choices, each step the same factor."""
+    places = sorted({round(len(options) ** (step / (TRIED - 1))) for step in range(TRIED)}) if options else []
+    return [options[place - 1] for place in places]
 
-    Under a threshold each layer takes its cheapest choice, or stays dense where that is no smaller.
 
-    Args:
-        layers: Per layer its dense parameters and its choices, cheapest first.
-        others: Parameters of all that is not among these layers.
-        total: Parameters of the whole model.
-        max_parameters: Share of the total to stay within.
+def within(layers: Sequence[Sequence[Choice]], *, others: float, total: float, budget: Budget) -> list[Choice]:
+    """One choice per layer, all of them within the budget beside what the rest of the model costs."""
+    option = budget.unit or ""
+    limit, is_time = getattr(budget, option), option == "max_milliseconds"
+    most = limit if is_time else limit * total
+    chosen = share_out(layers, most - others)
+    least = others + sum(choice.cost for choice in chosen)
+    if least <= most * (1 + ROUNDING):
+        return filled_up(chosen, layers, most - others)
+    goal = f"{limit:g} ms" if is_time else f"{limit:.1%} of its {UNITS[option]}"
+    error = "" if budget.max_error is None else f" within max_error={budget.max_error}"
+    reached = f"{least:.3g} ms" if is_time else f"{least / total:.1%}"
+    raise ConfigError(
+        f"plan: these rules cannot bring the model to {goal}{error}; they reach {reached}. Match more layers, or raise "
+        f"{option}."
+    )
+
+
+def share_out(layers: Sequence[Sequence[Choice]], limit: float) -> list[Choice]:
+    """One choice per layer with the least sum of harm within a sum of costs; the cheapest if none is within it.
+
+    From the dense layers, the first of each, down the lower convex hull of every layer's choices, the step that harms
+    least for what it saves before all others (Everett 1963). No other choices that cost as little harm less.
     """
-    thresholds = sorted({option.error for _, options in layers for option in options})
-    low, high = 0, len(thresholds)
-    while low < high:  # the smallest threshold that is enough
-        middle = (low + high) // 2
-        enough = others + _parameters(layers, thresholds[middle]) <= max_parameters * total
-        low, high = (low, middle) if enough else (middle + 1, high)
-    if low == len(thresholds):
-        least = (others + _parameters(layers, float("inf"))) / total
-        raise ConfigError(
-            f"plan: these rules cannot bring the model to {max_parameters:.1%} of its parameters; they reach "
-            f"{least:.1%}. Match more layers, or raise max_parameters."
-        )
-    return [_under(dense, options, thresholds[low]) for dense, options in layers]
+    hulls = [lower_hull(choices) for choices in layers]
+    steps = sorted(
+        (_slope(*hull[place - 1 : place + 1]), index, place)
+        for index, hull in enumerate(hulls)
+        for place in range(1, len(hull))
+    )
+    chosen = [hull[0] for hull in hulls]
+    cost = sum(choice.cost for choice in chosen)
+    for _, index, place in steps:
+        if cost <= limit:
+            break
+        cost += hulls[index][place].cost - chosen[index].cost
+        chosen[index] = hulls[index][place]
+    return chosen
 
 
-def _parameters(layers: Sequence[tuple[int, Sequence[RankChoice]]], threshold: float) -> int:
-    chosen = ((dense, _under(dense, options, threshold)) for dense, options in layers)
-    return sum(dense if option is None else option.parameters for dense, option in chosen)
+def filled_up(chosen: Sequence[Choice], layers: Sequence[Sequence[Choice]], limit: float) -> list[Choice]:
+    """What the last steps saved beyond need, spent again: layer by layer, most harmed first, the best that fits."""
+    choices, left = list(chosen), limit - sum(choice.cost for choice in chosen)
+    for index in sorted(range(len(choices)), key=lambda index: -choices[index].harm):
+        fitting = [each for each in layers[index] if each.cost <= choices[index].cost + left]
+        best = min(fitting, key=lambda each: (each.harm, each.cost), default=choices[index])
+        left -= best.cost - choices[index].cost
+        choices[index] = best
+    return choices
 
 
-def _under(dense: int, options: Sequence[RankChoice], threshold: float) -> RankChoice | None:
-    return smaller(within_error(options, threshold), dense)
+def lower_hull(choices: Sequence[Choice]) -> list[Choice]:
+    """From the first choice on, those that some price of cost makes the best, the dearest first."""
+    dense, *others = choices
+    hull = [dense]
+    for choice in sorted(others, key=lambda each: (-each.cost, each.harm)):
+        if choice.cost < hull[-1].cost:
+            while len(hull) > 1 and _slope(*hull[-2:]) >= _slope(hull[-1], choice):
+                hull.pop()
+            hull.append(choice)
+    return hull
+
+
+def _slope(dear: Choice, cheap: Choice) -> float:
+    """Harm for each unit saved."""
+    return (cheap.harm - dear.harm) / (dear.cost - cheap.cost)

@@ -36,6 +36,10 @@ class Fit(Protocol):
         """Ranks for a rule that gives one; what a weight cannot use is left out."""
         ...
 
+    def empty(self, ranks: tuple[int, ...]) -> Compressed:
+        """A layer of these ranks before it is fitted, to count and time."""
+        ...
+
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """The layer, its `approximation` set."""
         ...
@@ -108,12 +112,15 @@ class LowRankFit:
         """At most the smaller side."""
         return (min(rank, *self.linear.weight.shape),)
 
+    def empty(self, ranks: tuple[int, ...]) -> LowRankLinear:
+        """Of that width."""
+        linear, (rank,) = self.linear, ranks
+        return LowRankLinear(linear.in_features, linear.out_features, rank=rank, bias=linear.bias is not None)
+
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Two factors of the weight."""
-        linear, (rank,) = self.linear, ranks
-        layer = LowRankLinear(linear.in_features, linear.out_features, rank=rank, bias=linear.bias is not None)
-        up, down = self.spectrum.factors(rank)
-        return _filled(layer.to(linear.weight), linear, {"up": up, "down": down})
+        up, down = self.spectrum.factors(*ranks)
+        return _filled(self.empty(ranks).to(self.linear.weight), self.linear, {"up": up, "down": down})
 
 
 class PairFit:
@@ -139,6 +146,13 @@ class PairFit:
         """At most the smaller side of the rearranged matrix."""
         return (min(rank, *(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))),)
 
+    def empty(self, ranks: tuple[int, ...]) -> NdLayer | TTLinear:
+        """Of so many terms, or a bond of that rank."""
+        (rank,), has_bias = ranks, self.linear.bias is not None
+        if self.as_train:
+            return TTLinear(self.in_sizes, self.out_sizes, tt_ranks=rank, bias=has_bias)
+        return _terms(self.in_sizes, self.out_sizes, rank, has_bias=has_bias)
+
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Factors as terms of an NdLinear, or as two cores."""
         (rank,) = ranks
@@ -147,15 +161,11 @@ class PairFit:
             part.reshape(rank, out, in_)
             for part, out, in_ in zip((left.mT, right), self.out_sizes, self.in_sizes, strict=True)
         )
-        has_bias = self.linear.bias is not None
-        layer: NdLayer | TTLinear
         if self.as_train:
-            layer = TTLinear(self.in_sizes, self.out_sizes, tt_ranks=rank, bias=has_bias)
             values = {"cores.0": first.permute(2, 1, 0)[None], "cores.1": second.mT[..., None]}
         else:
-            layer = NdLayer(self.in_sizes, self.out_sizes, rank=rank, bias="full" if has_bias else False, flat=True)
             values = {"weights.0": first, "weights.1": second}
-        return _filled(layer.to(self.linear.weight), self.linear, values)
+        return _filled(self.empty(ranks).to(self.linear.weight), self.linear, values)
 
 
 class TrainFit:
@@ -184,6 +194,10 @@ class TrainFit:
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most what each bond can hold."""
         return tuple(min(rank, len(errors)) for errors in self.bonds)
+
+    def empty(self, ranks: tuple[int, ...]) -> TTLinear:
+        """With these bonds."""
+        return TTLinear(self.in_sizes, self.out_sizes, tt_ranks=ranks, bias=self.linear.bias is not None)
 
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Cores by TT-SVD."""
@@ -220,12 +234,20 @@ class TermsFit:
         """As given."""
         return (rank,)
 
+    def empty(self, ranks: tuple[int, ...]) -> NdLayer:
+        """Of so many terms."""
+        return _terms(self.in_sizes, self.out_sizes, *ranks, has_bias=self.linear.bias is not None)
+
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Fit once per rank."""
         (rank,) = ranks
         if rank not in self.built:
             self.built[rank] = NdLayer.from_linear(self.linear, self.in_sizes, self.out_sizes, rank=rank)
         return self.built[rank]
+
+
+def _terms(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rank: int, *, has_bias: bool) -> NdLayer:
+    return NdLayer(in_sizes, out_sizes, rank=rank, bias="full" if has_bias else False, flat=True)
 
 
 def first_within(errors: Sequence[float], allowed: float) -> int:

@@ -61,6 +61,10 @@ class TuckerFit:
         out, into = self.weight.shape[:2]
         return (min(rank, into), min(rank, out)) if self.places > 1 else (min(rank, into, out),)
 
+    def empty(self, ranks: tuple[int, ...]) -> TuckerConv:
+        """Of these channels between its parts."""
+        return TuckerConv(self.dense, ranks)
+
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """By singular vectors of both modes."""
         return TuckerConv.from_convolution(self.dense, ranks)
@@ -102,6 +106,10 @@ class CPFit:
         """As given."""
         return (rank,)
 
+    def empty(self, ranks: tuple[int, ...]) -> CPConv:
+        """Of so many products."""
+        return CPConv(self.dense, ranks)
+
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Fit once per rank."""
         (rank,) = ranks
@@ -115,7 +123,7 @@ class TableFit:
 
     def __init__(self, rule: Rule, table: nn.Embedding) -> None:
         self.table = table
-        words, sizes = factor_sizes(rule, *table.weight.shape)
+        words, sizes = self.sizes = factor_sizes(rule, *table.weight.shape)
         matrix = linear_over(padded_rows(table.weight.detach(), math.prod(words)).mT)
         self.fit = PairFit(matrix, words, sizes, as_train=True) if len(words) == 2 else TrainFit(matrix, words, sizes)
 
@@ -126,6 +134,11 @@ class TableFit:
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most what each bond can hold."""
         return self.fit.fixed(rank)
+
+    def empty(self, ranks: tuple[int, ...]) -> TTEmbedding:
+        """With these bonds."""
+        words, sizes = self.sizes
+        return TTEmbedding(len(self.table.weight), sizes, words=words, tt_ranks=(1, *ranks, 1))
 
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """The cores of the train as a table."""

@@ -71,12 +71,17 @@ class Times:
         return self.speed.low > 1
 
 
-def count_flops(module: nn.Module, *inputs: Tensor | None) -> int:
+def count_flops(module: Callable[..., Any], *inputs: Any) -> int:
     """Floating-point operations of one call, in the products of matrices and convolutions."""
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:  # torch does not count its fused attention of the CPU
         module(*inputs)
     return int(counter.get_total_flops())
+
+
+def milliseconds(module: nn.Module, batch: Any) -> float:
+    """Median time of a call, after two that warm up."""
+    return 1e3 * statistics.median([_seconds(module, batch) for _ in range(FEWEST + 2)][2:])
 
 
 def compare_layers(dense: nn.Module, compressed: nn.Module, x: Tensor) -> Times:
@@ -124,14 +129,14 @@ class Observed:
     """Inputs of one layer on the data, and how far a replacement's outputs are from its own."""
 
     def __init__(self, replacement: nn.Module | None, *, was_called: bool = False) -> None:
-        self.replacement, self.was_called = replacement, was_called
-        self.shape: tuple[int, ...] | None = None
+        self.replacement, self.calls = replacement, int(was_called)
+        self.shape: tuple[int, ...] | None = None  # of the first call
         self.distance, self.norm = 0.0, 0.0
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
         """Forward hook."""
         x: Tensor = args[0] if args else next(iter(named.values()))
-        self.was_called = True
+        self.calls += 1
         if self.shape is None:
             self.shape = tuple(x.shape)
         if self.replacement is not None:

@@ -205,7 +205,7 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
         advice=(),
         replacement=layer,
     )
-    return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.was_called, rank=target.rule.rank))
+    return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.calls > 0, rank=target.rule.rank))
 
 
 def _describe(layer: Compressed) -> str:

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
-from multiway.compress.budget import count_parameters, fit_layers
+from multiway.compress.budget import Budget, count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
 from multiway.compress.page import advice_of_model, measured_layer, report_text
 from multiway.compress.readers import watched
-from multiway.compress.rules import Rule, check_share
+from multiway.compress.rules import Rule
 from multiway.compress.swap import copy_without, leave_fast_paths, swap_in, swapped, take_fast_paths
 from multiway.compress.targets import Comparison, LayerPlan, Refused, Target, find_targets
 from multiway.errors import ConfigError
@@ -130,6 +130,8 @@ def plan(
     *,
     data: Any = None,
     max_parameters: float | None = None,
+    max_flops: float | None = None,
+    max_milliseconds: float | None = None,
     max_error: float | None = None,
     measure: bool = True,
 ) -> Plan:
@@ -142,8 +144,11 @@ def plan(
         data: One batch as the model takes it: a tensor, a tuple of arguments or a mapping of named ones; or a list
             of batches. With it, errors of outputs are measured, and time is taken on the layers' own input shapes.
         max_parameters: Share of the model's parameters to come down to. Rules without a rank or budget of their own
-            get the ranks for it, from one threshold of relative weight error that they all share.
-        max_error: That threshold itself; together with `max_parameters`, its upper end.
+            get the ranks for it that change the model's outputs on the data least; without data, the sum of squared
+            relative weight errors.
+        max_flops: The same, as a share of the FLOPs that the model takes on the data.
+        max_milliseconds: The same, as the time that it takes on the data on this machine.
+        max_error: Relative weight error that no layer exceeds; without a budget every layer is as small as it allows.
         measure: Time the layers, and with data the whole model.
 
     Raises:
@@ -151,14 +156,15 @@ def plan(
             budget; the budget cannot be met.
         ShapeError: Given sizes do not fit a layer.
     """
-    check_share("plan", "max_parameters", max_parameters)
-    check_share("plan", "max_error", max_error)
+    budget = Budget(
+        max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error
+    )
     targets, refused = find_targets(model, rules)
     if data is not None:
         targets, refused = _without_read(model, targets, refused, data)
     total = count_parameters(model)
     with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
-        built = fit_layers(targets, total, max_parameters, max_error)
+        built = fit_layers(model, targets, budget, data, _watch(model, targets, [None] * len(targets), data))
     watched = _watch(model, targets, built, data)
     layers = [
         measured_layer(target, layer, seen, measure=measure)

@@ -6,12 +6,13 @@ import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from multiway import files
+from multiway.compress.budget import Limits
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
 from multiway.compress.plan import Plan, plan
@@ -281,9 +282,8 @@ def compress_pretrained(
     rules: Mapping[str, Rule],
     *,
     data: Path | None = None,
-    max_parameters: float | None = None,
-    max_error: float | None = None,
     out: Path | None = None,
+    **limits: Unpack[Limits],
 ) -> Plan:
     """Plan the compression of a Hugging Face model in a folder; with `out`, write it there.
 
@@ -293,9 +293,8 @@ def compress_pretrained(
         folder: With `config.json` and weights as safetensors, or written by `save`.
         rules: As for `plan`.
         data: A safetensors file of one batch, its tensors named as the model's arguments.
-        max_parameters: As for `plan`.
-        max_error: As for `plan`.
         out: Folder to make.
+        limits: As for `plan`.
 
     Raises:
         RunError: The model cannot be read, or `out` exists.
@@ -304,7 +303,7 @@ def compress_pretrained(
     if out is not None and out.exists():
         raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
     batch = None if data is None else dict(read_tensors(data))
-    made = plan(load_pretrained(folder), rules, data=batch, max_parameters=max_parameters, max_error=max_error)
+    made = plan(load_pretrained(folder), rules, data=batch, **limits)
     if out is not None:
         save(made.apply(inplace=True, keep_originals=False), out)
         _copy_others(folder, out)

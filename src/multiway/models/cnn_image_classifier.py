@@ -3,6 +3,7 @@
 import math
 from typing import Any, Literal, Self
 
+import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
@@ -101,6 +102,7 @@ class CNNImageClassifier(torch_nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Class logits."""
         check_sizes("CNNImageClassifier", x, (self.config.in_channels, *self.config.sizes))
+        x = x.contiguous(memory_format=torch.channels_last)  # maxima are taken several times faster so
         for stage in self.stages:
             x = stage(x)
         seen = x if self.hidden is None else self.hidden_dropout(self.activation(self.hidden(x))).flatten(1)

@@ -4,11 +4,12 @@ import contextlib
 import copy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from torch import nn
 
 from multiway import compress
+from multiway.compress.budget import Limits
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.tasks.declarations import Context
@@ -39,11 +40,12 @@ def compress_run(
     rules: Mapping[str, compress.Rule],
     *,
     recovery: Recovery | None = None,
-    max_parameters: float | None = None,
-    max_error: float | None = None,
     out: Path | None = None,
+    **limits: Unpack[Limits],
 ) -> tuple[compress.Plan, Run | None]:
     """Plan the compression of a run's network on its validation samples; with `out`, also make the smaller run.
+
+    `limits` are as for `compress.plan`.
 
     Where the network has a part in the answer, validation chooses anew; else the answer stays. The new run is
     calibrated on validation and reads the test rows as a new training would: none of the old scores
@@ -55,7 +57,7 @@ def compress_run(
         raise ConfigError(f"compress: distil is not for runs of {run.task.name}. Train them further by finetune.")
     run.prepared = unchanged_data(run, path)
     sample = run.task.sample(run, run.prepared)
-    plan = compress.plan(network, rules, data=sample, max_parameters=max_parameters, max_error=max_error)
+    plan = compress.plan(network, rules, data=sample, **limits)
     if out is not None and all(layer.replacement is None for layer in plan.layers):
         names = listed(layer.name for layer in plan.layers)
         raise ConfigError(f"compress: no layer becomes smaller by these rules. Matched are {names}; give other rules.")

@@ -3,10 +3,11 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from multiway import files, leftovers
 from multiway.compress import NdLinear, Plan, Rule, compress_pretrained, parse_rule
+from multiway.compress.budget import Limits
 from multiway.errors import ConfigError, Fix, RunError
 from multiway.report.text import number
 from multiway.tasks.compressed import Recovery, compress_run
@@ -46,20 +47,21 @@ def compress(
     folder: Path,
     rules: Sequence[str],
     *,
-    max_parameters: float | None = None,
-    max_error: float | None = None,
     data: Path | None = None,
     out: Path | None = None,
     report: Path | None = None,
     finetune: int | None = None,
     distil: int | None = None,
+    **limits: Unpack[Limits],
 ) -> Compressed:
-    """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan."""
+    """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan.
+
+    `limits` are as for `multiway.compress.plan`.
+    """
     files.check_place(out, report)
     if out is not None and out.exists():
         raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
-    budget = {"max_parameters": max_parameters, "max_error": max_error}
-    parsed = _parse_rules(rules, has_budget=any(limit is not None for limit in budget.values()))
+    parsed = _parse_rules(rules, has_budget=any(limit is not None for limit in limits.values()))
     is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
         raise ConfigError("compress: a run is measured on its own validation samples. Leave out the data.")
@@ -67,9 +69,9 @@ def compress(
     leftovers.remove(out, report)
     with files.all_or_nothing():
         if is_run:
-            plan, run = compress_run(folder, parsed, **budget, out=out, recovery=recovery)
+            plan, run = compress_run(folder, parsed, **limits, out=out, recovery=recovery)
         else:
-            plan, run = compress_pretrained(folder, parsed, **budget, data=data, out=out), None
+            plan, run = compress_pretrained(folder, parsed, **limits, data=data, out=out), None
         if report is not None:
             files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run)
