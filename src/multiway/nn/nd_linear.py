@@ -120,7 +120,7 @@ class NdLinear(nn.Module):
         y = ops.nd_linear(rows, weights, self.biases, full_bias=self.full_bias, descending=self.descending)
         if rows is x:
             return y
-        return y.reshape(*lead, math.prod(self.out_sizes)) if self.flat else y.reshape(*lead, *self.out_sizes)
+        return y.reshape(*lead, y.shape[1:].numel()) if self.flat else y.reshape(*lead, *y.shape[1:])
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
         """The weight of the dense layer that this one equals."""
