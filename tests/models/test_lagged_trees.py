@@ -109,7 +109,7 @@ KNOWN, SEEN, CALENDAR = 5, 3, 2
 def covariates(series=2, seed=4):
     generator = torch.Generator().manual_seed(seed)
     known, seen = (torch.randn(23, LOOKBACK + HORIZON, series, size, generator=generator) for size in (KNOWN, SEEN))
-    return Regressors(known, seen[:, :LOOKBACK])
+    return Regressors(known, seen[:, :LOOKBACK], torch.zeros(23, dtype=torch.long))
 
 
 def slow_explaining(rows, season):

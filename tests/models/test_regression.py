@@ -16,7 +16,8 @@ def made(series: int = SERIES) -> tuple[Regression, torch.Tensor, Regressors]:
     model.floor.weight.copy_(torch.randn(SERIES, HORIZON, LOOKBACK, generator=generator))
     past = torch.randn(BATCH, LOOKBACK, SERIES, generator=generator).double()
     known = torch.randn(BATCH, LOOKBACK + HORIZON, series, KNOWN, generator=generator).double()
-    return model, past, Regressors(known, torch.randn(BATCH, LOOKBACK, series, SEEN, generator=generator).double())
+    seen = torch.randn(BATCH, LOOKBACK, series, SEEN, generator=generator).double()
+    return model, past, Regressors(known, seen, torch.zeros(BATCH, dtype=torch.long))
 
 
 def slow(model: Regression, past: torch.Tensor, covariates: Regressors) -> torch.Tensor:

@@ -1,8 +1,10 @@
 """Ridge under heavy tails and features of a kernel, against slow forms written out."""
 
+import math
+
 import torch
 
-from multiway.ops.robust_ridge import gaussian_features, robust_ridge, whitening
+from multiway.ops.robust_ridge import clipped_process, gaussian_features, robust_ridge
 from tolerances import assert_same
 
 
@@ -46,10 +48,33 @@ def test_one_broken_row_hardly_moves_the_fit():
     assert robust.abs().max() < 0.02 * plain.abs().max()
 
 
-def test_whitened_kernel_features_have_the_kernel_as_their_product():
+def test_the_kernel_is_of_distances():
     x, _ = data(7)
-    features = gaussian_features(x, x, 0.3) @ whitening(x, 0.3)
-    expected = torch.tensor(
-        [[float(torch.exp(-0.3 / 5 * (one - other).square().sum())) for other in x] for one in x], dtype=torch.float64
-    )
-    assert_same(features @ features.T, expected)
+    expected = [[math.exp(-0.3 * float((one - other).square().sum())) for other in x[:5]] for one in x]
+    assert_same(gaussian_features(x, x[:5], 0.3), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_a_process_solves_every_row_by_those_before_it_with_errors_clipped():
+    x, y = data(11)
+    y[3] += 100
+    kernel, noise = x @ x.T, 0.7
+    errors, weights = clipped_process(kernel, y, noise)
+    seen = torch.zeros(0, 3, dtype=y.dtype)
+    for row in range(11):
+        solved = torch.linalg.inv(kernel[:row, :row] + noise * torch.eye(row, dtype=y.dtype)) @ seen
+        error = y[row] - kernel[row, :row] @ solved
+        assert_same(errors[row], error)
+        clipped = error * min(1.0, noise**0.5 / float(error.square().mean().sqrt()))
+        seen = torch.cat([seen, (y[row] - error + clipped)[None]])
+    assert_same(kernel @ weights, kernel @ torch.linalg.inv(kernel + noise * torch.eye(11, dtype=y.dtype)) @ seen)
+
+
+def test_a_row_that_is_not_known_leaves_the_forecasts_of_others_as_they_are_foreseen():
+    x, y = data(7)
+    broken = y.clone()
+    broken[-1, 0] = torch.nan
+    kernel = x @ x.T
+    errors, weights = clipped_process(kernel, broken, 0.7)
+    before, fewer = clipped_process(kernel[:-1, :-1], y[:-1], 0.7)
+    assert_same(errors[:-1], before)
+    assert_same(kernel[:, :-1] @ fewer, kernel @ weights)

@@ -1,97 +1,59 @@
-"""Forecasts from whole seasons: the values and covariates of the same phases, by robust ridge and a kernel."""
+"""Forecasts on values whose tails are drawn in: from whole seasons of one phase, and from the last steps of all."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from multiway.models.regression import Regressors
-from multiway.ops.robust_ridge import Affine, gaussian_features, robust_ridge, whitening
+from multiway.models.windows import fill_gaps
+from multiway.ops.robust_ridge import Affine, clipped_process, gaussian_features, robust_ridge
 
 LAGS = (1, 2, 3, 7)
-"""Seasons back whose values are seen, where every phase has a fit of its own."""
+"""Seasons back whose values are seen."""
 KNOWN_LAGS = (1, 7)
-"""Those whose covariates are seen, besides the seasons ahead."""
+"""Those whose covariates are seen, besides the steps ahead."""
+FAR, FAR_KNOWN, DAY = 0.3, 0.4, 2.5
+"""What values before the last season, covariates of seasons back, and the season's place among seven count."""
+WIDTH = 0.3
+"""Of the kernel, for squared distances of features whose mean square is one."""
+DRIFTS, REACH = (0.0, 0.6), 180.0
+"""Shares of the kernel that fade over time, by 1/e in so many seasons, of the processes whose mean forecasts."""
+NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)
+"""Variances of the noise that are tried, in units of the process."""
+LATEST = 2_500
+"""Windows at most that a phase is fitted on, the last ones."""
+CELLS = 4_000_000
+"""Of kernels that are factorised at once."""
 PASTS = (1, 2, 4)
-"""Parts of the look-back that ridge sees, where all phases share a fit: all, a half and a quarter."""
+"""Parts of the look-back that ridge sees: all, a half and a quarter."""
 OWN = 1 / 3
 """Weight of a series' own fit beside the one that all series share."""
-LANDMARKS = 256
-WIDTH, LINEAR = 0.1, 3.0
-"""Of the kernel, and what its linear part counts beside it."""
-NOISE, SHRINKAGE = 0.03, 0.01
-"""Penalties of the kernel, and of ridge for each row."""
-EXAMPLES = 12_000
-"""Rows at most of a fit, evenly drawn."""
+SHRINKAGE = 0.01
+"""Penalty of ridge for each row."""
+EXAMPLES = 6_000
+"""Rows at most of a fit of ridge, evenly drawn."""
 DEVIATION, LEAST = 1.4826, 0.1
 """Deviations of a normal variable for each median absolute one; and what share of the deviation that is at least."""
-
-
 PENALTIES = (1.0, 4.0, 16.0)
 """Times these that are tried."""
 
 
-class AlignedSeasons(nn.Module):
-    r"""$\operatorname{arsinh}((\hat y - m) / s) = b + B z + A\,k(z, C)$, robust ridge and kernel ridge by their mean.
-
-    z holds the seasons of the window that lie 1, 2, 3 and 7 back, the covariates ahead and 1 and 7 seasons back, and
-    which season of seven it is; m and s are median and median absolute deviation of the training values. Ridge is
-    fitted on all rows and on the later half, the kernel $e^{-w \lVert z - c \rVert^2 / p} + \ell z^\top c$ on all, by
-    landmarks C. The matrices of a window are those of the phase of its first step ahead. Where the last value is
-    subtracted, they are those of its series, z is the whole window, and there is no kernel: ridge on parts of the
-    look-back, fitted to all series, and on all of it to each alone.
-
-    Args:
-        known: Features that are known ahead, the first of those that there are.
-        moved: Subtract the last value, and let all phases share a fit.
-
-    Shape:
-        past `(batch, lookback, series)` without gaps;
-        clock `(batch,)`, the number of the first step ahead, unless `moved`; forecast `(batch, horizon, series)`.
-    """
+class DrawnIn(nn.Module):
+    r"""Values as $\operatorname{arsinh}((y - m) / s)$, m and s median and median absolute deviation in training."""
 
     takes_covariates = True
     centre: Tensor
     spread: Tensor
-    middle: Tensor
-    scale: Tensor
-    bias: Tensor
-    weight: Tensor
-    landmarks: Tensor
-    bumps: Tensor
     penalty: Tensor
-    """Times those of the kernel and of ridge."""
+    """Of the fit; 0 until it is chosen."""
 
-    def __init__(
-        self, lookback: int, horizon: int, season: int, num_series: int, known: int = 0, *, moved: bool
-    ) -> None:
+    def __init__(self, num_series: int) -> None:
         super().__init__()
-        self.lookback, self.horizon, self.season, self.known, self.moved = lookback, horizon, season, known, moved
-        features, groups = self._size(), num_series if moved else season
-        marks = 0 if moved else LANDMARKS
-        for name, sizes in {
-            "centre": (num_series,), "spread": (num_series,), "middle": (features,), "scale": (features,),
-            "bias": (groups, horizon), "weight": (groups, features, horizon),
-            "landmarks": (groups, marks, features), "bumps": (groups, marks, horizon), "penalty": (),
-        }.items():  # fmt: skip
-            self.register_buffer(name, torch.zeros(sizes, dtype=torch.float64))
-
-    def _size(self) -> int:
-        ahead = self.horizon + len(self._known_steps)
-        return len(self.steps) + self.known * ahead + (0 if self.moved else 7)
-
-    @property
-    def steps(self) -> list[int]:
-        """Steps of a window whose values are seen: whole seasons, or all of them where phases share a fit."""
-        return [*range(self.lookback)] if self.moved else self._seasons(LAGS)
-
-    @property
-    def _known_steps(self) -> list[int]:
-        return self._seasons(KNOWN_LAGS)
-
-    def _seasons(self, lags: Sequence[int]) -> list[int]:
-        starts = [self.lookback - lag * self.season for lag in sorted(lags, reverse=True)]
-        return [step for start in starts if start >= 0 for step in range(start, start + self.season)]
+        self.register_buffer("penalty", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("centre", torch.zeros(num_series, dtype=torch.float64))
+        self.register_buffer("spread", torch.ones(num_series, dtype=torch.float64))
 
     def into(self, values: Tensor) -> Tensor:
         """arsinh of values in robust units."""
@@ -100,39 +62,6 @@ class AlignedSeasons(nn.Module):
     def back(self, values: Tensor) -> Tensor:
         """The inverse of `into`."""
         return torch.sinh(values) * self.spread + self.centre
-
-    def features(
-        self, past: Tensor, covariates: Regressors | None = None, clock: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """z of every window and series, `(batch, series, features)`, and what was subtracted, `(batch, series, 1)`."""
-        values = self.into(past).mT
-        last = values[..., -1:] if self.moved else torch.zeros_like(values[..., -1:])
-        parts = [values[..., self.steps] - last]
-        if covariates is not None and self.known:
-            seen = [*self._known_steps, *range(self.lookback, self.lookback + self.horizon)]
-            own = covariates.known[:, seen, :, : self.known].double().permute(0, 2, 1, 3).flatten(2)
-            parts.append(own.expand(-1, past.shape[2], -1))
-        if not self.moved and clock is not None:
-            day = nn.functional.one_hot(clock // self.season % 7, 7).double()
-            parts.append(day[:, None].expand(-1, past.shape[2], -1))
-        return torch.cat(parts, -1), last
-
-    def forward(self, past: Tensor, covariates: Regressors | None = None, clock: Tensor | None = None) -> Tensor:
-        """Forecast, in the units of the past."""
-        z, last = self.features(past, covariates, clock)
-        z = (z - self.middle) / self.scale
-        out = torch.empty(*z.shape[:2], self.horizon, dtype=torch.float64)
-        for group, rows in self._groups(clock, z):
-            near = gaussian_features(z[rows], self.landmarks[group], WIDTH)
-            out[rows] = self.bias[group] + z[rows] @ self.weight[group] + near @ self.bumps[group]
-        return self.back((out + last).mT).to(past.dtype)
-
-    def _groups(self, clock: Tensor | None, z: Tensor) -> Iterator[tuple[int, Tensor]]:
-        """Every fit, and which windows and series are its own, `(batch, series)`."""
-        own = torch.arange(z.shape[1]) if clock is None or self.moved else (clock % self.season)[:, None]
-        places = own.expand(z.shape[:2])
-        for group in places.unique().tolist():
-            yield group, places == group
 
     def set_units(self, rows: Tensor) -> None:
         """Take median and deviation from training rows, `(rows, series)`, NaN where missing."""
@@ -143,28 +72,238 @@ class AlignedSeasons(nn.Module):
         spread = torch.where(robust > LEAST * deviation, robust, deviation)
         self.spread.copy_(torch.where(spread > 0, spread, 1.0))
 
-    def fit(
-        self, past: Tensor, covariates: Regressors | None, clock: Tensor | None, future: Tensor, penalty: float
-    ) -> None:
-        """Fit on windows in the order of time, NaN where a step of the future is not known."""
-        z, last = self.features(past, covariates, clock)
+
+class AlignedSeasons(DrawnIn):
+    r"""Gaussian processes over the windows of one phase, by the mean of two that forget at different rates.
+
+    $$k(z, z') = 1 + z^\top z' + (1 - d + d e^{-|t - t'| / 180}) e^{-w \lVert z - z' \rVert^2}$$
+
+    t counts seasons, and z holds the seasons that lie 1, 2, 3 and 7 back, the covariates ahead and 1 and 7 seasons
+    back, and which season of seven it is. Its windows are all those of the training rows whose first step ahead has the
+    phase of the one that is forecast; errors are clipped in their order of time (see `clipped_process`). Training rows
+    are kept, and the kernel is computed from them.
+
+    Args:
+        horizon: At most a season, so that a window ends before the next of its phase begins.
+        known: Features that are known ahead, the first of those that there are.
+
+    Shape:
+        past `(batch, lookback, series)` without gaps, covariates with their clock; forecast `(batch, horizon, series)`.
+    """
+
+    open_buffers = ("rows", "given", "phases", "weight")
+    """Whose sizes are those of the training rows."""
+    rows: Tensor
+    """Values of the training, `(rows, series)`, as `into` has them."""
+    given: Tensor
+    """Covariates of the same rows, `(rows, series or 1, known)`."""
+    first: Tensor
+    """The number of the first row."""
+    phases: Tensor
+    """Those that were fitted."""
+    weight: Tensor
+    """Of every window, `(phases, processes, series, windows, horizon)`."""
+
+    def __init__(self, lookback: int, horizon: int, season: int, num_series: int, known: int = 0) -> None:
+        super().__init__(num_series)
+        self.lookback, self.horizon, self.season, self.known = lookback, horizon, season, known
+        for name, tensor in {
+            "rows": torch.zeros(0, num_series, dtype=torch.float64), "given": torch.zeros(0, 1, known),
+            "first": torch.zeros((), dtype=torch.long), "phases": torch.zeros(0, dtype=torch.long),
+            "weight": torch.zeros(0, len(DRIFTS), num_series, 0, horizon, dtype=torch.float64),
+        }.items():  # fmt: skip
+            self.register_buffer(name, tensor)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Take the sizes of what is loaded: they are those of the training rows."""
+        for name in self.open_buffers:
+            if prefix + name in state_dict:
+                setattr(self, name, torch.empty_like(state_dict[prefix + name]))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def forward(self, past: Tensor, covariates: Regressors) -> Tensor:
+        """Forecast, in the units of the past."""
+        clock, values = covariates.clock, self.into(past)
+        known = covariates.known[..., : self.known].double()
+        z = self._features(values[:, self._past], known[:, self._ahead], clock)
+        out = torch.full((len(past), past.shape[2], self.horizon), torch.nan, dtype=torch.float64)
+        for place, phase in enumerate(self.phases.tolist()):
+            mine = clock % self.season == phase
+            if mine.any():
+                starts = self._starts(phase, self.weight.shape[3])
+                near = _kernels(z[:, mine], self._examples(starts), self._gap(clock[mine], self._ahead_of(starts)))
+                out[mine] = (near @ self.weight[place]).mean(0).transpose(0, 1)
+        return self.back(out.mT).to(past.dtype)
+
+    @property
+    def _past(self) -> Tensor:
+        """Steps of a look-back whose values are seen, the last season first."""
+        return self.lookback + self._seasons(LAGS)
+
+    @property
+    def _ahead(self) -> Tensor:
+        """Steps of a look-back and horizon whose covariates are seen, those ahead first."""
+        return self.lookback + torch.cat([torch.arange(self.horizon), self._seasons(KNOWN_LAGS)])
+
+    def _seasons(self, lags: Sequence[int]) -> Tensor:
+        """Steps of seasons back, counted from the first step ahead."""
+        starts = [-lag * self.season for lag in lags if lag * self.season <= self.lookback]
+        return torch.cat([torch.arange(start, start + self.season) for start in starts])
+
+    def _starts(self, phase: int, count: int) -> Tensor:
+        """Rows at which the last windows of a phase begin to look back."""
+        last = len(self.rows) - self.lookback - self.horizon
+        last -= (int(self.first) + last + self.lookback - phase) % self.season
+        return last + self.season * torch.arange(1 - count, 1)
+
+    def _examples(self, starts: Tensor) -> Tensor:
+        """z of windows of the training rows, `(series, windows, features)`."""
+        past, known = self.rows[starts[:, None] + self._past], self.given[starts[:, None] + self._ahead]
+        return self._features(past, known.double(), self._ahead_of(starts))
+
+    def _ahead_of(self, starts: Tensor) -> Tensor:
+        """Numbers of the first steps ahead of training windows."""
+        return self.first + starts + self.lookback
+
+    def _gap(self, clock: Tensor, other: Tensor) -> Tensor:
+        """Seasons between windows."""
+        return (clock[:, None] - other).abs().double() / self.season
+
+    def _features(self, past: Tensor, known: Tensor, clock: Tensor) -> Tensor:
+        """z of windows, `(series, windows, features)`: what each counts, of a mean square of one in units of `into`.
+
+        past `(windows, steps, series)`, known `(windows, steps, series or 1, features)`, the nearest season first.
+        """
+        own, beside = past.permute(2, 0, 1), known.permute(2, 0, 1, 3).flatten(2)
+        day = nn.functional.one_hot(clock // self.season % 7, 7).double()
+        shape = (past.shape[2], len(past), -1)
+        counts = torch.ones(own.shape[2] + beside.shape[2] + 7, dtype=torch.float64)
+        counts[self.season : own.shape[2]] = FAR
+        counts[own.shape[2] + self.horizon * self.known : -7] = FAR_KNOWN
+        counts[-7:] = DAY
+        z = torch.cat([own, beside.expand(shape), day.expand(shape)], -1)
+        return z * counts / (counts[:-7].square().sum() + DAY**2).sqrt()
+
+    def fit(self, rows: Tensor, known: Tensor, clock: Tensor, phases: Sequence[int] | None = None) -> None:
+        """Fit phases, all if not given, to rows `(rows, series)`, NaN where missing, their covariates and numbers.
+
+        The penalty is the variance of the noise, chosen by errors one window ahead in the later half of the last phase.
+        """
+        self.set_units(rows)
+        values = self.into(rows)
+        self.rows, self.given, self.first = _filled(values), known[..., : self.known], clock[0].clone()
+        self.phases = torch.tensor(range(self.season) if phases is None else phases)
+        count = min((len(rows) - self.lookback - self.horizon + 1) // self.season, LATEST)
+        if not float(self.penalty):
+            self.penalty.fill_(self._best_noise(values, int(self.phases[-1]), count))
+        fits = [self._fitted(values, phase, count, float(self.penalty)) for phase in self.phases.tolist()]
+        self.weight = torch.stack([weight for _, weight in fits])
+
+    def foreseen(self, rows: Tensor, phase: int) -> Tensor:
+        """Forecasts of the windows of a phase of the rows that were fitted, each by those before it, in their order.
+
+        `(windows, horizon, series)`.
+        """
+        values, count = self.into(rows), self.weight.shape[3]
+        errors, _ = self._fitted(values, phase, count, float(self.penalty))
+        ahead = self._starts(phase, count)[:, None] + self.lookback + torch.arange(self.horizon)
+        return self.back(values[ahead] - errors.permute(1, 2, 0))
+
+    def _best_noise(self, values: Tensor, phase: int, count: int) -> float:
+        """That with the least absolute error ahead of the later half of the windows."""
+        losses = {noise: self._fitted(values, phase, count, noise)[0][:, count // 2 :] for noise in NOISES}
+        return min(losses, key=lambda noise: float(losses[noise].abs().nanmean()))
+
+    def _fitted(self, values: Tensor, phase: int, count: int, noise: float) -> tuple[Tensor, Tensor]:
+        """Errors one window ahead and weights of a phase, some series at a time."""
+        starts = self._starts(phase, count)
+        z = self._examples(starts)
+        ahead = starts[:, None] + self.lookback + torch.arange(self.horizon)
+        y = values[ahead].permute(2, 0, 1)
+        gap, size = self._gap(self._ahead_of(starts), self._ahead_of(starts)), max(CELLS // max(count, 1) ** 2, 1)
+        parts = [
+            clipped_process(_kernels(x, x, gap), own.expand(len(DRIFTS), -1, -1, -1), noise)
+            for x, own in zip(z.split(size), y.split(size), strict=True)
+        ]
+        errors, weight = (torch.cat(each, 1) for each in zip(*parts, strict=True))
+        return errors.mean(0), weight
+
+
+def _kernels(x: Tensor, y: Tensor, gap: Tensor) -> Tensor:
+    """`(processes, series, rows of x, rows of y)`."""
+    straight, near, past = 1 + x @ y.mT, gaussian_features(x, y, WIDTH), torch.exp(-gap / REACH)
+    return torch.stack([straight + near * (1 - drift + drift * past) for drift in DRIFTS])
+
+
+def _filled(values: Tensor) -> Tensor:
+    """Rows whose gaps hold the value before them."""
+    return fill_gaps(values[None], values.isfinite()[None])[0]
+
+
+class RobustRidge(DrawnIn):
+    r"""$\operatorname{arsinh}((\hat y - m) / s) = v + b + W^\top z$, robust ridge on what moved since the last value v.
+
+    z holds the window less its last value, the covariates ahead and 1 and 7 seasons back. W is the mean of fits on
+    parts of the look-back, to all series, and of one on all of it to each alone.
+
+    Args:
+        known: Features that are known ahead, the first of those that there are.
+
+    Shape:
+        past `(batch, lookback, series)` without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    middle: Tensor
+    scale: Tensor
+    bias: Tensor
+    weight: Tensor
+
+    def __init__(self, lookback: int, horizon: int, season: int, num_series: int, known: int = 0) -> None:
+        super().__init__(num_series)
+        self.lookback, self.horizon, self.known = lookback, horizon, known
+        back = [lookback - lag * season for lag in sorted(KNOWN_LAGS, reverse=True) if lag * season <= lookback]
+        self.seen = [*(step for start in back for step in range(start, start + season))]
+        self.seen += range(lookback, lookback + horizon)
+        features = lookback + known * len(self.seen)
+        for name, sizes in {
+            "middle": (features,), "scale": (features,), "bias": (num_series, horizon),
+            "weight": (num_series, features, horizon),
+        }.items():  # fmt: skip
+            self.register_buffer(name, torch.zeros(sizes, dtype=torch.float64))
+
+    def features(self, past: Tensor, covariates: Regressors | None = None) -> tuple[Tensor, Tensor]:
+        """z of every window and series, `(batch, series, features)`, and the last value, `(batch, series, 1)`."""
+        values = self.into(past).mT
+        last, parts = values[..., -1:], [values - values[..., -1:]]
+        if covariates is not None and self.known:
+            own = covariates.known[:, self.seen, :, : self.known].double().permute(0, 2, 1, 3).flatten(2)
+            parts.append(own.expand(-1, past.shape[2], -1))
+        return torch.cat(parts, -1), last
+
+    def forward(self, past: Tensor, covariates: Regressors | None = None) -> Tensor:
+        """Forecast, in the units of the past."""
+        z, last = self.features(past, covariates)
+        out = self.bias + torch.einsum("bsf,sfh->bsh", (z - self.middle) / self.scale, self.weight)
+        return self.back((out + last).mT).to(past.dtype)
+
+    def fit(self, past: Tensor, covariates: Regressors | None, future: Tensor) -> None:
+        """Fit on windows in the order of time, NaN where a step of the future is not known, in units that are set.
+
+        The penalty is that of ridge for each row, in hundredths.
+        """
+        z, last = self.features(past, covariates)
         y = self.into(future).mT - last
         deviation, mean = torch.std_mean(z, (0, 1), correction=0)
         self.middle.copy_(mean)
         self.scale.copy_(torch.where(deviation > 1e-9, deviation, 1.0))
         z = (z - self.middle) / self.scale
-        self.penalty.fill_(penalty)
         usable = y.isfinite().all(-1)
-        if self.moved:
-            shared = self._of_pasts(*_drawn(z[usable], y[usable]))
-        for group, rows in self._groups(clock, z):
-            x, target = _drawn(z[rows & usable], y[rows & usable])
-            if not self.moved:
-                self._fit_phase(group, x, target)
-            elif z.shape[1] > 1 and len(x):
-                self._set(group, [shared, self._ridge(x, target)], [1 - OWN, OWN])
-            else:
-                self._set(group, [shared], [1.0])
+        shared = self._of_pasts(*_drawn(z[usable], y[usable]))
+        for series in range(z.shape[1]):
+            x, target = _drawn(z[usable[:, series], series], y[usable[:, series], series])
+            own = self._ridge(x, target) if z.shape[1] > 1 and len(x) else shared
+            self.weight[series] = (1 - OWN) * shared.weight + OWN * own.weight
+            self.bias[series] = (1 - OWN) * shared.bias + OWN * own.bias
 
     def _of_pasts(self, x: Tensor, y: Tensor) -> Affine:
         """The mean of ridges that see parts of the look-back, as one that sees all of it; covariates are in each."""
@@ -175,32 +314,10 @@ class AlignedSeasons(nn.Module):
             lines.append(Affine(torch.cat([unseen, line.weight]), line.bias))
         return Affine(*(torch.stack(parts).mean(0) for parts in zip(*lines, strict=True)))
 
-    def _set(self, group: int, lines: Sequence[Affine], weights: Sequence[float]) -> None:
-        for part, values in (("weight", [line.weight for line in lines]), ("bias", [line.bias for line in lines])):
-            mixed = sum(weight * value for weight, value in zip(weights, values, strict=True))
-            getattr(self, part)[group] = mixed
-
-    def _fit_phase(self, phase: int, x: Tensor, y: Tensor) -> None:
-        """Half of kernel ridge, and half of ridge on all rows and on the later ones."""
-        marks = x[_spread(len(x), LANDMARKS)]
-        white, linear = whitening(marks, WIDTH), (LINEAR / x.shape[1]) ** 0.5
-        both = torch.cat([linear * x, gaussian_features(x, marks, WIDTH) @ white], 1)
-        kernel, size = robust_ridge(both, y, NOISE * float(self.penalty)), x.shape[1]
-        straight = Affine(linear * kernel.weight[:size], kernel.bias)
-        later = self._ridge(x[len(x) // 2 :], y[len(y) // 2 :])
-        self._set(phase, [straight, self._ridge(x, y), later], [0.5, 0.25, 0.25])
-        self.landmarks[phase] = marks
-        self.bumps[phase] = white @ kernel.weight[size:] / 2
-
     def _ridge(self, x: Tensor, y: Tensor) -> Affine:
         return robust_ridge(x, y, SHRINKAGE * float(self.penalty) * len(x))
 
 
 def _drawn(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    rows = _spread(len(x), min(len(x), EXAMPLES))
+    rows = torch.linspace(0, len(x) - 1, min(len(x), EXAMPLES)).long()
     return x[rows], y[rows]
-
-
-def _spread(rows: int, count: int) -> Tensor:
-    """Positions from the first to the last row, evenly spread."""
-    return torch.linspace(0, rows - 1, count).long()

@@ -17,10 +17,16 @@ class Regressors(NamedTuple):
 
     known: `(batch, lookback + horizon, series or 1, features)`, known ahead.
     seen: `(batch, lookback, series or 1, features)`, known up to the last value alone.
+    clock: `(batch,)` int64, the number of the first step ahead on the calendar; of rows that of each.
     """
 
     known: Tensor
     seen: Tensor
+    clock: Tensor
+
+    def of_last(self, series: int) -> "Regressors":
+        """Those of the last series; what is common to all stays."""
+        return self._replace(known=self.known[..., -series:, :], seen=self.seen[..., -series:, :])
 
 
 def lagged(known: Tensor) -> Tensor:

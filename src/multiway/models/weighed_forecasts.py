@@ -120,7 +120,7 @@ class WeighedForecasts(nn.Module):
         """Those of some candidates."""
         own = self._own(past, observed)
         if covariates is not None:
-            covariates = Regressors(*(part[:, :, -self.num_targets :] for part in covariates))
+            covariates = covariates.of_last(self.num_targets)
         return {name: self._forecast(name, own, past, observed, covariates) for name in names}
 
     def _forecast(

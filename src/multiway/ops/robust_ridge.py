@@ -1,4 +1,4 @@
-"""Ridge under errors with heavy tails, and the features of a kernel that make it more than linear."""
+"""Regression under errors with heavy tails: ridge, and a Gaussian process that is more than linear."""
 
 from typing import NamedTuple
 
@@ -10,8 +10,6 @@ ROUNDS = 2
 """Fits after the first, each under the weights of the last."""
 NEAREST = 0.3
 """Share of the median error below which an error counts as this much."""
-SMALLEST = 1e-8
-"""Eigenvalues of the landmarks' kernel that are left out, as a share of the largest."""
 
 
 class Affine(NamedTuple):
@@ -54,18 +52,36 @@ def _weighted(x: Tensor, y: Tensor, weights: Tensor, penalty: float) -> Affine:
 
 
 def gaussian_features(
-    x: Float[Tensor, "rows features"], landmarks: Float[Tensor, "marks features"], width: float
-) -> Float[Tensor, "rows marks"]:
-    r"""$\exp(-w \lVert x_i - c_j \rVert^2 / p)$ for landmarks c of p features."""
-    squares = x.square().sum(1)[:, None] + landmarks.square().sum(1) - 2 * x @ landmarks.T
-    return torch.exp(-width / x.shape[1] * squares.clamp_min(0.0))
+    x: Float[Tensor, "*series rows features"], others: Float[Tensor, "*series others features"], width: float
+) -> Float[Tensor, "*series rows others"]:
+    r"""$\exp(-w \lVert x_i - c_j \rVert^2)$ for other rows c."""
+    squares = x.square().sum(-1)[..., None] + others.square().sum(-1)[..., None, :] - 2 * x @ others.mT
+    return torch.exp(-width * squares.clamp_min(0.0))
 
 
-def whitening(landmarks: Float[Tensor, "marks features"], width: float) -> Float[Tensor, "marks rank"]:
-    """K^(-1/2) of the landmarks' kernel, so that ridge on the features times it is ridge in the kernel's space.
+def clipped_process(
+    kernel: Float[Tensor, "*series rows rows"], y: Float[Tensor, "*series rows out"], noise: float
+) -> tuple[Tensor, Tensor]:
+    r"""Gaussian-process regression on rows in the order of time, whose errors ahead are clipped one after another.
 
-    Nyström's method (Williams & Seeger 2001); directions in which the landmarks are alike are left out.
+    With $L L^\top = K + \lambda I$, row t is foreseen from those before it by $m_t = \sum_{s<t} L_{ts} e_s$, and
+    $e_t = c(y_t - m_t) / L_{tt}$. c shortens an error whose root mean square over `out` is above $\sqrt\lambda$ to
+    that, and makes it zero where any of it is NaN. Without clipping it is the process itself (Rasmussen & Williams
+    2006, algorithm 2.1), as $m_t$ is its mean given the rows before.
+
+    Returns:
+        y - m `(…, rows, out)`, and the weights $L^{-\top} e$ of rows in a forecast.
+
+    Cost:
+        One Cholesky factor of `rows`.
     """
-    values, vectors = torch.linalg.eigh(gaussian_features(landmarks, landmarks, width))
-    keep = values > SMALLEST * values.max()
-    return torch.as_tensor(vectors[:, keep] / values[keep].sqrt())
+    noisy = kernel.clone()
+    noisy.diagonal(dim1=-2, dim2=-1).add_(noise)
+    factor, surprises, errors = torch.linalg.cholesky(noisy), torch.zeros_like(y), torch.empty_like(y)
+    for row in range(y.shape[-2]):
+        ahead = (factor[..., row : row + 1, :row] @ surprises[..., :row, :])[..., 0, :]
+        errors[..., row, :] = error = y[..., row, :] - ahead
+        size = error.square().mean(-1, keepdim=True).sqrt()
+        clipped = torch.where(size > noise**0.5, error * (noise**0.5 / size), error)
+        surprises[..., row, :] = torch.where(size.isfinite(), clipped, 0.0) / factor[..., row, row, None]
+    return errors, torch.linalg.solve_triangular(factor.mT, surprises, upper=True)

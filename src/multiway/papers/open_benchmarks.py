@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ from multiway.papers.open_floor import aligned_forecast
 from multiway.papers.open_scores import Actual, naive_quantiles, scores_of
 from multiway.papers.open_tasks import BASE, METRICS, Floats, Item, OpenTask, published_results, tasks_of
 from multiway.tasks.protocol import Row
+from multiway.tasks.scores import commit_of_source
 
 Forecast = Callable[[OpenTask, Item], Floats]
 """Quantiles of every window of an item, from the rows before each."""
@@ -63,7 +63,7 @@ def reproduce_open(
 def _machine() -> Row:
     """Where seconds were measured, and by which code."""
     return {
-        "commit": os.environ.get("MULTIWAY_COMMIT"), "torch": torch.__version__, "threads": torch.get_num_threads(),
+        "commit": commit_of_source(), "torch": torch.__version__, "threads": torch.get_num_threads(),
         "processor": platform.processor() or platform.machine(),
     }  # fmt: skip
 

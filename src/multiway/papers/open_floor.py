@@ -1,58 +1,53 @@
-"""The closed form of whole seasons on a task of an open benchmark: chosen, calibrated and refitted on rows before."""
+"""Candidates of `multiway train forecast` on a task of an open benchmark: chosen and calibrated on rows before it."""
 
 import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from multiway.models.aligned import PENALTIES, AlignedSeasons
+from multiway.models.aligned import AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.regression import Regressors
+from multiway.models.windows import fill_gaps
 from multiway.papers.open_scores import QUANTILES
 from multiway.papers.open_tasks import Floats, Item, OpenTask, windows_of
+from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
 
 VALIDATION, STRETCHES = 0.2, 3
 """Share of the rows before the first window that forms are compared on, and stretches it is cut into."""
-REFITS = 4
-"""Fits of the form whose phases share one, over all windows."""
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of processes beside robust ridge."""
+REFITS = 7
+"""Fits of what forecasts, over all windows."""
 SEASONS, LONGEST = 14, 672
 """Of the look-back, half of them where it would be longer than so many steps."""
 HALF, FLOOR = 2.0, 0.2
 """Seasons after which an error counts half in the size of recent ones, and the least of that beside their mean."""
-POWERS = (0.0, 0.5, 0.75, 1.0)
-MOST = 1_000
-"""Training windows at most where phases share a fit."""
+POWERS, BAND = (0.0, 0.5, 1.0), (0.1, 0.9)
 
-
-class AlignedForm(NamedTuple):
-    """Of `AlignedSeasons`."""
-
-    moved: bool
-    penalty: float
-
-
-FORMS = tuple(AlignedForm(moved, penalty) for moved in (False, True) for penalty in PENALTIES)
+Model = AlignedSeasons | RobustRidge
+Form = TypeVar("Form", bound=Model)
 
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Values `(rows, series)` and what is known ahead `(rows, 1, features)`, of an item."""
+    """Values of an item, `(rows, series)`, and what is known ahead."""
 
-    values: Tensor
-    known: Tensor
+    values: Floats
+    covariates: Regressors
     task: OpenTask
 
     @classmethod
     def of(cls, task: OpenTask, item: Item) -> "Rows":
-        """Read them; covariates in robust units of the rows before the first window."""
-        values = torch.tensor(item.values)
+        """Read them; covariates in units of the rows before the first window."""
         names = [name for name in item.frame.columns[1:] if name not in item.targets]
         known = torch.tensor(item.frame[names].to_numpy(np.float64))
         before = known[: next(iter(windows_of(task, item)))]
-        scaled = (known - before.mean(0)) / before.std(0, correction=0).clamp_min(1e-9)
-        return cls(values, scaled[:, None], task)
+        scaled = ((known - before.mean(0)) / before.std(0, correction=0).clamp_min(1e-9))[:, None]
+        return cls(item.values, Regressors(scaled, scaled[..., :0], torch.arange(len(known))), task)
 
     @property
     def lookback(self) -> int:
@@ -60,50 +55,123 @@ class Rows:
         season = self.task.season
         return SEASONS * season if SEASONS * season <= LONGEST else SEASONS // 2 * season
 
-    def windows(self, origins: Sequence[int]) -> tuple[Tensor, Regressors, Tensor, Tensor]:
-        """Past, covariates, clock and future of some origins."""
-        at = torch.tensor(origins)
-        steps = at[:, None] + torch.arange(-self.lookback, self.task.horizon)
-        values = self.values[steps]
-        known = self.known[steps]
-        return values[:, : self.lookback], Regressors(known, known[:, :, :, :0]), at, values[:, self.lookback :]
+    def between(self, start: int, stop: int | None = None) -> Windows:
+        """Windows whose targets lie in some rows."""
+        sizes = {"lookback": self.lookback, "horizon": self.task.horizon}
+        values, observed = observed_rows(self.values)
+        stop = len(values) if stop is None else stop
+        return Windows(values, observed, start=start, stop=stop, **sizes).with_covariates(self.covariates)
 
-    def fitted(self, form: AlignedForm, stop: int) -> AlignedSeasons:
-        """A form fitted on the rows before one; where phases have fits of their own, on windows of its phase alone."""
-        series, features = self.values.shape[1], self.known.shape[2]
-        sizes = (self.lookback, self.task.horizon, self.task.season, series, features)
-        model = AlignedSeasons(*sizes, moved=form.moved)
-        model.set_units(self.values[:stop])
-        last, season = stop - self.task.horizon, self.task.season
-        first = self.lookback + (stop - self.lookback) % season
-        stride = max((last - first) * series // (MOST * 7), 1) if form.moved else season
-        model.fit(*self.windows(range(first, last + 1, stride)), form.penalty)
+    def fitted(self, like: Form, stop: int) -> Form:
+        """A candidate like another, on the rows before one."""
+        model = self.built(type(like))
+        model.penalty.copy_(like.penalty)
+        candidates.fit_drawn_in(model, self.between(0, stop), self.phases)
         return model
 
+    def built(self, form: type[Form]) -> Form:
+        """A candidate in the units of the file."""
+        sizes = (self.lookback, self.task.horizon, self.task.season, self.values.shape[1])
+        return form(*sizes, self.covariates.known.shape[2])
 
-Mix = tuple[AlignedForm, ...]
-"""Forms whose mean forecasts."""
+    @property
+    def phases(self) -> list[int]:
+        """Of the windows, where a process is fitted: its horizon is at most a season."""
+        return [(len(self.values) - self.task.horizon * self.task.windows) % self.task.season]
+
+
+class Mix(NamedTuple):
+    """Candidates whose forecasts are mixed, by weight, and the units they are mixed in."""
+
+    models: list[Model]
+    weights: list[float]
+    units: DrawnIn
+
+    def forecast(self, rows: Rows, origins: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """The forecast in the units, `(windows, horizon, targets)`, and what came, NaN where missing."""
+        batch = rows.between(0).gather(torch.tensor(origins) - rows.lookback)
+        past, seen, covariates = inputs_of(batch)
+        past = past if seen is None else fill_gaps(past, seen)
+        parts = [weight * self.units.into(model(past, covariates)) for model, weight in self.parts]
+        return torch.stack(parts).sum(0), self.units.into(_future(batch))
+
+    @property
+    def parts(self) -> list[tuple[Model, float]]:
+        """Candidates with any weight."""
+        return [(model, weight) for model, weight in zip(self.models, self.weights, strict=True) if weight]
+
+    def errors(self, rows: Rows, origins: Sequence[int]) -> Floats:
+        """In the units, `(windows, horizon, targets)`."""
+        forecast, future = self.forecast(rows, origins)
+        return np.asarray((future - forecast).numpy())
+
+    def fitted(self, rows: Rows, stop: int) -> "Mix":
+        """The same fitted on the rows before one."""
+        return self._replace(models=[rows.fitted(model, stop) if weight else model
+                                     for model, weight in zip(self.models, self.weights, strict=True)])  # fmt: skip
 
 
 def aligned_forecast(task: OpenTask, item: Item) -> Floats:
     """Quantiles of every window, `(windows, horizon, targets, QUANTILES)`."""
     rows, starts = Rows.of(task, item), [*windows_of(task, item)]
-    mix, errors = choose_mix(rows, starts[0])
+    mix, errors = choose(rows, starts[0])
     power = choose_power(errors, rows)
-    out, fitted, last = [], list[AlignedSeasons](), starts[0] - task.horizon
-    every = -(-len(starts) // REFITS) if any(form.moved for form in mix) else 1
+    out, last, every = [], starts[0] - task.horizon, -(-len(starts) // REFITS)
     for place, start in enumerate(starts):
         passed = range(max(last + task.season, starts[0]), start - task.horizon + 1, task.season)
         if passed:
-            errors, last = np.concatenate([errors, _errors(fitted, rows, passed)]), passed[-1]
+            errors, last = np.concatenate([errors, mix.errors(rows, passed)]), passed[-1]
         if place % every == 0:
-            fitted = [rows.fitted(form, start) for form in mix]
-        past, known, clock, _ = rows.windows([start])
+            mix = mix.fitted(rows, start)
         sizes = recent_sizes(errors, rows) ** power
         spread = np.nanquantile(errors / sizes[:-1, None], QUANTILES, axis=0) * sizes[-1]
-        centre = _mean(fitted, past, known, clock)[:, :, None]
-        out.append(fitted[0].back(centre + torch.from_numpy(spread).permute(1, 0, 2))[0].numpy())
+        centre, _ = mix.forecast(rows, [start])
+        out.append(mix.units.back(centre[:, :, None] + torch.from_numpy(spread).permute(1, 0, 2))[0].numpy())
     return np.stack(out).transpose(0, 1, 3, 2)
+
+
+def choose(rows: Rows, stop: int) -> tuple[Mix, Floats]:
+    """The mix that errs least on windows before a row, each forecast by fits on what lies before it; and its errors."""
+    season = rows.task.season
+    length = int(VALIDATION * stop) // STRETCHES // season * season
+    first = stop - STRETCHES * length
+    units = DrawnIn(rows.values.shape[1])
+    units.set_units(torch.tensor(rows.values[:first]))
+    ridge, errors = _robust_errors(rows, units, range(first, stop, length), length, stop)
+    if rows.task.horizon > season:
+        return Mix([ridge], [1.0], units), errors
+    process = rows.fitted(rows.built(AlignedSeasons), stop)
+    others = _process_errors(rows, process, units, stop, len(errors))
+    losses = {w: float(np.nanmean(np.abs(w * others + (1 - w) * errors))) for w in WEIGHTS}
+    weight = min(losses, key=lambda weight: losses[weight])
+    return Mix([process, ridge], [weight, 1 - weight], units), weight * others + (1 - weight) * errors
+
+
+def _robust_errors(
+    rows: Rows, units: DrawnIn, starts: Sequence[int], length: int, stop: int
+) -> tuple[RobustRidge, Floats]:
+    """Of stretches, each after what ridge was fitted on; the first decides the penalty."""
+    like, errors = rows.built(RobustRidge), []
+    candidates.choose_penalty(like, rows.between(0, starts[0]), rows.between(starts[0], starts[0] + length))
+    for first in starts:
+        origins = range(first, min(first + length, stop - rows.task.horizon + 1), rows.task.season)
+        like = rows.fitted(like, first)
+        errors.append(Mix([like], [1.0], units).errors(rows, origins))
+    return like, np.concatenate(errors)
+
+
+def _process_errors(rows: Rows, process: AlignedSeasons, units: DrawnIn, stop: int, count: int) -> Floats:
+    """Of the last windows before a row, each forecast by the process on those before it."""
+    forecast = process.foreseen(torch.tensor(rows.values[:stop]), rows.phases[0])[-count:]
+    origins = stop - rows.task.horizon - rows.task.season * np.arange(count - 1, -1, -1)
+    future = _future(rows.between(0).gather(torch.from_numpy(origins) - rows.lookback))
+    return np.asarray((units.into(future) - units.into(forecast)).numpy())
+
+
+def _future(batch: dict[str, Tensor]) -> Tensor:
+    """NaN where missing."""
+    future, there = batch["future"], batch.get("future_observed")
+    return future if there is None else torch.where(there, future, torch.nan)
 
 
 def recent_sizes(errors: Floats, rows: Rows) -> Floats:
@@ -124,46 +192,16 @@ def recent_sizes(errors: Floats, rows: Rows) -> Floats:
 
 
 def choose_power(errors: Floats, rows: Rows) -> float:
-    """How much bands follow the size of recent errors: the power with the least pinball loss on the errors."""
-    shares, losses = np.array(QUANTILES[1:-1]), dict[float, float]()
+    """How much bands follow the size of recent errors: the power under which they hold most evenly what they should.
+
+    Their shares of values are compared over stretches as long as all windows of the task.
+    """
+    count = max(len(errors) * rows.task.season // (rows.task.windows * rows.task.horizon), 1)
+    missed = dict[float, float]()
     for power in POWERS:
-        sizes = recent_sizes(errors, rows)[:-1, None] ** power
-        left = errors - np.nanquantile(errors / sizes, shares, axis=0)[:, None] * sizes
-        losses[power] = float(
-            np.nanmean(np.maximum(shares[:, None, None, None] * left, (shares[:, None, None, None] - 1) * left))
-        )
-    return min(losses, key=lambda power: losses[power])
-
-
-def _errors(models: Sequence[AlignedSeasons], rows: Rows, origins: Sequence[int]) -> Floats:
-    """In the units of the fit, `(windows, horizon, targets)`."""
-    past, known, clock, future = rows.windows(origins)
-    return (models[0].into(future) - _mean(models, past, known, clock)).numpy()
-
-
-def _mean(models: Sequence[AlignedSeasons], past: Tensor, known: Regressors, clock: Tensor) -> Tensor:
-    """Forecast in the units of a model's fit."""
-    return torch.stack([model.into(model(past, known, clock)) for model in models]).mean(0)
-
-
-def choose_mix(rows: Rows, stop: int) -> tuple[Mix, Floats]:
-    """The forms that err least on stretches before a row, each after what was fitted; and those errors."""
-    season = rows.task.season
-    length = int(VALIDATION * stop) // STRETCHES // season * season
-    borders = [stop - length * count for count in range(STRETCHES, -1, -1)]
-    errors: dict[AlignedForm, list[Tensor]] = {form: [] for form in FORMS}
-    for first in borders[:-1]:
-        origins = range(first, min(first + length, stop - rows.task.horizon + 1), season)
-        past, known, clock, future = rows.windows(origins)
-        for form in FORMS:
-            model = rows.fitted(form, first)
-            errors[form].append(model.into(future) - model.into(model(past, known, clock)))
-    whole = {form: torch.cat(parts) for form, parts in errors.items()}
-    sizes = {form: float(part.abs().nanmean()) for form, part in whole.items()}
-    best = [
-        min((form for form in FORMS if form.moved == moved), key=lambda form: sizes[form]) for moved in (False, True)
-    ]
-    mixes: list[Mix] = [(best[0],), (best[1],), (best[0], best[1])]
-    mean = {mix: torch.stack([whole[form] for form in mix]).mean(0) for mix in mixes}
-    chosen = min(mixes, key=lambda mix: float(mean[mix].abs().nanmean()))
-    return chosen, mean[chosen].numpy()
+        scaled = errors / recent_sizes(errors, rows)[:-1, None] ** power
+        low, high = np.nanquantile(scaled, BAND, axis=0)
+        held = np.where(np.isnan(scaled), np.nan, (low <= scaled) & (scaled <= high))
+        shares = [float(np.nanmean(each)) for each in np.array_split(held, count)]
+        missed[power] = float(np.mean(np.abs(np.array(shares) - (BAND[1] - BAND[0]))))
+    return min(missed, key=lambda power: missed[power])

@@ -3,8 +3,11 @@
 import itertools
 import math
 import os
+import shutil
 import statistics
+import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from multiway.tasks.protocol import NETWORK, OURS, Cell, Metric, Row
@@ -135,8 +138,17 @@ def _cell_tail(run: Run) -> Row:
     return {
         "settings": run.config.plain(),
         "environment": {key: manifest.get(key) for key in ("versions", "device", "threads", "data_sha256")},
-        "commit": os.environ.get("MULTIWAY_COMMIT"),
+        "commit": commit_of_source(),
     }
+
+
+def commit_of_source() -> str | None:
+    """The commit that this code is of, in a checkout; or what MULTIWAY_COMMIT says."""
+    root = Path(__file__).parents[3]
+    if "MULTIWAY_COMMIT" in os.environ or not (root / ".git").exists() or not shutil.which("git"):
+        return os.environ.get("MULTIWAY_COMMIT")
+    asked = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() or None
 
 
 def best_baseline_remark(run: Run, metric: str) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import hashlib
 import importlib.metadata
+import itertools
 import json
 import platform
 import time
@@ -97,18 +98,29 @@ def stored_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def check_shapes(path: Path, model: nn.Module) -> None:
-    """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it."""
+    """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it.
+
+    Where a module names `open_buffers`, their axes without a size have that of the file.
+    """
     from safetensors import safe_open
 
     with usable(path), safe_open(path, framework="pt") as file:
         stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    for name in itertools.chain.from_iterable(map(_open_names, *zip(*model.named_modules(), strict=True))):
+        sizes = stored.get(name, ())
+        if len(sizes) == len(expected[name]):
+            expected[name] = tuple(own or size for own, size in zip(expected[name], sizes, strict=True))
     for name in sorted(stored.keys() | expected.keys()):
         if stored.get(name) != expected.get(name):
             raise RunError(
                 f"{path} is of another model than its run: {name} is {stored.get(name, 'absent')} in the file and "
                 f"{expected.get(name, 'absent')} by the config. Train the run again."
             )
+
+
+def _open_names(prefix: str, module: nn.Module) -> list[str]:
+    return [f"{prefix}.{name}" if prefix else name for name in getattr(module, "open_buffers", ())]
 
 
 @contextlib.contextmanager

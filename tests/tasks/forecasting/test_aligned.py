@@ -1,4 +1,4 @@
-"""Robust ridge as a candidate: where it takes part, what it saves where tails are heavy, and what is stored."""
+"""Robust ridge and processes of phases: where they take part, what they save in heavy tails, and what is stored."""
 
 import itertools
 
@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
+from multiway.models.regression import Regressors
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.candidates import allowed_names
 from multiway.tasks.forecasting.network import model_of
@@ -27,37 +28,69 @@ def spikes(rows=420, seed=0):
 def run():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidates, "SHORTEST", 100)
+        patch.setattr(candidates, "SEASONS", 30)
         patch.setattr(candidates, "LONGEST", 0)
         patch.setattr(candidates, "is_installed", lambda name: False)
-        return fitted(spikes(), network=False, answer="auto", horizon=2, lookback=14, levels=())
+        return fitted(spikes(), network=False, answer="auto", horizon=2, lookback=14, season=7, levels=())
 
 
-def test_it_errs_less_than_ridge_where_values_lie_far_out(run):
+NAMES = pytest.mark.parametrize("name", ["robust", "aligned"])
+
+
+@NAMES
+def test_it_errs_less_than_ridge_where_values_lie_far_out(run, name):
     mae = {
         row["model"]: row["value"]
         for row in run.scores
         if (row["split"], row["metric"], row["scale"]) == ("test", "mae", "scaled")
     }
-    assert mae["aligned"] < 0.8 * mae["ridge"]
+    assert mae[name] < 0.85 * mae["ridge"]
 
 
-def test_it_is_fitted_again_under_the_penalty_that_validation_chose(run):
-    models = [made["aligned"] for made in (model_of(run).candidates, *model_of(run).refits.values())]
-    assert not any(torch.equal(one.weight, other.weight) for one, other in itertools.pairwise(models))
+@NAMES
+def test_it_is_fitted_again_under_the_penalty_that_was_chosen(run, name):
+    models = [made[name] for made in (model_of(run).candidates, *model_of(run).refits.values())]
+    assert not any(torch.equal(one.centre, other.centre) for one, other in itertools.pairwise(models))
     assert all(torch.equal(each.penalty, models[0].penalty) for each in models)
 
 
-def test_a_stored_run_forecasts_by_it(run, tmp_path):
+@NAMES
+def test_a_stored_run_forecasts_by_it(run, tmp_path, name):
     save_run(run, tmp_path / "run")
     later = spikes(200, seed=3)
-    stored = load(tmp_path / "run").asking("aligned")
-    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.asking("aligned"), later))
+    stored = load(tmp_path / "run").asking(name)
+    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.asking(name), later))
     assert not np.allclose(forecast(stored, later)["multiway"], forecast(run.asking("ridge"), later)["multiway"])
 
 
-def test_it_takes_part_in_long_series_without_a_network(monkeypatch):
+def test_robust_ridge_takes_part_in_long_series_without_a_network(monkeypatch):
     names = {rows: allowed_names(make_windows(rows, 3, 7, 5), 1, np.zeros(3), np.zeros(3)) for rows in (1000, 1001)}
-    assert "aligned" not in names[1000] and "aligned" in names[1001]
-    assert "aligned" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3), network=True)
+    assert "robust" not in names[1000] and "robust" in names[1001]
+    assert "robust" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3), network=True)
     monkeypatch.setattr(candidates, "MOST_WEIGHTS", 3 * 5 * 7 - 1)
-    assert "aligned" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
+    assert "robust" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
+
+
+def clocked(rows, horizon=5, season=7, features=0, network=False):
+    known = torch.zeros(rows, 1, features)
+    windows = make_windows(rows, 3, 7, horizon).of_covariates(Regressors(known, known[..., :0], torch.arange(rows)))
+    return "aligned" in allowed_names(windows, season, np.zeros(3), np.zeros(3), network=network)
+
+
+def test_processes_take_part_where_every_phase_has_enough_windows(monkeypatch):
+    assert clocked(711) and not clocked(710)  # 100 windows of every phase
+    assert not clocked(1001, horizon=8)  # they end after the next of their phase began
+    assert not clocked(1001, season=11)  # no season in the look-back
+    assert clocked(1001, features=1, network=True) and not clocked(1001, network=True)
+    monkeypatch.setattr(candidates, "MOST_WORK", 1e6)
+    assert not clocked(1001)
+
+
+def test_the_phase_of_a_later_file_is_that_of_its_times(run):
+    table = spikes()
+    whole = forecast(run.asking("aligned"), table)
+    assert_frame_close(forecast(run.asking("aligned"), table[3:]), whole)
+
+
+def assert_frame_close(one, other):
+    np.testing.assert_allclose(one["multiway"], other["multiway"], rtol=1e-5)

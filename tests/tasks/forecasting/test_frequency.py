@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.tasks.forecasting.frequency import GridTooLong, infer_frequency, season_of, time_grid
+from multiway.tasks.forecasting.frequency import GridTooLong, clock_of, infer_frequency, season_of, time_grid
 from multiway.tasks.forecasting.panel import Panel
 
 STEPS = ["s", "min", "10min", "15min", "30min", "h", "4h", "D", "2D", "B", "W-WED", "MS", "ME", "QS-JAN", "YS-JAN"]
@@ -82,3 +82,18 @@ def test_a_grid_of_whole_numbers_counts_steps_not_numbers():
     assert time_grid(times, None).tolist() == [0, 10**6, 2 * 10**6, 3 * 10**6, 4 * 10**6]
     with pytest.raises(GridTooLong):
         time_grid(pd.Index([0, 1, 2, 10**9]), None)
+
+
+@pytest.mark.parametrize("alias", ["15min", "h", "D", "B", "W-WED", "MS", "ME", "QS", "YE", "2D"])
+def test_times_are_numbered_by_their_calendar_wherever_a_table_begins(alias):
+    times = pd.date_range("1968-02-01", periods=101, freq=alias)
+    whole = clock_of(times, alias)
+    assert (np.diff(whole) == 1).all()
+    assert (clock_of(times[17:], alias) == whole[17:]).all()
+
+
+def test_counted_times_are_their_own_numbers_and_hours_those_of_the_wall():
+    assert clock_of(pd.Index([6, 9, 12]), None).tolist() == [2, 3, 4]
+    wall = pd.date_range("2024-01-01 05:00", periods=2, freq="h")
+    assert clock_of(wall.tz_localize("Asia/Tokyo"), "h").tolist() == clock_of(wall, "h").tolist()
+    assert clock_of(wall, "h")[0] % 24 == 5

@@ -15,6 +15,7 @@ from multiway.errors import DataError, Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, read_covariates
+from multiway.tasks.forecasting.frequency import clock_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.source import as_trained, labels_of, timed
 from multiway.tasks.run import Run
@@ -94,18 +95,19 @@ def knows_ahead(panel: Panel, horizon: int) -> bool:
 
 def window_ahead(
     config: ForecastConfig, learnt: LearntCovariates | None, panel: Panel, plan: Covariates | None
-) -> Regressors | None:
+) -> Regressors:
     """Covariates of the last look-back of a panel and of the horizon after it, as a batch of one."""
-    own = panel.covariates
+    own, horizon = panel.covariates, config.horizon
+    clock = torch.from_numpy(clock_of(panel.future_times(1), panel.frequency))
     if learnt is None or own is None:
-        return None
-    first, horizon = panel.num_rows - config.lookback, config.horizon
+        return Regressors(torch.empty(1, config.lookback + horizon, 1, 0), torch.empty(1, config.lookback, 1, 0), clock)
+    first = panel.num_rows - config.lookback
     seen = learnt.encode(own.since(first), panel.times[first:])
     if plan is None:
         plan = _beyond(own, panel.num_rows, horizon)
         _need_all(plan, panel, panel.source)
     known = torch.cat([seen.known, learnt.encode(plan, panel.future_times(horizon)).known])
-    return Regressors(known[None], seen.seen[None])
+    return Regressors(known[None], seen.seen[None], clock)
 
 
 def _beyond(own: Covariates, row: int, horizon: int) -> Covariates:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
 from multiway.extras import is_installed, load_extra
-from multiway.models.aligned import EXAMPLES, PENALTIES, AlignedSeasons
+from multiway.models.aligned import DRIFTS, EXAMPLES, LATEST, PENALTIES, AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
@@ -33,8 +33,12 @@ from multiway.tasks.forecasting.windows import Windows, covariates_of, inputs_of
 
 REGRESSIONS = ("regression", "regression_log")
 CLOSED = (*REGRESSIONS, "ridge_log", "ridge_root", "flair", "intermittent")
-ALIGNED = "aligned"
-"""Robust ridge on values whose tails are drawn in, which trees and classical models have nothing of."""
+ROBUST, ALIGNED = "robust", "aligned"
+"""On values whose tails are drawn in, which trees and classical models have nothing of."""
+SEASONS = 100
+"""Training windows of every phase from which on its own process is fitted."""
+MOST_WORK = 2e11
+"""Multiplications of all their factors, some ten seconds."""
 TREES = "trees"
 """Of scikit-learn, where it is installed."""
 STEP = "autoregression"
@@ -90,7 +94,7 @@ def candidates_of(
 ) -> tuple[str, ...]:
     """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
     allowed = allowed_names(training, season, low, zeros, network=network)
-    if answer in (*CLOSED, ALIGNED, TREES, *SERIES) and answer not in allowed:
+    if answer in (*CLOSED, ROBUST, ALIGNED, TREES, *SERIES) and answer not in allowed:
         if answer == TREES:
             load_extra("sklearn", "the forecast of boosted trees", "trees")
         listed = ", ".join((*NAIVE, *allowed))
@@ -114,7 +118,7 @@ def allowed_names(
         return ("ridge",)
     rows, series = len(training.rows), training.num_targets
     cells = len(training) * series * (training.lookback + training.horizon)
-    explained = training.covariates is not None
+    explained = training.is_explained
     allowed = {
         "regression": explained,
         "regression_log": explained and (low > 0).any(),
@@ -125,12 +129,23 @@ def allowed_names(
     }
     closed = [name for name in CLOSED if allowed[name] and cells <= MOST_CELLS]
     is_plain = rows > SHORTEST and not network
-    aligned = [ALIGNED] if is_plain and cells <= MOST_CELLS and _weights_of(training) <= MOST_WEIGHTS else []
+    robust = [ROBUST] if is_plain and cells <= MOST_CELLS and _weights_of(training) <= MOST_WEIGHTS else []
+    aligned = [ALIGNED] if (explained or not network) and _is_aligned(training, season) else []
     steps = len(training) * series * training.horizon
     trees = [TREES] if rows > SHORTEST and steps <= MOST_STEPS and is_installed("sklearn") else []
     few = [name for name, most in SERIES.items() if rows <= LONGEST and not network and series <= most]
     fitted = [name for name in few if name not in CLASSICAL or is_installed("statsforecast")]
-    return ("ridge", *closed, *aligned, *trees, *fitted)
+    return ("ridge", *closed, *robust, *aligned, *trees, *fitted)
+
+
+def _is_aligned(training: Windows, season: int) -> bool:
+    """Whether every phase has enough windows for a process of its own, and all have not too many."""
+    count, series = len(training) // season, training.num_targets
+    is_whole = 2 <= season <= training.lookback and training.horizon <= season
+    if not is_whole or count < SEASONS or training.covariates is None:
+        return False
+    weights = len(DRIFTS) * count * season * series * training.horizon
+    return weights <= MOST_WEIGHTS and len(DRIFTS) * season * series * min(count, LATEST) ** 3 / 3 <= MOST_WORK
 
 
 def _weights_of(windows: Windows) -> int:
@@ -157,9 +172,9 @@ def build(name: str, sizes: Sizes) -> nn.Module:
         return Intermittent(horizon, units)
     if name == STEP:
         return Autoregression(lookback, horizon)
-    if name == ALIGNED:
-        known = sum(sizes.known) - sizes.calendar
-        return AlignedSeasons(lookback, horizon, sizes.season, len(units.mean), known, moved=True)
+    if name in (ROBUST, ALIGNED):
+        form = RobustRidge if name == ROBUST else AlignedSeasons
+        return form(lookback, horizon, sizes.season, len(units.mean), sum(sizes.known) - sizes.calendar)
     if name == TREES:
         return LaggedTrees(lookback, horizon, sizes.season, sizes.matrices, sizes.calendar)
     if name == "arima":
@@ -194,11 +209,13 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         _fit_flair(model, training)
     elif isinstance(model, Intermittent):
         model.fit(map(_examples, training.batches(_some(training))))
-    elif isinstance(model, AlignedSeasons):
-        _fit_aligned(model, training, _best_penalty(model, training, validation))
+    elif isinstance(model, DrawnIn):
+        if isinstance(model, RobustRidge):
+            choose_penalty(model, training, validation)
+        fit_drawn_in(model, training)
     elif isinstance(model, LaggedTrees):
         _fit_trees(model, training, floor.weight)
-        if training.covariates is not None:
+        if training.is_explained:
             _heed(model, training, validation, floor.weight)
     else:
         assert isinstance(model, Smoothing | Theta | ArimaForecaster)
@@ -227,8 +244,9 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
     elif isinstance(made, Intermittent):
         assert isinstance(model, Intermittent)
         made.decays.copy_(model.decays)
-    elif isinstance(made, AlignedSeasons):
-        _fit_aligned(made, windows, float(cast(AlignedSeasons, model).penalty))
+    elif isinstance(made, DrawnIn):
+        made.penalty.copy_(cast(DrawnIn, model).penalty)
+        fit_drawn_in(made, windows)
     elif isinstance(made, LaggedTrees):
         made.heeds.copy_(cast(LaggedTrees, model).heeds)
         _fit_trees(made, windows, floor_again(floor, windows))
@@ -262,25 +280,29 @@ def _moments(model: Flair, windows: Windows, index: Tensor) -> Iterator[Moments]
         yield model.moments(*_examples(batch))
 
 
-def _best_penalty(model: AlignedSeasons, training: Windows, validation: Windows) -> float:
-    """The penalty under which a fit on training errs least on validation, in the units of its fit."""
-    past, known, future = _aligned_examples(validation)
+def choose_penalty(model: RobustRidge, training: Windows, validation: Windows) -> None:
+    """Take the penalty under which a fit on training errs least on validation, in the units of its fit."""
+    past, known, future = _robust_examples(validation)
     losses = dict[float, float]()
     for penalty in PENALTIES:
-        _fit_aligned(model, training, penalty)
-        errors = model.into(model(past, known)) - model.into(future)
-        losses[penalty] = float(errors.abs().nanmean())
-    return min(losses, key=lambda penalty: losses[penalty])
+        model.penalty.fill_(penalty)
+        fit_drawn_in(model, training)
+        losses[penalty] = float((model.into(model(past, known)) - model.into(future)).abs().nanmean())
+    model.penalty.fill_(min(losses, key=lambda penalty: losses[penalty]))
 
 
-def _fit_aligned(model: AlignedSeasons, windows: Windows, penalty: float) -> None:
-    seen = windows.observed
-    model.set_units(windows.rows if seen is None else torch.where(seen, windows.rows, torch.nan))
-    past, known, future = _aligned_examples(windows)
-    model.fit(past, known, None, future, penalty)
+def fit_drawn_in(model: DrawnIn, windows: Windows, phases: Sequence[int] | None = None) -> None:
+    """Fit robust ridge on windows under its penalty, or processes on their rows, of some phases alone where given."""
+    rows = windows.rows if windows.observed is None else torch.where(windows.observed, windows.rows, torch.nan)
+    if isinstance(model, AlignedSeasons):
+        assert windows.covariates is not None
+        model.fit(rows, windows.covariates.known, windows.covariates.clock, phases)
+    else:
+        model.set_units(rows)
+        cast(RobustRidge, model).fit(*_robust_examples(windows))
 
 
-def _aligned_examples(windows: Windows) -> tuple[Tensor, Regressors | None, Tensor]:
+def _robust_examples(windows: Windows) -> tuple[Tensor, Regressors | None, Tensor]:
     """Pasts, covariates and futures of windows, evenly spread; the features of all are held at once."""
     batch = windows.spread(max(EXAMPLES // windows.num_targets, 1))
     past, future = _examples(batch)

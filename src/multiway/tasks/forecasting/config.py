@@ -50,6 +50,7 @@ Candidate = Literal[
     "ridge_root",
     "flair",
     "intermittent",
+    "robust",
     "aligned",
     "trees",
     "autoregression",

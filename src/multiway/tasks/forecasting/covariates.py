@@ -21,6 +21,7 @@ from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, holiday_features, holiday_names
+from multiway.tasks.forecasting.frequency import clock_of
 
 Role = Literal["future", "past", "static"]
 ROLES: tuple[Role, ...] = ("future", "past", "static")
@@ -217,7 +218,8 @@ class LearntCovariates(Config):
         known += [each[:, None] for each in days]
         if self.calendar:
             known.append(calendar_features(times, self.frequency)[:, None])
-        return Regressors(_joined(known, (rows, series)), _joined(seen, (rows, series)))
+        ahead, before = (_joined(each, (rows, series)) for each in (known, seen))
+        return Regressors(ahead, before, torch.from_numpy(clock_of(times, self.frequency)))
 
     def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
         """`(rows, series, features)`."""

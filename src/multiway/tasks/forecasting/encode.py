@@ -20,7 +20,7 @@ from multiway.tasks.forecasting.candidates import Sizes, candidates_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
-from multiway.tasks.forecasting.frequency import season_of
+from multiway.tasks.forecasting.frequency import clock_of, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel
@@ -173,9 +173,12 @@ class PreparedPanel:
         return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
 
 
-def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors | None:
-    """Covariates of all rows of a panel, as models take them."""
-    return None if learnt is None or panel.covariates is None else learnt.encode(panel.covariates, panel.times)
+def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
+    """Covariates and clock of all rows of a panel, as models take them."""
+    if learnt is None or panel.covariates is None:
+        none = torch.empty(panel.num_rows, 1, 0)
+        return Regressors(none, none, torch.from_numpy(clock_of(panel.times, panel.frequency)))
+    return learnt.encode(panel.covariates, panel.times)
 
 
 def _refuse_covariates(panel: Panel, protocol: str) -> None:

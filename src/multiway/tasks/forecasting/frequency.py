@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.tseries.frequencies import to_offset
 
 from multiway.errors import DataError
 
 CALENDAR = ("B", "MS", "ME", "QS", "QE", "YS", "YE")
 SEASONS = {"B": 5, "W": 52, "MS": 12, "ME": 12, "BMS": 12, "BME": 12, "QS": 4, "QE": 4}
+MONTHS = {"M": 1, "Q": 3, "Y": 12}
 DAY_SECONDS = 86_400
 MIN_SHARE = 0.9
 GRID_LIMIT = 1_000_000
@@ -96,6 +98,25 @@ def season_of(frequency: str | None) -> int:
     except ValueError:
         return 1
     return int(steps) if steps >= 2 and steps == int(steps) else 1
+
+
+def clock_of(times: pd.Index, frequency: str | None) -> NDArray[np.int64]:
+    """The number of every time in steps of the calendar, by the clock on the wall; of times that are counted their own.
+
+    A later table has the same numbers. Where stamps have no step these are places of rows.
+    """
+    if not isinstance(times, pd.DatetimeIndex):
+        return times.to_numpy(np.int64) // integer_step(times)
+    if frequency is None:
+        return np.arange(len(times))
+    wall, offset = times.tz_localize(None), to_offset(frequency)
+    name = offset.rule_code.split("-")[0]
+    if name == "B":
+        return np.busday_count("1970-01-01", wall.to_numpy("datetime64[D]")).astype(np.int64)
+    if name.lstrip("B")[0] in MONTHS and not isinstance(offset, pd.offsets.Tick):
+        return (12 * wall.year + wall.month - 1).to_numpy(np.int64) // (MONTHS[name.lstrip("B")[0]] * offset.n)
+    length = pd.Timedelta(weeks=offset.n) if name == "W" else pd.Timedelta(_length_of(frequency))
+    return wall.as_unit("ns").asi8 // length.as_unit("ns").value
 
 
 def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:

@@ -102,7 +102,7 @@ class Windows:
     def with_covariates(self, rows: Regressors | None) -> Self:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
         own = slice(self.first, self.first + len(self.rows))
-        return self.of_covariates(None if rows is None else Regressors(rows.known[own], rows.seen[own]))
+        return self.of_covariates(None if rows is None else Regressors(*(each[own] for each in rows)))
 
     def of_covariates(self, covariates: Regressors | None) -> Self:
         """The same windows with covariates of their rows."""
@@ -122,10 +122,13 @@ class Windows:
         part.num_variates, part.rows = self.num_targets, self.rows[:, targets].contiguous()
         part.observed = None if self.observed is None else self.observed[:, targets].contiguous()
         if self.covariates is not None:
-            part.covariates = Regressors(
-                *(each if each.shape[1] == 1 else each[:, targets] for each in self.covariates)
-            )
+            part.covariates = self.covariates.of_last(self.num_targets)
         return part
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether there are covariates, besides the clock."""
+        return any(each.numel() for each in (self.covariates or ())[:2])
 
     @property
     def never_observed(self) -> Tensor:
@@ -141,17 +144,18 @@ class Windows:
         Returns:
             `past` `(batch, lookback, variates)`, `future` `(batch, horizon, targets)`, both contiguous; `start`
             `(batch,)`, the row of the panel at which each past begins; and where cells are missing,
-            `past_observed` and `future_observed`, False at the missing ones; and where there are covariates, `known`
-            and `seen`, as `Regressors` has them.
+            `past_observed` and `future_observed`, False at the missing ones; and where there are covariates, `known`,
+            `seen` and `clock`, as `Regressors` has them.
         """
         index = (index if self.chosen is None else self.chosen[index]).to(self.rows.device)
         batch = {"start": index + self.first, **self._copies("", self.rows, index)}
         if self.observed is not None:
             batch |= self._copies("_observed", self.observed, index)
         if self.covariates is not None:
-            spans = (self.lookback + self.horizon, self.lookback)
-            for name, rows, span in zip(Regressors._fields, self.covariates, spans, strict=True):
+            known, seen, clock = self.covariates
+            for name, rows, span in (("known", known, self.lookback + self.horizon), ("seen", seen, self.lookback)):
                 batch[name] = rows.unfold(0, span, 1)[index].movedim(-1, 1)
+            batch["clock"] = clock[index + self.lookback]
         return batch
 
     def between(self, start: int, stop: int) -> "Windows":
@@ -168,7 +172,7 @@ class Windows:
 
     def batches(self, rows: Tensor | None = None, cells: int | None = None) -> Iterator[dict[str, Tensor]]:
         """Some windows, or all in order, in batches of so many cells; by default they stay in a processor's cache."""
-        width = self.num_variates + sum(rows[0].numel() for rows in self.covariates or ())
+        width = self.num_variates + sum(rows[0].numel() for rows in (self.covariates or ())[:2])
         size = max((cells or BATCH_CELLS) // (width * (self.lookback + self.horizon)), 1)
         for index in torch.split(torch.arange(len(self)) if rows is None else rows, size):
             yield self.gather(index)
@@ -206,7 +210,7 @@ def inputs_of(batch: Mapping[str, Tensor]) -> tuple[Any, ...]:
 
 def covariates_of(batch: Mapping[str, Tensor]) -> Regressors | None:
     """Those of a batch, where some are."""
-    return Regressors(batch["known"], batch["seen"]) if "known" in batch else None
+    return Regressors(*(batch[name] for name in Regressors._fields)) if "known" in batch else None
 
 
 def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:
