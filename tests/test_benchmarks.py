@@ -49,6 +49,7 @@ def test_a_case_becomes_a_row_and_lines_of_a_table():
     assert f"{row['times_slower_than_ours']['full']:.2f}x-" in theirs
 
 
+@pytest.mark.slow
 def test_peak_memory_is_that_of_a_step_in_its_own_process():
     check_peak(volumes.peak_of({**STEP, "dtype": "bfloat16"}, threads=1))
     assert torch.get_num_threads() == 1
@@ -93,6 +94,7 @@ def test_every_choice_changes_the_default():
     assert len({str(config.plain()) for config in configs.values()}) == len(configs)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .* interval held")  # of a fifth unlike the others
 def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
     monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / f"{name}.csv"))

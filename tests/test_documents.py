@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -27,27 +28,35 @@ NEEDS = {"adapters.md": "peft", "serve.md": "fastapi"}
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder with the files that the examples speak of."""
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory):
+    """The files that the examples speak of."""
+    folder = tmp_path_factory.mktemp("examples")
     generator = np.random.default_rng(0)
     days = pd.date_range("2022-01-01", periods=700, freq="D")
     week = 10 * np.sin(2 * np.pi * np.arange(700) / 7)
     shops = {name: 100 + week + generator.normal(0, 3, 700).cumsum() * 0.2 for name in ("north", "south", "west")}
     pd.DataFrame({"date": days, **{name: shop.round(3) for name, shop in shops.items()}}).to_csv(
-        tmp_path / "sales.csv", index=False
+        folder / "sales.csv", index=False
     )
     stores = shop(rows=400)
     is_ahead = stores["date"] >= stores["date"].unique()[-14]
-    stores[~is_ahead].to_csv(tmp_path / "stores.csv", index=False)
-    stores[is_ahead].drop(columns=["sales", "visitors"]).to_csv(tmp_path / "plan.csv", index=False)
-    write_scans(tmp_path)
-    write_stocks(tmp_path)
-    write_folder(tmp_path / "shapes")
-    patients(400).to_csv(tmp_path / "patients.csv", index=False)
-    waves().to_csv(tmp_path / "beats.csv", index=False)
-    long_reviews(120).to_csv(tmp_path / "reviews.csv", index=False)
-    (tmp_path / "stories.txt").write_text("\n\n".join(tales(60)))
+    stores[~is_ahead].to_csv(folder / "stores.csv", index=False)
+    stores[is_ahead].drop(columns=["sales", "visitors"]).to_csv(folder / "plan.csv", index=False)
+    write_scans(folder)
+    write_stocks(folder)
+    write_folder(folder / "shapes")
+    patients(400).to_csv(folder / "patients.csv", index=False)
+    waves().to_csv(folder / "beats.csv", index=False)
+    long_reviews(120).to_csv(folder / "reviews.csv", index=False)
+    (folder / "stories.txt").write_text("\n\n".join(tales(60)))
+    return folder
+
+
+@pytest.fixture
+def folder(examples, tmp_path, monkeypatch):
+    """A copy of them for one document, in which little is trained, measured and drawn."""
+    shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, steps: 1)  # what is learned is not looked at
     show_fewer(monkeypatch)

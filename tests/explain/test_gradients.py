@@ -91,7 +91,7 @@ def test_points_are_doubled_until_the_sum_is_within_the_tolerance(generator):
         points.append(found.points)
     assert points[0] == 9 < points[2] < points[3] == 129
     assert model.training and all(weight.requires_grad for weight in model.parameters())
-    fine = integrated_gradients(model, x, target, steps=480)
+    fine = integrated_gradients(model, x, target, steps=240)
     assert (found.values - fine.values).abs().sum() < 0.02 * fine.values.abs().sum()
     torch.testing.assert_close(found.change, fine.change)
 

@@ -49,14 +49,6 @@ def test_it_can_be_switched_off(tmp_path):
     assert plain == pytest.approx(norm, rel=SUMS32)
 
 
-@needs_library
-def test_it_is_built_once(tmp_path):
-    built = build_library(tmp_path)
-    stamp = built.stat().st_mtime_ns
-    assert list(tmp_path.iterdir()) == [built] == [library_path(tmp_path)]
-    assert build_library(tmp_path).stat().st_mtime_ns == stamp
-
-
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
 def test_a_compiler_that_is_absent_or_fails_leaves_nothing(compiler, tmp_path, monkeypatch):
     monkeypatch.setenv("CC", compiler)

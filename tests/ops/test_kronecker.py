@@ -101,6 +101,7 @@ def test_als_recovers_a_matrix_of_that_kronecker_rank(sizes, rank, generator):
     assert relative_error(found, total(terms)) < 1e-7
 
 
+@pytest.mark.slow
 def test_als_falls_with_the_rank_and_is_as_good_as_tensorlys(generator):
     sizes = (2, 3, 2)
     matrix = normal(generator, 12, 12)

@@ -70,6 +70,7 @@ def test_python_warns_at_the_fit_and_when_a_forecaster_is_loaded(tmp_path):
         multiway.Forecaster.load(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_the_bands_of_a_short_series_differ_and_hold_what_they_claim():
     with pytest.warns(MultiwayWarning):
         rows = [row for seed in range(7) for row in cover(seed, 120)]

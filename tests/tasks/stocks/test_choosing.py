@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from command import printed
+from fewer import show_fewer
 from multiway.metrics.paired import clusters_of, standard_error
 from multiway.metrics.quantiles import pinball
 from multiway.tasks import lifecycle
@@ -97,7 +98,8 @@ def test_an_estimator_asks_each_model(run):
     assert estimator.score() == scores[run.answer.name]
 
 
-def test_a_named_answer_is_not_chosen(tmp_path):
+def test_a_named_answer_is_not_chosen(tmp_path, monkeypatch):
+    show_fewer(monkeypatch)
     one = started(tmp_path, answer="majority", training={"epochs": 1})
     assert one.line.startswith("Answer: majority, as the settings say (Brier ")
     assert prediction_table(one, market_of(one))["p_up"].nunique() == 1

@@ -61,6 +61,7 @@ def test_the_vectors_of_a_day_are_the_means_of_its_texts(run, data):
         assert (data.raw.inputs.texts.ticker[texts.item[here]] == stock).all()
 
 
+@pytest.mark.slow
 def test_the_texts_that_tell_are_found_and_speak_for_what_they_say(run, data):
     agree, areas = [], []
     for place, (sample, stock) in enumerate(targets_of_test(data)):

@@ -43,20 +43,24 @@ def with_texts(run, rows):
                      for day, ticker in zip(rows["date"], rows["ticker"], strict=True)])  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_usual_network_finds_a_planted_signal(planted):
     assert score_of(planted, "network", "acc_texts") >= 0.66
     assert score_of(planted, "majority", "acc_texts") < 0.56
 
 
+@pytest.mark.slow
 def test_the_answer_finds_it(planted):
     assert planted.answer.name != "majority" and score_of(planted, planted.answer.name, "acc_texts") >= 0.66
 
 
+@pytest.mark.slow
 def test_bags_of_words_find_it_too(planted):
     market, tickers = (score_of(planted, name, "acc_texts") for name in BASELINES[1:])
     assert market > 0.7 and 0.6 < tickers < market
 
 
+@pytest.mark.slow
 def test_without_a_text_a_bag_of_words_says_the_share_of_rises(planted):
     labels = planted.prepared.part("train").inputs.windows.labels
     share = labels[labels >= 0].mean()
@@ -66,6 +70,7 @@ def test_without_a_text_a_bag_of_words_says_the_share_of_rises(planted):
         assert (rows["p_up"][~said] == share).all() and (rows["p_up"][said] != share).all()
 
 
+@pytest.mark.slow
 def test_scores_with_texts_are_of_those_movements_alone(planted):
     for model in planted.models:
         rows = labelled_rows(planted, model)

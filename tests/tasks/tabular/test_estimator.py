@@ -13,6 +13,7 @@ from tasks.tabular.rows import patients
 QUICK = {"model": {"hidden": [16]}, "training": {"learning_rate": 0.02, "patience": 0}, "draws": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Estimator Tabular.* does not inherit from:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("kind", [multiway.TabularClassifier, multiway.TabularRegressor])

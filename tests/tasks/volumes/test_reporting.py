@@ -154,6 +154,7 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     assert "None" not in page.text
 
 
+@pytest.mark.slow
 def test_pictures_of_volumes_of_a_real_size_are_whole_and_few(tmp_path):
     """Of large volumes, two errors and one right case are shown."""
     sizes = (64, 64, 64)
