@@ -52,7 +52,7 @@ class TfidfLogistic(nn.Module):
     def features(self, ids: Tensor) -> Tensor:
         """TF-IDF of texts, sparse `(texts, num_words)`, float64."""
         counts = torch.cat([part.to_sparse() for part in self._counts(ids)]).coalesce()
-        values = counts.values() * self.gain[counts.indices()[1]]
+        values = counts.values() * self.gain.to(ids.device)[counts.indices()[1]]
         squares = torch.zeros(len(ids), dtype=torch.float64).index_add_(0, counts.indices()[0], values.square())
         scaled = values / squares.sqrt().clamp_min(1e-12)[counts.indices()[0]]
         return torch.sparse_coo_tensor(counts.indices(), scaled, counts.shape, check_invariants=True).coalesce()

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from multiway.compress.measuring import floats
 from multiway.compress.recovering import relative_distance
 from multiway.training.config import Batch, Objective
+from multiway.training.devices import device_of
 
 
 def nearing(teacher: nn.Module, objective: Objective) -> Objective:
@@ -20,6 +21,7 @@ def nearing(teacher: nn.Module, objective: Objective) -> Objective:
         finally:
             handle.remove()
         for inputs, named, output in calls if model.training else []:
+            teacher.to(device_of(model))
             with torch.no_grad():
                 expected = floats(teacher(*inputs, **named))
             total = total + count * relative_distance(floats(output), expected) / len(calls)
