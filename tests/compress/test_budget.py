@@ -9,7 +9,7 @@ from torch import nn
 from compress.models import perceptron
 from multiway import compress
 from multiway.compress import CP, LowRank, NdLinear, TensorTrain, Tucker
-from multiway.compress.budget import Choice, filled_up, share_out
+from multiway.compress.budget import LayerChoice, filled_up, share_out
 from multiway.compress.layer_fits import fit_of_layer
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError
@@ -18,7 +18,10 @@ from multiway.errors import ConfigError
 def layers_of(generator, number=4):
     """Choices at random, the dense one first and free of harm."""
     drawn = torch.rand(number, 5, 2, generator=generator).tolist()
-    return [[Choice(2.0), *(Choice(2 * cost, harm, (i,)) for i, (cost, harm) in enumerate(each))] for each in drawn]
+    return [
+        [LayerChoice(2.0), *(LayerChoice(2 * cost, harm, (i,)) for i, (cost, harm) in enumerate(each))]
+        for each in drawn
+    ]
 
 
 def test_no_other_choices_that_cost_as_little_harm_less(generator):
@@ -49,7 +52,7 @@ def test_what_is_left_of_a_budget_is_spent_where_it_fits(generator):
 
 def test_a_wide_budget_leaves_every_layer_dense_and_a_narrow_one_takes_the_cheapest(generator):
     layers = layers_of(generator)
-    assert share_out(layers, 8.0) == [Choice(2.0)] * 4
+    assert share_out(layers, 8.0) == [LayerChoice(2.0)] * 4
     assert share_out(layers, 0.0) == [min(choices) for choices in layers]
 
 

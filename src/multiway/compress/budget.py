@@ -28,8 +28,8 @@ UNITS = {"max_parameters": "parameters", "max_flops": "FLOPs", "max_milliseconds
 """Limits of a whole model, and what they are counted in."""
 
 
-class Limits(TypedDict, total=False):
-    """Options of `plan` that choose ranks; see `Budget`."""
+class RankOptions(TypedDict, total=False):
+    """Options of `plan` that choose ranks; see `ModelBudget`."""
 
     max_parameters: float | None
     max_flops: float | None
@@ -38,7 +38,7 @@ class Limits(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Budget:
+class ModelBudget:
     """What a whole model may cost, in one unit, and how far a weight may be from its own.
 
     max_parameters, max_flops: Shares of those that the model has, and takes on the data.
@@ -69,7 +69,7 @@ class Budget:
         return next(iter(self._given), None)
 
 
-class Choice(NamedTuple):
+class LayerChoice(NamedTuple):
     """What a layer may become: what that costs, how much it harms, and its ranks; without ranks it stays dense."""
 
     cost: float
@@ -77,14 +77,14 @@ class Choice(NamedTuple):
     ranks: tuple[int, ...] | None = None
 
 
-class Search:
+class RankSearch:
     """Ranks of layers under a budget: what each choice costs, and how far it moves the outputs of the model.
 
     With data, every layer is swapped alone at a few ranks and the squared change of the model's outputs is measured;
     between these it follows the squared error of the weight. Without data the harm is that squared error.
     """
 
-    def __init__(self, model: nn.Module, targets: Sequence[Target], budget: Budget, data: Any) -> None:
+    def __init__(self, model: nn.Module, targets: Sequence[Target], budget: ModelBudget, data: Any) -> None:
         self.model, self.targets, self.budget, self.data = model, targets, budget, data
         self.meter = METERS.get(budget.unit or "")
         if data is None and self.meter is not None:
@@ -105,17 +105,17 @@ class Search:
             return count_parameters(layer)
         return seen.calls * self.meter(layer, example_input(target.module, seen.shape, measuring.DEFAULT_ROWS))
 
-    def choices(self, target: Target, fit: Fit, seen: Observed) -> list[Choice]:
+    def choices(self, target: Target, fit: Fit, seen: Observed) -> list[LayerChoice]:
         """The dense layer, and every smaller one within the largest error."""
         most, dense = self.budget.max_error, count_parameters(target.module)
         options = [each for each in fit.options() if each.parameters < dense and (most is None or each.error <= most)]
-        options = options if self.meter is None else spread(options)
+        options = options if self.meter is None else some_of(options)
         harms = self._harms(target, fit, options)
         smaller = [
-            Choice(self._cost_of(option, target, fit, seen), harm, option.ranks)
+            LayerChoice(self._cost_of(option, target, fit, seen), harm, option.ranks)
             for option, harm in zip(options, harms, strict=True)
         ]
-        return [Choice(self.cost(target.module, target, seen)), *smaller]
+        return [LayerChoice(self.cost(target.module, target, seen)), *smaller]
 
     def _cost_of(self, option: RankChoice, target: Target, fit: Fit, seen: Observed) -> float:
         if self.meter is None:
@@ -149,15 +149,15 @@ METERS: dict[str, Callable[[nn.Module, Any], float]] = {
 
 
 def fit_layers(
-    model: nn.Module, targets: Sequence[Target], budget: Budget, data: Any, seen: Sequence[Observed]
+    model: nn.Module, targets: Sequence[Target], budget: ModelBudget, data: Any, seen: Sequence[Observed]
 ) -> list[Compressed | None]:
     """The layer that each target becomes, or None where it stays dense because nothing smaller is good enough.
 
     Layers whose rule has a rank or budget of its own are fitted first; the plan's budget is for the others.
     """
-    search = Search(model, targets, budget, data)
+    search = RankSearch(model, targets, budget, data)
     fitted: dict[int, Compressed | None] = {}
-    choices: dict[int, list[Choice]] = {}
+    choices: dict[int, list[LayerChoice]] = {}
     for index, target in enumerate(targets):
         fit = _fit(target)
         if (budget.unit or budget.max_error) and _is_open(target):
@@ -178,7 +178,7 @@ def fit_layers(
             if layer is not None
         )
         others = total - saved - sum(options[0].cost for options in choices.values())
-        chosen = within(list(choices.values()), others=others, total=total, budget=budget)
+        chosen = chosen_within(list(choices.values()), others=others, total=total, budget=budget)
     for index, choice in zip(choices, chosen, strict=True):  # fitted anew: all spectra together would fill memory
         fitted[index] = None if choice.ranks is None else _fit(targets[index]).build(choice.ranks)
     return [fitted[index] for index in range(len(targets))]
@@ -236,13 +236,15 @@ def within_share(options: Sequence[RankChoice], max_share: float, dense: int) ->
     return next((option for option in reversed(options) if option.parameters <= max_share * dense), None)
 
 
-def spread(options: Sequence[RankChoice]) -> list[RankChoice]:
+def some_of(options: Sequence[RankChoice]) -> list[RankChoice]:
     """Some of many choices, each step the same factor."""
     places = sorted({round(len(options) ** (step / (TRIED - 1))) for step in range(TRIED)}) if options else []
     return [options[place - 1] for place in places]
 
 
-def within(layers: Sequence[Sequence[Choice]], *, others: float, total: float, budget: Budget) -> list[Choice]:
+def chosen_within(
+    layers: Sequence[Sequence[LayerChoice]], *, others: float, total: float, budget: ModelBudget
+) -> list[LayerChoice]:
     """One choice per layer, all of them within the budget beside what the rest of the model costs."""
     option = budget.unit or ""
     limit, is_time = getattr(budget, option), option == "max_milliseconds"
@@ -260,7 +262,7 @@ def within(layers: Sequence[Sequence[Choice]], *, others: float, total: float, b
     )
 
 
-def share_out(layers: Sequence[Sequence[Choice]], limit: float) -> list[Choice]:
+def share_out(layers: Sequence[Sequence[LayerChoice]], limit: float) -> list[LayerChoice]:
     """One choice per layer with the least sum of harm within a sum of costs; the cheapest if none is within it.
 
     From the dense layers, the first of each, down the lower convex hull of every layer's choices, the step that harms
@@ -282,7 +284,9 @@ def share_out(layers: Sequence[Sequence[Choice]], limit: float) -> list[Choice]:
     return chosen
 
 
-def filled_up(chosen: Sequence[Choice], layers: Sequence[Sequence[Choice]], limit: float) -> list[Choice]:
+def filled_up(
+    chosen: Sequence[LayerChoice], layers: Sequence[Sequence[LayerChoice]], limit: float
+) -> list[LayerChoice]:
     """What the last steps saved beyond need, spent again: layer by layer, most harmed first, the best that fits."""
     choices, left = list(chosen), limit - sum(choice.cost for choice in chosen)
     for index in sorted(range(len(choices)), key=lambda index: -choices[index].harm):
@@ -293,7 +297,7 @@ def filled_up(chosen: Sequence[Choice], layers: Sequence[Sequence[Choice]], limi
     return choices
 
 
-def lower_hull(choices: Sequence[Choice]) -> list[Choice]:
+def lower_hull(choices: Sequence[LayerChoice]) -> list[LayerChoice]:
     """From the first choice on, those that some price of cost makes the best, the dearest first."""
     dense, *others = choices
     hull = [dense]
@@ -305,6 +309,6 @@ def lower_hull(choices: Sequence[Choice]) -> list[Choice]:
     return hull
 
 
-def _slope(dear: Choice, cheap: Choice) -> float:
+def _slope(dear: LayerChoice, cheap: LayerChoice) -> float:
     """Harm for each unit saved."""
     return (cheap.harm - dear.harm) / (dear.cost - cheap.cost)

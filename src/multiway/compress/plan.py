@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
-from multiway.compress.budget import Budget, count_parameters, fit_layers
+from multiway.compress.budget import ModelBudget, count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
 from multiway.compress.page import advice_of_model, measured_layer, report_text
@@ -156,7 +156,7 @@ def plan(
             budget; the budget cannot be met.
         ShapeError: Given sizes do not fit a layer.
     """
-    budget = Budget(
+    budget = ModelBudget(
         max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error
     )
     targets, refused = find_targets(model, rules)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.budget import Limits
+from multiway.compress.budget import RankOptions
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
 from multiway.compress.plan import Plan, plan
@@ -283,7 +283,7 @@ def compress_pretrained(
     *,
     data: Path | None = None,
     out: Path | None = None,
-    **limits: Unpack[Limits],
+    **limits: Unpack[RankOptions],
 ) -> Plan:
     """Plan the compression of a Hugging Face model in a folder; with `out`, write it there.
 

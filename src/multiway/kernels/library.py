@@ -28,7 +28,7 @@ def library() -> ctypes.CDLL | None:
         return None
     try:
         installed = library_path(FOLDER)
-        kernels = ctypes.CDLL(str(installed if installed.is_file() else build_library(cache_folder())))
+        kernels = ctypes.CDLL(str(installed if installed.is_file() else build_library(user_folder())))
     except FAILURES:
         return None
     address, size = ctypes.c_void_p, ctypes.c_longlong
@@ -53,7 +53,7 @@ def build_library(folder: Path = FOLDER) -> Path:
     return path
 
 
-def cache_folder() -> Path:
+def user_folder() -> Path:
     """Where this user's library lies if the install built none, as that of a wheel does not."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "multiway"
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Unpack
 from torch import nn
 
 from multiway import compress
-from multiway.compress.budget import Limits
+from multiway.compress.budget import RankOptions
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.tasks.declarations import Context
@@ -41,7 +41,7 @@ def compress_run(
     *,
     recovery: Recovery | None = None,
     out: Path | None = None,
-    **limits: Unpack[Limits],
+    **limits: Unpack[RankOptions],
 ) -> tuple[compress.Plan, Run | None]:
     """Plan the compression of a run's network on its validation samples; with `out`, also make the smaller run.
 

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from multiway import files, leftovers
 from multiway.compress import NdLinear, Plan, Rule, compress_pretrained, parse_rule
-from multiway.compress.budget import Limits
+from multiway.compress.budget import RankOptions
 from multiway.errors import ConfigError, Fix, RunError
 from multiway.report.text import number
 from multiway.tasks.compressed import Recovery, compress_run
@@ -52,7 +52,7 @@ def compress(
     report: Path | None = None,
     finetune: int | None = None,
     distil: int | None = None,
-    **limits: Unpack[Limits],
+    **limits: Unpack[RankOptions],
 ) -> Compressed:
     """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan.
 
