@@ -106,10 +106,11 @@ def test_variates_exchange_information_only_through_attention(generator, modes):
     assert moved[1:].any() == bool(modes)  # the maps over time are pooled over variates
 
 
-def test_a_sample_depends_only_on_itself(generator):
-    model, past, observed = small(), windows(generator, 4), some_observed(generator, 4)
+@pytest.mark.parametrize("batch", [4, VARIATES, PATCHES])  # as many as a mode is long
+def test_a_sample_depends_only_on_itself(generator, batch):
+    model, past, observed = small(), windows(generator, batch), some_observed(generator, batch)
     together = model(past, observed)
-    for index in range(4):
+    for index in range(batch):
         assert_same(model(past[index : index + 1], observed[index : index + 1]), together[index : index + 1])
     loud = past.clone()
     loud[1:] *= 1e4

@@ -116,7 +116,6 @@ class _Window(NamedTuple):
     filled: Tensor
     normal: Normalised
     valid: Tensor | None
-    mode_masks: list[Tensor] | None
 
 
 class HOTForecaster(torch_nn.Module):
@@ -172,7 +171,7 @@ class HOTForecaster(torch_nn.Module):
         window = self._read(past, past_observed)
         tokens = self._embed(window)
         for block in self.blocks:
-            tokens = block(tokens, valid=window.valid, mode_masks=window.mode_masks)
+            tokens = block(tokens, valid=window.valid)
         return self._forecast(window, tokens)
 
     def forward_with_maps(self, past: Tensor, past_observed: Tensor | None = None) -> tuple[Tensor, list[list[Tensor]]]:
@@ -185,8 +184,7 @@ class HOTForecaster(torch_nn.Module):
         """
         need_maps(self, self.config)
         window = self._read(past, past_observed)
-        masks = {"valid": window.valid, "mode_masks": window.mode_masks}
-        tokens, maps = with_maps(self.blocks, self._embed(window), **masks)
+        tokens, maps = with_maps(self.blocks, self._embed(window), valid=window.valid)
         return self._forecast(window, tokens), maps
 
     def set_floor(self, weight: Tensor) -> None:
@@ -220,11 +218,10 @@ class HOTForecaster(torch_nn.Module):
         check_windows("HOTForecaster", past, past_observed, self.config)
         limit = self.config.deviation_limit
         if past_observed is None:
-            return _Window(past, self._normalise(past, None, limit), None, None)
+            return _Window(past, self._normalise(past, None, limit), None)
         filled = fill_gaps(past, past_observed)
         valid = valid_patches(past_observed, self.config.patch_length)
-        masks = [valid.any(dim=2), valid.any(dim=1)] if self.config.has_maps else None
-        return _Window(filled, self._normalise(filled, past_observed, limit), valid, masks)
+        return _Window(filled, self._normalise(filled, past_observed, limit), valid)
 
     def _embed(self, window: _Window) -> Tensor:
         """Make the tokens, `(batch, variates, patches, dim)`."""
