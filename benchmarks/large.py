@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import yaml
+from safetensors.torch import load_file
 
 from benchmarks.volume_memory import ROOT
 
@@ -30,7 +31,9 @@ LONG_ROWS, STORES, ITEMS = 2_000_000, 20, 100
 CHECK_SECONDS, CHECK_TIMES = 6, 4
 PANELS = {500: (1000, {"seconds": 60, "gb": 1.5}), 30_000: (500, {"gb": 8})}
 """Rows of panels of so many series, and what their training may take."""
-KINDS = ("help", "volumes", "check", *(f"panel-{series}" for series in PANELS))
+PARTS, PART_SERIES, PART_ROWS, SHARE, EQUAL = 10, 1000, 1000, 0.6, 1e-12
+"""Parts of a folder, their series and rows; memory of each of two processes over that of one; how equal ridge is."""
+KINDS = ("help", "volumes", "check", *(f"panel-{series}" for series in PANELS), "processes")
 
 
 def main() -> None:
@@ -61,6 +64,8 @@ def measure(folder: Path, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
     for series, (rows, bars) in PANELS.items():
         if f"panel-{series}" in kinds:
             yield panel_row(write_panel(folder / f"{series}.parquet", series, rows), folder / f"run-{series}", bars)
+    if "processes" in kinds:
+        yield processes_row(write_parts(folder / "parts"), folder)
 
 
 def write_sales(path: Path) -> Path:
@@ -86,6 +91,44 @@ def write_panel(path: Path, series: int, rows: int) -> Path:
     frame.insert(0, "date", pd.date_range("2020-01-01", periods=rows))
     frame.to_parquet(path)
     return path
+
+
+def write_parts(folder: Path) -> Path:
+    """The same panel as a long table, as Parquet in parts whose row groups end within series."""
+    folder.mkdir()
+    days = pd.date_range("2020-01-01", periods=PART_ROWS).as_unit("us")
+    for part in range(PARTS):
+        chance = np.random.default_rng(part)
+        week = np.sin(2 * np.pi * (np.arange(PART_ROWS) / 7 + chance.random((PART_SERIES, 1))))
+        walk = 0.2 * chance.normal(size=(PART_SERIES, PART_ROWS)).cumsum(1)
+        values = 20 + 5 * week + walk + chance.normal(size=(PART_SERIES, PART_ROWS))
+        names = [f"s{part * PART_SERIES + number}" for number in range(PART_SERIES)]
+        columns = {"unique_id": np.repeat(names, PART_ROWS), "ds": np.tile(days, PART_SERIES), "y": values.ravel()}
+        pd.DataFrame(columns).to_parquet(folder / f"part-{part:02}.parquet", row_group_size=150_000, index=False)
+    return folder
+
+
+def processes_row(data: Path, folder: Path) -> dict[str, Any]:
+    """Time and memory of ridge on a folder of parts in one process and in two, and how far their weights are apart."""
+    words = ["train", "forecast", "--data", data, "--horizon", 14, "--answer", "ridge", "--set", "read.max_bytes=4e9"]
+    start = time.perf_counter()
+    alone = peak_of(*words, "--out", folder / "one")
+    middle = time.perf_counter()
+    said = called(
+        "torch.distributed.run", "--nproc-per-node", 2, "-m", "benchmarks.peak", *words, "--out", folder / "two"
+    )
+    seconds = middle - start, time.perf_counter() - middle
+    each = [int(line) for line in said.splitlines() if line.isdecimal()]
+    one, two = (load_file(folder / name / "weights.safetensors") for name in ("one", "two"))
+    apart = max(float((one[name].double() - two[name].double()).abs().max()) for name in one)
+    shares = [round(peak / alone, 3) for peak in each]
+    return {
+        "benchmark": "processes", "series": PARTS * PART_SERIES, "rows": PART_ROWS,
+        "files_mb": round(sum(path.stat().st_size for path in data.iterdir()) / 1e6, 1),
+        "seconds": [round(part, 1) for part in seconds], "gb": round(alone / 1e9, 2),
+        "each_gb": [round(peak / 1e9, 2) for peak in each], "shares": shares, "weights_apart": apart,
+        "bars": {"share": SHARE, "apart": EQUAL}, "met": max(shares) <= SHARE and apart <= EQUAL,
+    }  # fmt: skip
 
 
 def check_row(data: Path) -> dict[str, Any]:

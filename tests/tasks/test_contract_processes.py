@@ -1,15 +1,12 @@
 """Two processes make the run that one makes, apart from the order of sums."""
 
-import socket
-
 import pytest
 from safetensors.torch import load_file
 
-import children
 from command import printed
 from multiway.tasks.registry import TASKS
 from tasks.tiny import TINY
-from tasks.two_processes import train_all
+from tasks.two_processes import started
 from tolerances import LONG32
 
 LIMIT = 120
@@ -30,17 +27,6 @@ def both(tmp_path_factory):
         process.join(LIMIT)
         process.kill()
     return folder, "".join(path.read_text() for path in folder.glob("errors-*"))
-
-
-def started(words, folder):
-    """The training twice, with the environment that `torchrun` gives."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    for rank in ("0", "1"):
-        environment = {**shared, "RANK": rank, "LOCAL_RANK": rank, "CUDA_VISIBLE_DEVICES": ""}
-        yield children.start(train_all, words, environment, folder / f"errors-{rank}")
 
 
 @pytest.mark.parametrize("name", TASKS)

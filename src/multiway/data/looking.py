@@ -17,6 +17,7 @@ from multiway.data.long_tables import FEW_REPEATS, find_long
 from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
+from multiway.data.sources.parts import holds_parts
 from multiway.data.sources.tables import load_table, source_name
 from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.errors import DataError, Fix
@@ -170,7 +171,8 @@ def look_at(source: object) -> Look | None:
             status = Path(source).stat()
         except OSError:
             return None
-        return _look_at_file(str(source), status.st_mtime_ns, status.st_size) if Path(source).is_file() else None
+        is_table = Path(source).is_file() or holds_parts(source)
+        return _look_at_file(str(source), status.st_mtime_ns, status.st_size) if is_table else None
     return _look(source)
 
 

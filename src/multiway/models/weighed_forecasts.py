@@ -5,6 +5,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from multiway import ops
 from multiway.models.regression import Regressors
@@ -37,10 +38,42 @@ class MeanOfNetworks(nn.Module):
         return torch.cat(forecasts) if self.training else torch.stack(forecasts).mean(0)
 
 
+class InGroups(nn.Module):
+    """A network that sees `size` series together, on any number of them: group by group, the last one filled up.
+
+    Shape:
+        past `(batch, lookback, variates)`; past_observed the same; forecast `(batch, horizon, variates)`.
+    """
+
+    def __init__(self, network: nn.Module, size: int) -> None:
+        super().__init__()
+        self.network, self.size = network, size
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast every group apart; series that fill up the last one are seen by none, as nothing is observed."""
+        batch, _, series = past.shape
+        if series == self.size:
+            alone: Tensor = self.network(past, past_observed)
+            return alone
+        if series % self.size and past_observed is None:
+            past_observed = torch.ones_like(past, dtype=torch.bool)
+        inputs = [None if each is None else self._apart(each) for each in (past, past_observed)]
+        apart: Tensor = self.network(*inputs)
+        forecast: Tensor = apart.unflatten(0, (batch, -1)).transpose(1, 2).flatten(2)
+        return forecast[..., :series]
+
+    def _apart(self, cells: Tensor) -> Tensor:
+        """`(batch * groups, lookback, size)`."""
+        whole = F.pad(cells, (0, -cells.shape[2] % self.size)).unflatten(2, (-1, self.size))
+        samples: Tensor = whole.transpose(1, 2).flatten(0, 1)
+        return samples
+
+
 def members_of(network: nn.Module | None) -> list[nn.Module]:
     """The networks that a forecast is made of: none, one, or those of a mean."""
     if network is None:
         return []
+    network = network.network if isinstance(network, InGroups) else network
     return list(network.networks) if isinstance(network, MeanOfNetworks) else [network]
 
 

@@ -124,6 +124,7 @@ def data_of(run: Run) -> str:
 def _sealed(run: Run, folder: RunFolder, progress: bool) -> Run:
     run.folder = folder
     fit(run, Context(folder=folder, progress=progress))
+    run.task.join(run)
     if is_main():
         store(run, folder)
     return run

@@ -310,6 +310,9 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """What validation decides after the training: thresholds, blends, radii of intervals."""
         return {}
 
+    def join(self, run: Run) -> None:
+        """Bring together in the first process what several hold of a fitted run, before it is stored."""
+
     def check_stored(self, run: Run) -> None:
         """Whether parts of a stored run fit each other.
 

@@ -1,7 +1,9 @@
 """Where a model is and predicts fast, and what it is trained on: device, precision, processes."""
 
 import contextlib
+import copy
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,8 +33,9 @@ class Engine:
     """A model on its device, as Accelerate wraps it for several processes and for the precision of a training.
 
     Attributes:
-        model: The model itself.
+        model: The model itself, or a copy of it whose weights lie in parts on all processes.
         wrapped: What a training step calls.
+        sharded: Whether they do: FSDP2, where the launcher asks for FSDP.
         world: Number of processes.
         rank: Which of them this is.
         backward: Adds the gradient of a loss.
@@ -48,21 +51,27 @@ class Engine:
         self.device, self.is_main = self._accelerator.device, self._accelerator.is_main_process
         self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
         self.backward: Callable[[Tensor], None] = self._accelerator.backward
-        self.model = model.to(self.device)
-        self.wrapped: nn.Module = self._accelerator.prepare_model(torch.compile(model) if config.compile else model)
+        self.sharded = self.world > 1 and os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"
+        self.model = sharded(copy.deepcopy(model).to(self.device), config) if self.sharded else model.to(self.device)
+        compiled: nn.Module = torch.compile(self.model) if config.compile else self.model  # type: ignore[assignment]
+        self.wrapped: nn.Module = compiled if self.sharded else self._accelerator.prepare_model(compiled)
 
     def gather(self, source: Source, index: Tensor) -> Batch:
         """Samples on the device."""
         batch = source.gather(index)
         return batch if self.device.type == "cpu" else {name: part.to(self.device) for name, part in batch.items()}
 
-    def share(self, index: Tensor) -> Tensor:
-        """Part of a global batch that is this process's."""
-        own: Tensor = index.tensor_split(self.world)[self.rank]
+    def share(self, index: Tensor, source: Source) -> Tensor:
+        """Part of a global batch that is this process's: what it alone holds, else as much as each other has."""
+        held = getattr(source, "held", None)
+        own: Tensor = index.tensor_split(self.world)[self.rank] if held is None else held(index)
         return own
 
     def synchronised(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
         """Processes exchange gradients once per step, with the last batch."""
+        if self.sharded:
+            self.model.set_requires_gradient_sync(is_last)  # type: ignore[operator]  # of FSDP's module
+            return contextlib.nullcontext()
         return contextlib.nullcontext() if is_last else self._accelerator.no_sync(self.wrapped)
 
     def sum(self, totals: Tensor) -> Tensor:
@@ -72,6 +81,35 @@ class Engine:
         summed: Tensor = self._accelerator.reduce(totals.to(self.device), reduction="sum")
         return summed.cpu()
 
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the whole state of the model; all processes take part where it lies in parts."""
+        return {name: _whole(tensor.detach()).cpu().clone() for name, tensor in self.model.state_dict().items()}
+
     def unwrap(self) -> None:
         """Leave the model in its own precision, which is a matter of the training."""
-        self._accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)
+        if not self.sharded:
+            self._accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """What lies in parts, put together."""
+    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole
+
+
+def sharded(model: nn.Module, config: TrainingConfig) -> nn.Module:
+    """The model with its weights in parts on all processes: those of each outermost list of layers one by one."""
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16 if config.precision == "bf16" else None)
+    for layer in _outermost(model):
+        if any(parameter.requires_grad for parameter in layer.parameters()):
+            fully_shard(layer, mp_policy=policy)
+    fully_shard(model, mp_policy=policy)
+    return model
+
+
+def _outermost(module: nn.Module) -> Iterator[nn.Module]:
+    """Members of lists of layers that are in no other list."""
+    for child in module.children():
+        yield from child if isinstance(child, nn.ModuleList) else _outermost(child)

@@ -23,6 +23,8 @@ APART = (
     "without dropout (model.dropout=0) they are the same up to rounding."
 )
 
+SHARDED = "Weights lie in parts on all processes (FSDP2), and no state is saved: an interrupted training starts anew."
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class History:
@@ -59,6 +61,9 @@ def train(
 ) -> History:
     """Train and leave the weights of the best validation in `model`.
 
+    Where the launcher asks for FSDP, as `accelerate launch --use_fsdp`, weights, gradients and moments lie in parts on
+    all processes.
+
     Under `torchrun` every process calls this with the same arguments; each takes its share of the same global
     batches, and the gradient is that of one process up to rounding; dropout, however, draws its masks in each process
     apart, which the notes say.
@@ -93,7 +98,7 @@ def train(
     )  # fmt: skip
     checkpoint = Checkpoint(run, steps)
     standing, notes = checkpoint.restore()
-    notes = (*_about_dropout(engine), *notes)
+    notes = (*((SHARDED,) if engine.sharded else ()), *_about_dropout(engine), *notes)
     bar = TrainingProgress(steps.total, progress and engine.is_main)
     bar.say(notes)
     with StopRequest() as request, bar.shown(), _told(callbacks, run, config, engine) as told:

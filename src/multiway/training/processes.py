@@ -1,6 +1,7 @@
-"""Processes of one run: the first writes the folder, the others wait; a signal stops them between two steps."""
+"""Processes of one run: the first writes, the others wait; what they tell each other; a signal stops them together."""
 
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -9,6 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from multiway.errors import RunError, StorageError
 from multiway.training.run_folder import CONFIG, RunFolder, resuming
@@ -48,7 +54,66 @@ class StopRequest:
 
 def is_main() -> bool:
     """Whether this is the process that writes."""
-    return os.environ.get("RANK", "0") == "0"
+    return rank() == 0
+
+
+def rank() -> int:
+    """Which of the processes this is."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def world() -> int:
+    """How many processes there are, as `torchrun` says."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@functools.cache
+def _group() -> Any:
+    """The processes as a group that sends from one memory to another, wherever models are trained."""
+    from accelerate import PartialState
+
+    PartialState(cpu=not torch.cuda.is_available())
+    return torch.distributed.new_group(backend="gloo")
+
+
+def total(*tensors: Tensor) -> list[Tensor]:
+    """Sums over all processes, by one all-reduce of all tensors, in float64."""
+    flat = torch.cat([tensor.double().flatten() for tensor in tensors])
+    torch.distributed.all_reduce(flat, group=_group())
+    return [part.view(each.shape) for part, each in zip(flat.split([t.numel() for t in tensors]), tensors, strict=True)]
+
+
+def everywhere(own: bytes) -> list[bytes]:
+    """Bytes of every process, in every process."""
+    size = torch.zeros(world(), dtype=torch.long)
+    size[rank()] = len(own)
+    torch.distributed.all_reduce(size, group=_group())
+    padded = torch.zeros(int(size.max()), dtype=torch.uint8)
+    padded[: len(own)] = torch.frombuffer(bytearray(own), dtype=torch.uint8) if own else padded[:0]
+    every = [torch.empty_like(padded) for _ in range(world())]
+    torch.distributed.all_gather(every, padded, group=_group())
+    return [part[:count].numpy().tobytes() for part, count in zip(every, size.tolist(), strict=True)]
+
+
+def joined(own: NDArray[Any], axis: int) -> NDArray[Any]:
+    """Arrays of every process one after another along an axis, in the first process; elsewhere its own.
+
+    Arrays may differ in that axis alone. They come one by one, so that the first holds no copy beside the whole.
+    """
+    sizes = [int(size) for size in everywhere(str(own.shape[axis]).encode())]
+    here = torch.from_numpy(np.require(own, requirements=["C", "W"]))
+    if not is_main():
+        torch.distributed.send(here, 0, group=_group())
+        return own
+    whole = np.empty((*own.shape[:axis], sum(sizes), *own.shape[axis + 1 :]), own.dtype)
+    stop = 0
+    for process, size in enumerate(sizes):
+        part = here if process == 0 else torch.empty(*own.shape[:axis], size, *own.shape[axis + 1 :], dtype=here.dtype)
+        if process:
+            torch.distributed.recv(part, process, group=_group())
+        whole[(slice(None),) * axis + (slice(stop, stop + size),)] = part.numpy()
+        stop += size
+    return whole
 
 
 def create_once(path: Path, settings: dict[str, Any]) -> RunFolder:

@@ -127,7 +127,7 @@ class Checkpoint:
 
     def save(self, standing: Standing) -> None:
         """Save the state, in the process that writes."""
-        if self.folder is None:
+        if self.folder is None or self.steps.engine.sharded:
             return
         carried = {name: getattr(standing, name) for name in CARRIED}
         position = Position(config_sha256=self.folder.config_sha256, **self._circumstances(), **carried)

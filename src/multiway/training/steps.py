@@ -121,10 +121,10 @@ class Steps:
 
     def _backward(self, part: Tensor, step: int, is_last: bool) -> Tensor:
         """Add the gradient of one batch's sum of losses; an idle process runs one sample with weight zero."""
-        own = self.engine.share(part)
+        own = self.engine.share(part, self.samples)
         idle = len(own) == 0
         with self.engine.synchronised(is_last=is_last):
-            batch = self.engine.gather(self.samples, part[:1] if idle else own)
+            batch = self.engine.gather(self.samples, torch.zeros(1, dtype=torch.long) if idle else own)
             total, count = self.objective(self.engine.wrapped, batch)
             value = float(total.detach())
             if not math.isfinite(value):

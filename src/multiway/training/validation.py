@@ -54,7 +54,7 @@ class Validation:
             loss = self._loss(engine)
             score = None if self.score is None else self.score(engine.model)
             watched = None if self.watch is None else self.watch(engine.model)
-            _keep_if_best(standing, engine.model, loss, score, standing.step / steps.per_epoch)
+            _keep_if_best(standing, engine, loss, score, standing.step / steps.per_epoch)
         engine.wrapped.train()
         row = _row(steps, standing, loss, score, time.monotonic() - started)
         row |= {} if watched is None else {"watched": watched}
@@ -82,28 +82,33 @@ class Validation:
         """Mean over all samples of all processes."""
         totals = torch.zeros(2, dtype=torch.float64)
         for part in self.batches:
-            if len(own := engine.share(part)):
-                total, count = self.objective(engine.model, engine.gather(self.samples, own))
-                totals += torch.tensor([float(total), float(count)], dtype=torch.float64)
+            own = engine.share(part, self.samples)
+            if len(own) or engine.sharded:  # all processes call a model whose weights lie in parts
+                batch = engine.gather(self.samples, own if len(own) else own.new_zeros(1))
+                total, count = self.objective(engine.model, batch)
+                totals += torch.tensor([float(total), float(count)], dtype=torch.float64) * bool(len(own))
         totals = engine.sum(totals)
         return float(totals[0] / totals[1].clamp_min(1))
 
 
 @torch.no_grad()
-def mean_loss(model: nn.Module, objective: Objective, samples: Source) -> float:
-    """Mean of the losses of a model that is not trained here, over all samples."""
+def mean_loss(
+    model: nn.Module, objective: Objective, samples: Source, size: int = BATCH,
+    total: Callable[..., list[Tensor]] = lambda *sums: list(sums),
+) -> float:  # fmt: skip
+    """Mean of the losses of a model that is not trained here, over all samples; `total` adds up several processes'."""
     model.eval()
-    parts = [objective(model, samples.gather(part)) for part in torch.arange(len(samples)).split(BATCH)]
-    total, count = (sum(map(float, sums)) for sums in zip(*parts, strict=True))
-    return total / max(count, 1.0)
+    parts = [objective(model, samples.gather(part)) for part in torch.arange(len(samples)).split(size)]
+    lost, count = total(*(torch.stack(list(sums)).double().sum() for sums in zip(*parts, strict=True)))
+    return float(lost) / max(float(count), 1.0)
 
 
-def _keep_if_best(standing: Standing, model: nn.Module, loss: float, score: float | None, epoch: float) -> None:
+def _keep_if_best(standing: Standing, engine: Engine, loss: float, score: float | None, epoch: float) -> None:
     if not _is_better(standing, loss, score):
         standing.bad_validations += 1
         return
     standing.best_loss, standing.best_score, standing.best_epoch, standing.bad_validations = loss, score, epoch, 0
-    standing.best = {name: tensor.detach().cpu().clone() for name, tensor in model.state_dict().items()}
+    standing.best = engine.weights()
 
 
 def _is_better(standing: Standing, loss: float, score: float | None) -> bool:

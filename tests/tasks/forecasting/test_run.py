@@ -263,7 +263,7 @@ def test_missing_cells_go_through_scaler_ridge_network_and_scores(frame, network
     frame.iloc[:, 1:] = frame.iloc[:, 1:].mask(holes)
     run = fitted(frame, network=network, read={"missing": "mask"})
     assert all(np.isfinite(row["value"]) for row in run.scores)
-    errors = TASK.predict(run, run.prepared, "test")["ridge"]
+    errors = TASK.predict(run, run.prepared, "test").errors["ridge"]
     assert int(errors.count.max()) < len(run.prepared.windows["test"])
 
 

@@ -117,7 +117,7 @@ def test_an_audit_looks_at_the_others(tmp_path):
 def test_later_rows_of_it_are_scored_on_the_scale_that_is_known(run):
     later = make_frame(rows=60, seed=8)
     rows = TASK.score(run, TASK.predict(run, TASK.prepare(run.config, later, run.state), "test"), "test")
-    errors = TASK.predict(run, TASK.prepare(run.config, later, run.state), "test")["multiway"]
+    errors = TASK.predict(run, TASK.prepare(run.config, later, run.state), "test").errors["multiway"]
     assert (errors.count > 0).all() and all(np.isfinite(row["value"]) for row in rows)
 
 

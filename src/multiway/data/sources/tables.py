@@ -20,6 +20,7 @@ from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbo
 from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
 from multiway.data.sources.once import once
 from multiway.data.sources.options import FileOptions
+from multiway.data.sources.parts import Parts, holds_parts, read_parts
 from multiway.data.sources.text import characters, read_text
 from multiway.errors import DataError
 
@@ -27,6 +28,8 @@ BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, Attrib
 """What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
 TEXT = "text"
 """Column of texts that come without the name of one."""
+SOURCE = "source"
+"""Attribute of a frame whose rows are of a file: its name."""
 HEADER_BYTES = 1_000_000
 COLUMNS = 1000
 """Of a Parquet file, read at once."""
@@ -107,12 +110,17 @@ def _decoded(chunk: pa.Array) -> int:
 
 
 def source_name(source: Any) -> str:
-    """What messages call the source: the file's name, escaped."""
-    return quoted(Path(source).name, 80) if isinstance(source, str | Path) else "frame"
+    """What messages call the source: the file's name, escaped; a frame may bring one."""
+    if isinstance(source, str | Path):
+        return quoted(Path(source).name, 80)
+    return str(getattr(source, "attrs", {}).get(SOURCE, "frame"))
 
 
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
-    """Read CSV (packed or not), Excel, Parquet, JSON lines, pandas or polars; note flaws of form, not yet of values."""
+    """Read CSV (packed or not), Excel, Parquet or a folder of it, JSON lines, pandas or polars.
+
+    Flaws of form are noted, not yet those of values.
+    """
     if not isinstance(source, str | Path):
         return with_plain_numbers(_from_frame(as_pandas(source), findings).composed(), options, findings)
     path = _file(source)
@@ -127,7 +135,7 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
 
 def _file(source: str | Path) -> Path:
     path = Path(source)
-    if not path.is_file():
+    if not (path.is_file() or holds_parts(path)):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
     return path
@@ -175,6 +183,8 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
 
 
 def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    if path.is_dir():
+        return _from_frame(read_parts(path, options.max_bytes, findings), findings)
     if is_line_file(path):
         return load_lines(path, options.max_bytes, findings)
     if is_parquet(path) or _first_bytes(path, findings).startswith(b"PAR1"):
@@ -224,6 +234,8 @@ def column_names(source: Any) -> list[str]:
         return [str(name) for name in getattr(source, "columns", ())]
     path = Path(source)
     try:
+        if holds_parts(path):
+            return Parts(path).names
         if path.suffix.lower() == ".xlsx":
             return names_of_sheet(path.read_bytes())
         if is_line_file(path):

@@ -12,8 +12,8 @@ from multiway.config import Plain
 from multiway.errors import ConfigError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.network import WindowLoss, build_network
-from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.forecasting.network import WindowLoss, build_network, samples_of
+from multiway.tasks.forecasting.windows import Groups, Windows
 
 NO_NETWORK: Plain = {"network": False, "model": {}, "partner": "auto", "members": 1}
 STEPS = 2
@@ -65,7 +65,8 @@ def _without(config: ForecastConfig) -> str:
 
 def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:
     """By a few steps of a network that is thrown away."""
-    network, training = build_network(config, len(prepared.panel.names)), prepared.windows["train"]
+    network = build_network(config, len(prepared.panel.names))
+    training, *others = (samples_of(prepared.windows[name], config) for name in ("train", "validation", "test"))
     loss, batch = WindowLoss(config.training.loss, config.horizons), _batch(training, config.training.batch_size)
     steps = len(training) / len(batch["past"]) * config.training.accumulation
 
@@ -78,11 +79,11 @@ def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:
             loss(network.eval(), batch)
 
     step, forward = _seconds(learn), _seconds(score) / len(batch["past"])
-    validated, tested = (len(prepared.windows[name]) for name in ("validation", "test"))
+    validated, tested = map(len, others)
     return Pace(epoch=steps * step + validated * forward, scoring=(3 * validated + tested) * forward)
 
 
-def _batch(windows: Windows, size: int) -> dict[str, Tensor]:
+def _batch(windows: Windows | Groups, size: int) -> dict[str, Tensor]:
     return windows.gather(torch.arange(min(size, len(windows))))
 
 

@@ -44,10 +44,13 @@ def decide(
     for place, name in enumerate(names):
         model.weight[model.names.index(name)] = torch.from_numpy(chosen.steps[place])
     bands = fit_bands([_with_answer(model, part) for part in parts], config.levels, len(model.names) + 1)
-    learnt = ~prepared.windows["train"].of_targets().never_observed
+    training = prepared.windows["train"].of_targets()
+    learnt = ~training.never_observed
+    few = torch.tensor(bands[OURS].by_student(config.levels, learnt.numpy())) * learnt.sum()
+    few, series = training.total(few, learnt.sum())
     intervals = {
         "windows": sum(len(part.windows) for part in parts),
-        "by_student": bands[OURS].by_student(config.levels, learnt.numpy()),
+        "by_student": (few / series).tolist(),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
 

@@ -59,6 +59,8 @@ Candidate = Literal[
     "arima",
 ]
 """Forecasts that can answer besides the network."""
+MOST_TOGETHER, GROUP = 1_000, 100
+"""Series up to which a network sees all together where nothing else is said, and those of a group of more."""
 FEWEST_WINDOWS = 2_000
 """Training windows from which a network is trained where nothing else is said."""
 TRAINING: Plain = {"average": 0.99}
@@ -115,6 +117,9 @@ class ForecastConfig(Answering):
     partner: Literal["auto", "none"] | Peer = "auto"
     """A network of another kind that is trained side by side with the first and forecasts with it, by their mean;
     "auto" is a small OLinear where the first is not named and forecasts every series, and none elsewhere."""
+    group: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    """Series that the network sees together; each group is a sample of its own. "auto" is all of up to 1,000 series,
+    and groups of 100 of more."""
     members: int = Field(1, ge=1)
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
     answer: Literal["auto", "network", Candidate] = "auto"
@@ -183,6 +188,17 @@ class ForecastConfig(Answering):
         return self
 
     @model_validator(mode="after")
+    def _groups_can_be_forecast(self) -> Self:
+        if self.group == "auto" or not self.network:
+            return self
+        if self.targets:
+            raise ValueError("group: targets are forecast from all other series. Leave one of the two out")
+        others = [name for name in (self.model_name, self.partner_name) if name and not name.startswith(OURS)]
+        if others:
+            raise ValueError(f"group: {others[0]} learns of each series by its place. Leave group or {others[0]} out")
+        return self
+
+    @model_validator(mode="after")
     def _targets_can_be_forecast(self) -> Self:
         if self.targets and self.network and not self._is_partial:
             raise ValueError(
@@ -204,6 +220,12 @@ class ForecastConfig(Answering):
             future=self.future, past=self.past, static=self.static, holidays=self.holidays,
             calendar=is_tried if self.calendar == "auto" else self.calendar,
         )  # fmt: skip
+
+    def group_of(self, series: int) -> int | None:
+        """Series of a group of so many; None where a network sees all together."""
+        if self.group != "auto":
+            return self.group
+        return GROUP if series > MOST_TOGETHER and not self.targets else None
 
     def stop_at(self, moment: float) -> Self:
         """Let the network stop before a moment of the monotonic clock, which no stored config has."""
@@ -246,11 +268,13 @@ class ForecastConfig(Answering):
         """Name of the second network, if there is one."""
         if self.partner != "auto":
             return None if self.partner == "none" else self.partner
-        return PARTNER if self.network and "name" not in self.model and not self.targets else None
+        is_alone = "name" in self.model or self.targets or self.group != "auto"
+        return PARTNER if self.network and not is_alone else None
 
     def kinds(self, num_variates: int) -> list[tuple[str, Plain]]:
         """Names and fields of `create_model` on this data: of the first network, and of its partner."""
-        sizes = {"num_variates": num_variates, "lookback": self.lookback, "horizon": self.horizon}
+        series = num_variates if self.group == "auto" else self.group
+        sizes = {"num_variates": series, "lookback": self.lookback, "horizon": self.horizon}
         partner = [] if self.partner_name is None else [(self.partner_name, sizes)]
         return [(self.model_name, self._first_fields(sizes)), *partner]
 
@@ -261,7 +285,8 @@ class ForecastConfig(Answering):
         fields = network_fields(self.model, **sizes)
         if "hot_forecaster" not in self.model_name or "patch_length" in model_defaults(self.model_name):
             return fields
-        return {"patch_length": _longest_patch(self.lookback), **fields}
+        alike = {} if self.group == "auto" else {"variate_embedding": False, "floor_shared": True}
+        return {"patch_length": _longest_patch(self.lookback), **alike, **fields}
 
 
 def _longest_patch(lookback: int) -> int:

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -13,7 +14,9 @@ from multiway.config import Config
 from multiway.data import datasets
 from multiway.data.findings import listed
 from multiway.data.scaling import Floats, Scaler, mase_scales
+from multiway.data.sources.parts import files_of, holds_parts
 from multiway.errors import DataError, Fix
+from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.candidates import Sizes, candidates_of
@@ -22,10 +25,12 @@ from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import clock_of, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
+from multiway.tasks.forecasting.sharing import aligned, joined_scaler, joined_words, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
+from multiway.training.processes import joined, world
 
 USES = ("test", "future")
 """What candidates are fitted again for."""
@@ -116,7 +121,7 @@ class PreparedPanel:
             covariates = LearntCovariates.of(panel.covariates, config.roles, training, panel.frequency)
         features = regressors_of(panel, covariates)
         windows = {
-            name: part.with_covariates(features)
+            name: part.with_covariates(features).shared(panel.share)
             for name, part in split_windows(scaled, borders, *_sizes(config)).items()
         }
         if young.any():
@@ -149,7 +154,10 @@ class PreparedPanel:
         return self.panel.source
 
     def content(self) -> Iterator[object]:
-        """Names, times and values of the panel, and its covariates."""
+        """Names, times and values of the panel, and its covariates; of a folder, its files."""
+        if self.panel.files:
+            yield self.panel.files
+            return
         yield from (self.panel.names, self.panel.times.to_numpy(), self.panel.values)
         if (covariates := self.panel.covariates) is not None:
             yield from (covariates.names, covariates.values, *itertools.chain(*covariates.words.items()))
@@ -164,7 +172,7 @@ class PreparedPanel:
         hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
         values, observed = observed_rows(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
-        windows = Windows(values, observed, start=0, stop=row, **sizes)
+        windows = Windows(values, observed, start=0, stop=row, **sizes).shared(self.panel.share)
         return windows.with_covariates(regressors_of(self.panel, self.covariates)).of_targets()
 
     @functools.cached_property
@@ -201,7 +209,15 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
 
 
 def _read_own(config: ForecastConfig, source: object) -> Panel:
-    return targets_last(read_panel(source, config.read, config.roles), config.targets)
+    if not holds_parts(source):
+        return targets_last(read_panel(source, config.read, config.roles), config.targets)
+    folder = Path(str(source))
+    files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in files_of(folder))
+    if world() > 1 and (own := read_shared(config, folder)) is not None:
+        frame, options, share = own
+        return dataclasses.replace(aligned(read_panel(frame, options), share, options), files=files)
+    panel = targets_last(read_panel(source, config.read, config.roles), config.targets)
+    return dataclasses.replace(panel, files=files)
 
 
 def grown(config: ForecastConfig, source: object) -> object:
@@ -259,10 +275,18 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
         mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
         windows=len(windows), covariates=prepared.covariates, whole=tuple(whole.tolist()), zeros=zeros,
-        candidates=candidates_of(
+        candidates=("ridge",) if panel.share is not None else candidates_of(
             config.answer, windows, season, low, zeros, network=config.trains_network(len(windows))
         ),
     )  # fmt: skip
+
+
+def joined_state(state: ForecastState) -> ForecastState:
+    """Of the series of all processes, in the first."""
+    names, whole = joined_words(state.names), joined(np.array(state.whole), 0)
+    arrays = {name: joined(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
+    scaler = joined_scaler(state.scaler)
+    return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 
 
 def sizes_of(config: ForecastConfig, state: ForecastState) -> Sizes:

@@ -86,25 +86,31 @@ def _all_of(model: WeighedForecasts) -> Forecast:
 @torch.no_grad()
 def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...]) -> Products:
     """Products of errors over all windows of some stretches; windows without an observed cell are left out."""
-    found = [[_products(part, batch, names, stops) for batch in _thinned(part.windows)] for part in parts]
-    values = [torch.cat(each) for each in found]
+    values = [_over_all(part, names, stops) for part in parts]
     return Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
 
 
 def _thinned(windows: Windows) -> Iterator[dict[str, Tensor]]:
     """All windows, or every k-th where they hold too many cells."""
-    stride = math.ceil(len(windows) * windows.horizon * windows.num_targets / MAX_CELLS)
+    stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
     return windows.batches(torch.arange(0, len(windows), stride))
 
 
-def _products(part: Stretch, batch: dict[str, Tensor], names: tuple[str, ...], stops: tuple[int, ...]) -> Tensor:
+def _over_all(part: Stretch, names: tuple[str, ...], stops: tuple[int, ...]) -> Tensor:
+    """Means over the cells of all series of the windows in which one was observed."""
+    found = [_products(part, batch, names, stops) for batch in _thinned(part.windows)]
+    sums, cells = part.windows.total(*(torch.cat(each) for each in zip(*found, strict=True)))
+    return (sums / cells.clamp_min(1)[..., None, None])[cells.any(1)]
+
+
+def _products(
+    part: Stretch, batch: dict[str, Tensor], names: tuple[str, ...], stops: tuple[int, ...]
+) -> tuple[Tensor, Tensor]:
+    """Sums of the products of errors, `(windows, bands, candidates, candidates)`, and observed cells."""
     target = batch["future"]
     keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
     forecasts = part.forecast(*inputs_of(batch))
     errors = torch.stack([torch.where(keep, forecasts[name] - target, 0).double() for name in names], 1)
-    seen = keep.flatten(1).any(1)
-    bands = []
-    for band, cells in zip(errors.tensor_split(stops[:-1], 2), keep.tensor_split(stops[:-1], 1), strict=True):
-        flat = band.flatten(2)
-        bands.append(flat @ flat.mT / cells.sum((1, 2)).clamp_min(1)[:, None, None])
-    return torch.stack(bands, 1)[seen]
+    flat = [band.flatten(2) for band in errors.tensor_split(stops[:-1], 2)]
+    cells = [band.sum((1, 2)) for band in keep.tensor_split(stops[:-1], 1)]
+    return torch.stack([band @ band.mT for band in flat], 1), torch.stack(cells, 1)

@@ -57,14 +57,16 @@ def explain_windows(run: Run, panel: Panel, windows: Windows | None) -> Explanat
 
 
 def mapped(run: Run) -> list[HOTForecaster]:
-    """The networks of a run that have a map per mode."""
-    members = members_of(model_of(run).network)
+    """The networks of a run that have a map per mode of the whole panel."""
+    members = members_of(model_of(run).network) if run.config.group == "auto" else []
     return [member for member in members if isinstance(member, HOTForecaster) and member.config.has_maps]
 
 
 def network_of(run: Run) -> HOTForecaster:
     """The first network of a run, which must have a map per mode."""
     members = members_of(model_of(run).network)
+    if run.config.group != "auto":
+        raise RunError("explain: the network sees groups of series, and none has a map of all. Leave group out.")
     if not members:
         raise RunError(
             "explain: the run has no network, and ridge attends to nothing. Set network to true (",

@@ -30,6 +30,7 @@ class Floor:
     """A fitted ridge forecast.
 
     weight: `(variates or 1, horizon, lookback)`, acting on windows with their last value subtracted.
+    common: The best one that all variates share.
     shared: One matrix for all variates.
     penalty: λ, as added to the moments of all training windows; of own matrices that on their distance from the shared.
     shared_penalty: That of the shared matrix.
@@ -48,10 +49,12 @@ class Floor:
     gain_of_own: float
     gain_deviation: float | None
     candidates: list[dict[str, float]]
+    common: Tensor
 
     def facts(self) -> dict[str, object]:
         """Everything but the weight, for JSON."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "weight"}
+        names = [field.name for field in dataclasses.fields(self) if field.name not in ("weight", "common")]
+        return {name: getattr(self, name) for name in names}
 
 
 class _Fold(NamedTuple):
@@ -96,7 +99,7 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     """
     folds = list(_folds(training, validation))
     shared = _best_penalty(folds, None)
-    apart = _best_penalty(folds, shared.weights) if own and 1 < training.num_variates <= MOST_OWN else shared
+    apart = _best_penalty(folds, shared.weights) if own and 1 < training.all_targets <= MOST_OWN else shared
     gain, deviation = _gain(shared, apart, folds)
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
     best = shared if is_shared else apart
@@ -105,7 +108,7 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
         weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], apart.weights[-1]),
         shared=is_shared, penalty=best.penalty, shared_penalty=shared.penalty, windows=len(training),
         validation_mse=float(best.errors[-1]), gain_of_own=gain, gain_deviation=deviation,
-        candidates=shared.tried + (apart.tried if apart is not shared else []),
+        candidates=shared.tried + (apart.tried if apart is not shared else []), common=shared.weights[-1],
     )  # fmt: skip
 
 
@@ -119,10 +122,10 @@ def fit_under(penalty: float, own: float | None, windows: Windows, fitted: int) 
     """The matrices of windows under penalties that were chosen for so many; one for all variates without `own`."""
     gram, cross = normal_equations(windows)
     share = len(windows) / fitted
-    [shared] = _weights(gram, cross, [penalty * share], None)
+    [shared] = _shared_weights(gram, cross, windows, [penalty * share])
     if own is None:
         return shared
-    [apart] = _weights(gram, cross, [own * share], shared)
+    [apart] = _own_weights(gram, cross, [own * share], shared)
     return torch.where(windows.never_observed[:, None, None], shared, apart)
 
 
@@ -153,14 +156,22 @@ def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _B
 
 def _path(fold: _Fold, shared: Tensor | None) -> list[Tensor]:
     """Weights for each penalty, which shrinks with the windows that are fitted on."""
-    return _weights(fold.gram, fold.cross, [penalty * fold.share for penalty in PENALTIES], shared)
-
-
-def _weights(gram: Tensor, cross: Tensor, penalties: Sequence[float], shared: Tensor | None) -> list[Tensor]:
-    """One matrix for all variates; or one for each, drawn towards those that are shared; for each penalty."""
+    penalties = [penalty * fold.share for penalty in PENALTIES]
     if shared is None:
-        sums = (gram.sum(0, keepdim=True), cross.sum(0, keepdim=True))
-        return [weight.float() for weight in ops.ridge_path(*sums, penalties)]
+        return _shared_weights(fold.gram, fold.cross, fold.windows, penalties)
+    return _own_weights(fold.gram, fold.cross, penalties, shared)
+
+
+def _shared_weights(gram: Tensor, cross: Tensor, windows: Windows, penalties: Sequence[float]) -> list[Tensor]:
+    """One matrix for all variates, those of other processes too, for each penalty."""
+    sums = [gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)]
+    if not _sums_at_once(windows):
+        sums = windows.total(*sums)
+    return [weight.float() for weight in ops.ridge_path(sums[0], sums[1], penalties)]
+
+
+def _own_weights(gram: Tensor, cross: Tensor, penalties: Sequence[float], shared: Tensor) -> list[Tensor]:
+    """One matrix for each variate, drawn towards one that all share, for each penalty."""
     rest = cross - gram @ shared.double().mT
     return [(shared + weight).float() for weight in ops.ridge_path(gram, rest, penalties)]
 
@@ -204,6 +215,7 @@ def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop:
     for x, y, keep in _masked_steps(windows, rest):
         misses = (torch.where(keep, y - x @ weight.double().mT, 0) for weight in weights)
         sums, count = sums + torch.stack([miss.square().sum() for miss in misses]), count + keep.sum()
+    sums, count = windows.total(sums, count)
     return sums, count
 
 
@@ -211,11 +223,16 @@ def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) 
     """Moments of windows from `start` up to `stop` without a missing cell; sums over series where these are many."""
     stop = len(windows) if stop is None else stop
     rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1].T
-    if windows.num_variates <= MOST_OWN:
+    if not _sums_at_once(windows):
         return ops.ridge_moments(rows.contiguous(), stop - start, windows.lookback)
     parts = torch.split(rows, MOST_OWN)
     sums = (ops.ridge_moments(part.contiguous(), stop - start, windows.lookback).shared() for part in parts)
     return functools.reduce(ops.Moments.plus, sums)
+
+
+def _sums_at_once(windows: Windows) -> bool:
+    """Whether series are too many for moments of each."""
+    return windows.all_targets > MOST_OWN
 
 
 def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor, Tensor]:
@@ -227,7 +244,7 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
     observed: its sums are scaled up to the number of windows, so that a few missing cells do not cost whole windows.
     """
     lookback, horizon = windows.lookback, windows.horizon
-    groups = windows.num_variates if windows.num_variates <= MOST_OWN else 1
+    groups = 1 if _sums_at_once(windows) else windows.num_variates
     gram = torch.zeros(groups, lookback, lookback, dtype=torch.float64)
     cross = torch.zeros(groups, lookback, horizon, dtype=torch.float64)
     count = torch.zeros(groups, horizon, dtype=torch.float64)
@@ -245,6 +262,8 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
         cross.baddbmm_(x.mT, y)
         count += keep.sum(1)
         used += some.sum((1, 2))
+    if _sums_at_once(windows):
+        gram, cross, count, used = windows.total(gram, cross, count, used)
     return gram, cross * (used[:, None] / count.clamp_min(1))[:, None]
 
 

@@ -20,6 +20,7 @@ from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.sharing import joined_frame
 from multiway.tasks.forecasting.updating import fitted_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
@@ -58,13 +59,17 @@ def future_frame(
 
 def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
     """Write what ridge forecasts, in the units of the data, while the rest is trained; it goes with the state."""
-    if context.folder is None or not is_main():
+    shared = prepared.panel.share is not None
+    if context.folder is None or not (shared or is_main()):
         return
     past, observed = last_window(prepared.panel, run.state.scaler, run.config.lookback)
     with torch.no_grad():
         scaled = model_of(run).ridge(past, observed)[0].double().numpy()
     columns = {OURS: run.state.target_scaler.inverse(scaled)}
     frame = _long(run.state.targets, columns, prepared.panel.future_times(run.config.horizon))
+    frame = joined_frame(frame) if shared else frame
+    if not is_main():
+        return
     path = context.folder.state_dir / FIRST
     files.make_folder(path.parent, parents=False)
     write_table(frame, path)

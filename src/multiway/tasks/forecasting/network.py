@@ -8,20 +8,21 @@ from torch import Tensor, nn
 
 from multiway.models import create_model
 from multiway.models.regression import Regressors
-from multiway.models.weighed_forecasts import MeanOfNetworks, WeighedForecasts, members_of
+from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, WeighedForecasts, members_of
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.far_behind import Rival
 from multiway.tasks.forecasting import candidates
-from multiway.tasks.forecasting.bands import Bands, fit_bands
+from multiway.tasks.forecasting.bands import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.encode import PreparedPanel, sizes_of
+from multiway.tasks.forecasting.encode import PreparedPanel, joined_state, sizes_of
 from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.outputs import at_least_zero
-from multiway.tasks.forecasting.windows import Windows, inputs_of
+from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
+from multiway.training.processes import is_main, joined
 from multiway.training.validation import Stops, mean_loss
 
 CONSTANT = 1e-4
@@ -112,7 +113,7 @@ def fit_forecaster(
             return f"The network stopped after {rows[-1]['epoch']:g} epochs, as the time is over."
         return None if rival is None else rival.stops(rows, left)
 
-    history = train_on_windows(model.network, prepared, config.training, context, config.horizons, stops=stops)
+    history = train_on_windows(model.network, prepared, config.training, context, config, stops=stops)
     for member in members_of(model.network):
         if isinstance(member, StartsFromTraining):
             member.set_apart(prepared.windows["train"].never_observed)
@@ -123,7 +124,8 @@ def _losses_of(model: WeighedForecasts, validation: Windows, config: ForecastCon
     """Of the candidates that are fitted already, as the network is validated."""
     loss = WindowLoss(config.training.validation_loss or config.training.loss, config.horizons)
     names = [name for name in model.names if name != "network"]
-    return {name: mean_loss(_Single(model, name), loss, validation) for name in names}
+    size = max(BATCH_CELLS // (validation.num_variates * (validation.lookback + validation.horizon)), 1)
+    return {name: mean_loss(_Single(model, name), loss, validation, size, validation.total) for name in names}
 
 
 class _Single(nn.Module):
@@ -151,6 +153,21 @@ def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
     return rows
 
 
+def join(run: Run) -> None:
+    """Bring state, own matrices of ridge and bands of the series of all processes into the first."""
+    bands = {name: joined(each.numpy(), 2) for name, each in run.calibration.items() if name != SHARES}
+    weights, apart = model_of(run).state_dict(), not run.state.shared
+    for name, each in weights.items():
+        if apart and name.endswith("ridge.weight"):
+            weights[name] = torch.from_numpy(joined(each.numpy(), 0))
+    run.state = joined_state(run.state)
+    if is_main():
+        run.calibration |= {name: torch.from_numpy(each) for name, each in bands.items()}
+        whole = run.task.build(run.config, run.state, OURS)
+        whole.load_state_dict(weights)
+        run.models = {OURS: whole.eval()}
+
+
 def build_forecast_baseline(name: str, config: ForecastConfig, num_variates: int) -> nn.Module:
     """A baseline of the config by its name."""
     sizes = {"num_variates": num_variates, "lookback": config.lookback, "horizon": config.horizon}
@@ -163,7 +180,13 @@ def build_network(config: ForecastConfig, num_variates: int) -> nn.Module:
     """The network of the config, or several that start apart and forecast by their mean: one kind, then its partner."""
     kinds = [kind for kind in config.kinds(num_variates) for _ in range(config.members)]
     networks = [create_model(name, **fields) for name, fields in kinds]
-    return networks[0] if len(networks) == 1 else MeanOfNetworks(networks)
+    network = networks[0] if len(networks) == 1 else MeanOfNetworks(networks)
+    return network if config.group == "auto" else InGroups(network, config.group)
+
+
+def samples_of(windows: Windows, config: ForecastConfig) -> Windows | Groups:
+    """What a network is trained on: windows of all series, or of each group."""
+    return windows if config.group == "auto" else Groups(windows, config.group)
 
 
 def fit_forecast_baseline(
@@ -171,7 +194,7 @@ def fit_forecast_baseline(
 ) -> Fitted:
     """Train a baseline, or fit it in closed form."""
     if not isinstance(model, WindowBaseline):
-        return train_on_windows(model, prepared, config.peer_training, context, config.horizons)
+        return train_on_windows(model, prepared, config.peer_training, context, config)
     return model.fit(*_examples(model, prepared.windows["train"]), *_examples(model, prepared.windows["validation"]))
 
 
@@ -188,20 +211,25 @@ def train_on_windows(
     prepared: PreparedPanel,
     training: TrainingConfig,
     context: Context,
-    horizons: Sequence[int] = (),
+    config: ForecastConfig | None = None,
     watch: Callable[[nn.Module], dict[str, list[float]]] | None = None,
     stops: Stops | None = None,
 ) -> History:
-    """Train a forecaster; validation keeps its best weights. `horizons` are as of `WindowLoss`, the rest of `train`."""
-    windows = prepared.windows
+    """Train a forecaster; validation keeps its best weights. Horizons and groups are of a config."""
+    windows, horizons = prepared.windows, () if config is None else config.horizons
+    samples = {name: each if config is None else samples_of(each, config) for name, each in windows.items()}
+
+    def ridge() -> Tensor:
+        return prepared.floor.common if isinstance(samples["train"], Groups) else prepared.floor.weight
+
     for member in members_of(model):
         if isinstance(member, StartsFromTraining):
-            member.start_from(lambda: prepared.floor.weight, lambda: step_bases(windows["train"]))
+            member.start_from(ridge, lambda: step_bases(windows["train"]))
     return train(
         model,
         WindowLoss(training.loss, horizons),
-        windows["train"],
-        windows["validation"],
+        samples["train"],
+        samples["validation"],
         training,
         validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
         watch=watch,

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,14 @@ class Columns(Config):
     """Of values, in a long table."""
 
 
+class Share(NamedTuple):
+    """Series that this process holds of all, where several processes hold them between them."""
+
+    first: int
+    stop: int
+    of: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
     """Values of every variate at every time, in the units of the file.
@@ -41,6 +49,8 @@ class Panel:
     warned: Those of the notes that nobody should miss.
     columns: Of the table.
     covariates: Other columns, at these times and beyond.
+    files: Names and hashes of the files of a folder.
+    share: Which series these are, where other processes hold the others.
     """
 
     values: NDArray[np.float64]
@@ -53,6 +63,8 @@ class Panel:
     warned: tuple[str, ...] = ()
     columns: Columns = dataclasses.field(default_factory=Columns)
     covariates: Covariates | None = None
+    files: tuple[tuple[str, str], ...] = ()
+    share: Share | None = None
 
     @property
     def num_rows(self) -> int:

@@ -13,8 +13,10 @@ from torch import Tensor
 
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
+from multiway.tasks.forecasting.sharing import joined_words
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
+from multiway.training.processes import joined
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[..., Forecasts]
@@ -121,6 +123,30 @@ def measure(
             total = totals.setdefault(name, ForecastErrors.zeros(*sizes, len(own.tenths), len(own.edges)))
             total.add(forecast.contiguous(), truth, own)
     return totals
+
+
+class Measured(NamedTuple):
+    """Errors of every forecast on a split, and what scores need beside them.
+
+    names: Of the series.
+    edges: Of the answer's bands.
+    """
+
+    errors: Mapping[str, ForecastErrors]
+    units: "Units"
+    names: tuple[str, ...]
+    edges: Tensor
+
+    def joined(self) -> "Measured":
+        """Of the series of all processes, in the first."""
+        errors = {name: ForecastErrors(**dict(_joined(vars(each)))) for name, each in self.errors.items()}
+        units = self.units._replace(std=joined(self.units.std, 0), mase_scale=joined(self.units.mase_scale, 0))
+        edges = torch.from_numpy(joined(self.edges.numpy(), 3))
+        return Measured(errors, units, joined_words(self.names), edges)
+
+
+def _joined(sums: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    yield from ((name, torch.from_numpy(joined(each.numpy(), each.ndim - 1))) for name, each in sums.items())
 
 
 def coverage_rows(errors: ForecastErrors, edges: Tensor, levels: Sequence[float]) -> list[Row]:

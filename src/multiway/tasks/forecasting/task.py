@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -33,7 +34,8 @@ from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_word
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.proposal import sizes_for
 from multiway.tasks.forecasting.savings import about_savings, savings
-from multiway.tasks.forecasting.scores import ForecastErrors
+from multiway.tasks.forecasting.scores import Measured
+from multiway.tasks.forecasting.sharing import about_shares, joined_frame, joined_words
 from multiway.tasks.forecasting.source import check_file, read_panel
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.forecasting.updating import take_in
@@ -43,6 +45,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
 from multiway.training import RunFolder
+from multiway.training.processes import total
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
@@ -114,7 +117,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             words = " and ".join(f"{name} {steps}" for name, steps in sizes.items())
             rows = f"{prepared.borders.train[1]:,} training rows"
             warnings.warn(f"{prepared.source}: {words}, by the {rows}.", MultiwayWarning, stacklevel=2)
-        return config.replace(**sizes)
+        panel = prepared.panel
+        group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
+        return config.replace(**sizes, **({} if group is None or not config.network else {"group": group}))
 
     def learn(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         """See `multiway.tasks.forecasting.encode`."""
@@ -133,7 +138,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     ) -> tuple[ForecastConfig, Sequence[str]]:
         """See `multiway.tasks.forecasting.budget`."""
         if config.budget is None:
-            return config, ()
+            return config, () if prepared.panel.share is None else (about_shares(prepared.panel.share),)
         kept, plan = budget.planned(config, prepared, spent)
         return kept, (plan,)
 
@@ -183,6 +188,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """See `multiway.tasks.forecasting.network`."""
         run.facts["refit"] = network.refit(run, prepared)
 
+    def join(self, run: Run) -> None:
+        """State, weights and bands of the series of all processes, in the first."""
+        if run.prepared.panel.share is not None:
+            network.join(run)
+
     def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
         """Quantiles of errors, as the choice left them."""
         return run.calibration
@@ -198,30 +208,32 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if bands.offsets.shape != expected or (bands.shares.diff() <= 0).any():
             raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
 
-    def predict(self, run: Run, prepared: PreparedPanel, split: str) -> dict[str, ForecastErrors]:
+    def predict(self, run: Run, prepared: PreparedPanel, split: str) -> Measured:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
         forecast = partial(network.all_forecasts, run, use=split)
         around = {name: scores.Around(tenths, self._edges(run, name)) for name, tenths in tenths_of(run.calibration)}
-        return scores.measure(prepared.windows[split], forecast, run.state.target_scaler, around)
+        errors = scores.measure(prepared.windows[split], forecast, run.state.target_scaler, around)
+        units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
+        own = Measured(errors, units, run.state.targets, self._edges(run, OURS))
+        return own if prepared.panel.share is None else own.joined()
 
-    def score(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> list[Row]:
+    def score(self, run: Run, predictions: Measured, split: str) -> list[Row]:
         """MSE and MAE on both scales, MASE, SQL; the others and coverage in the units of the file."""
-        state, config = run.state, run.config
-        units = scores.Units(state.target_scaler.std, state.mase_scale, config.levels)
-        return scores.forecast_rows(predictions, split, units, config.horizons)
+        return scores.forecast_rows(predictions.errors, split, predictions.units, run.config.horizons)
 
-    def tables(self, run: Run, predictions: dict[str, ForecastErrors], split: str) -> dict[str, pd.DataFrame]:
+    def tables(self, run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
         """Errors by variate and step; with the last split also the forecast beyond the data."""
-        errors = {"errors": scores.error_frame(predictions, split, run.state.targets)}
+        errors = {"errors": scores.error_frame(predictions.errors, split, predictions.names)}
         if split != "test":
             return errors
         if not knows_ahead(run.prepared.panel, run.config.horizon):
             return errors  # without their plan there is nothing to forecast from
-        return {**errors, "predictions": forecasts.future_frame(run, run.prepared.panel, None, "long")}
+        future = forecasts.future_frame(run, run.prepared.panel, None, "long")
+        return {**errors, "predictions": future if run.prepared.panel.share is None else joined_frame(future)}
 
-    def test_facts(self, run: Run, predictions: dict[str, ForecastErrors]) -> Row:
+    def test_facts(self, run: Run, predictions: Measured) -> Row:
         """How many test values the intervals hold."""
-        return {"coverage": scores.coverage_rows(predictions[OURS], self._edges(run, OURS), run.config.levels)}
+        return {"coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels)}
 
     def _edges(self, run: Run, name: str) -> Tensor:
         """Of the answer's bands; other models have none."""
@@ -229,13 +241,13 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def describe(self, run: Run, prepared: PreparedPanel) -> Row:
         """Sizes and the rows of the splits."""
-        panel = prepared.panel
+        panel, share, missing = prepared.panel, prepared.panel.share, int(np.isnan(prepared.panel.values).sum())
         return {
             "rows": panel.num_rows,
-            "variates": panel.num_variates,
+            "variates": panel.num_variates if share is None else share.of,
             "layout": panel.layout,
-            "young": list(prepared.young),
-            "missing_cells": int(np.isnan(panel.values).sum()),
+            "young": list(prepared.young if share is None else joined_words(prepared.young)),
+            "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
             "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
         }
 
@@ -342,7 +354,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def sample(self, run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...]:
         """Validation windows, evenly spread."""
-        batch = prepared.windows["validation"].spread(SAMPLED)
+        batch = network.samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
         return batch["past"], batch.get("past_observed")
 
 

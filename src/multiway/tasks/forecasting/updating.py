@@ -44,6 +44,6 @@ def fitted_before(run: Run, panel: Panel, row: int) -> WeighedForecasts:
     windows = all_windows(
         panel.slice(0, row), state.scaler, config.lookback, config.horizon, len(state.targets)
     ).with_covariates(regressors_of(panel, state.covariates))
-    floor = Floor(weight=model.floor.weight, **run.facts["selection"]["ridge"])
+    floor = Floor(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
     sizes, known = sizes_of(config, state), dict(model.candidates.items())
     return model.by(candidates.fit_all(sizes, list(known), windows.of_targets(), known, floor))

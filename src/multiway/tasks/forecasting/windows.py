@@ -14,8 +14,9 @@ from torch.nn import functional as F
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix, Message
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.forecasting.sizes import fitting, shorter
+from multiway.training.processes import total
 
 BATCH_CELLS = 500_000
 SHORTEST_STRETCH = 32
@@ -57,6 +58,7 @@ class Windows:
         rows, observed: Values and marks from the first row of the first past to the last target.
         covariates: Of the same rows; None without any.
         chosen: Which of the windows these are, in order; None for all.
+        share: Which of the series these are, where other processes hold the others.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Windows:
         self.rows = values[self.first : stop].contiguous()
         self.observed = None if observed is None else observed[self.first : stop].contiguous()
         self.covariates: Regressors | None = None
+        self.share: Share | None = None
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
@@ -109,6 +112,21 @@ class Windows:
         part = copy.copy(self)
         part.covariates = covariates
         return part
+
+    def shared(self, share: Share | None) -> Self:
+        """The same windows, of series that are a share of all."""
+        part = copy.copy(self)
+        part.share = share
+        return part
+
+    @property
+    def all_targets(self) -> int:
+        """Series that are forecast, those of other processes among them."""
+        return self.num_targets if self.share is None else self.share.of
+
+    def total(self, *sums: Tensor) -> list[Tensor]:
+        """Sums over the series of all processes."""
+        return list(sums) if self.share is None else total(*sums)
 
     def of_next(self) -> Self:
         """The windows of the same rows whose future is the next step."""
@@ -162,7 +180,7 @@ class Windows:
         """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
         sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
         part = Windows(self.rows, self.observed, start=start - self.first, stop=stop - self.first, **sizes)
-        part = part.with_covariates(self.covariates)
+        part = part.with_covariates(self.covariates).shared(self.share)
         part.first += self.first
         return part
 
@@ -200,6 +218,53 @@ class Windows:
     def future_view(self) -> Tensor:
         """All futures as one strided view, `(windows, variates, horizon)`; nothing is copied."""
         return self.rows.unfold(0, self.horizon, 1)[self.lookback :]
+
+
+class Groups:
+    """Windows of groups of series, each a sample: those of the first group in the order of time, then of the next.
+
+    Where several processes hold the series between them, each gathers those of its own groups.
+
+    Args:
+        windows: Of all series that this process holds, whose first one begins a group.
+        size: Series of a group; the last one is filled up with series that are not observed.
+    """
+
+    def __init__(self, windows: Windows, size: int) -> None:
+        self.windows, self.size = windows, size
+        share = windows.share or Share(0, windows.num_variates, windows.num_variates)
+        self.first, self.count = share.first // size * len(windows), -(-share.of // size) * len(windows)
+        short, observed = -windows.num_variates % size, windows.observed
+        if short and observed is None:
+            observed = torch.ones_like(windows.rows, dtype=torch.bool)
+        self.rows, self.observed = (
+            None if cells is None else F.pad(cells, (0, short)).unflatten(1, (-1, size))
+            for cells in (windows.rows, observed)
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        """Samples of all processes."""
+        return self.count
+
+    def held(self, index: Tensor) -> Tensor:
+        """Which of some samples this process gathers, as it counts them."""
+        assert self.rows is not None
+        own = index - self.first
+        return own[(own >= 0) & (own < self.rows.shape[1] * len(self.windows))]
+
+    def gather(self, index: Tensor) -> dict[str, Tensor]:
+        """Copy some samples of this process; see `Windows.gather`."""
+        group, window = index // len(self.windows), index % len(self.windows)
+        batch, lookback = dict[str, Tensor](), self.windows.lookback
+        for suffix, rows in (("", self.rows), ("_observed", self.observed)):
+            if rows is not None:
+                steps = rows.unfold(0, lookback + self.windows.horizon, 1)[window, group].transpose(1, 2)
+                batch |= {f"past{suffix}": steps[:, :lookback], f"future{suffix}": steps[:, lookback:]}
+        return {name: each.contiguous() for name, each in batch.items()}
+
+    def spread(self, count: int) -> dict[str, Tensor]:
+        """Copy at most so many of the first group, evenly spread."""
+        return self.gather(torch.linspace(0, len(self.windows) - 1, min(count, len(self.windows))).long())
 
 
 def inputs_of(batch: Mapping[str, Tensor]) -> tuple[Any, ...]:
