@@ -92,7 +92,7 @@ def results(function, x, parameters, **options):
     return [out, *torch.autograd.grad(out, [x, *parameters], cotangent, **options)]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.float64, marks=pytest.mark.slow)])
 def test_torch_accepts_the_operator_and_its_passes(case, dtype, always):
     name, drawn, constants = case
     x, parameters = drawn(dtype)

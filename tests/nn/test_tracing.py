@@ -2,6 +2,7 @@
 
 import warnings
 
+import pytest
 import torch
 
 import shapes
@@ -21,5 +22,6 @@ def traced_as_it_is(name):
     assert_same(traced(second), layer(second))
 
 
+@pytest.mark.slow
 def test_every_layer_can_be_traced():
     check_all(traced_as_it_is, LAYERS)

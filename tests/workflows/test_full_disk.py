@@ -66,7 +66,7 @@ def refused(words, size):
     return last
 
 
-@pytest.mark.parametrize("share", [0.5, 0.999])
+@pytest.mark.parametrize("share", [0.5, pytest.param(0.999, marks=pytest.mark.slow)])
 def test_a_training_goes_on_from_a_full_disk_to_the_same_files(share, made, tmp_path):
     sizes = [path.stat().st_size for path in made.run.rglob("*") if path.is_file()]
     least = (made.run / "config.yaml").stat().st_size

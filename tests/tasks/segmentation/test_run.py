@@ -82,6 +82,7 @@ def test_training_finds_bright_boxes(boxes, folder):
     )
 
 
+@pytest.mark.slow  # the contract stops every task once
 @pytest.mark.parametrize("stop_at", [1, 5], ids=["in the network", "in the plain network"])
 def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, monkeypatch, stop_at):
     path = folder / f"stopped-{stop_at}"

@@ -96,6 +96,7 @@ def test_a_loaded_run_is_the_run(finished):
             assert torch.equal(left, right)
 
 
+@pytest.mark.slow  # the contract stops every task once
 @pytest.mark.parametrize("stop", [2, 15, 17])
 def test_a_stopped_run_continues_to_the_same_bits(stop, finished, tmp_path, monkeypatch):
     """Steps 1 to 15 are the network's and 16 to 30 the CNN's."""
