@@ -28,6 +28,7 @@ use_directory_urls = false
 nav = [
   {{ "Home" = "index.md" }},
   {{ "Guides" = [{guides}] }},
+  {{ "Gallery" = ["gallery/README.md"] }},
   {{ "Layers" = [{layers}] }},
   {{ "Papers" = [{papers}] }},
   {{ "Results" = ["results.md", "expect.md", "forecaster.md", "speed.md", "broken.md"] }},
@@ -99,6 +100,7 @@ def write_pages() -> None:
         (PAGES / page).write_text(text.replace("](docs/", "](").replace('"docs/', '"'))
     for page in PAGES.rglob("*.md"):
         page.write_text(OUTSIDE.sub(r"] `\1`", page.read_text()).replace("](../../CONTRIBUTING", "](../CONTRIBUTING"))
+    shutil.copytree(BUILD / "gallery", PAGES / "gallery")
     (PAGES / "reference").mkdir()
     names = public_names()
     for page, places in names.items():
@@ -129,7 +131,7 @@ class _Links(HTMLParser):
 
 
 def broken_links() -> list[str]:
-    """Links within the site that lead nowhere, and public names without an entry."""
+    """Links within the site that lead nowhere, formulas that are not drawn, and public names without an entry."""
     pages = {path.resolve(): _Links(path.read_text()) for path in SITE.rglob("*.html")}
     found = []
     for path, page in pages.items():
@@ -141,6 +143,7 @@ def broken_links() -> list[str]:
             at = at / "index.html" if at.is_dir() else at
             if not at.is_file() or (place and at in pages and place not in pages[at].ids and place != "__codelineno"):
                 found.append(f"{path.relative_to(SITE.resolve())}: {target}")
+    found += [f"{path.name}: a formula that is not drawn" for path in pages if "arithmatex" in path.read_text()]
     for page, places in public_names().items():
         ids = pages[(SITE / "reference" / f"{page}.html").resolve()].ids
         found += [f"reference/{page}: {place} has no entry" for place in places.values() if place not in ids]

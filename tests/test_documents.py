@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.gallery import GALLERY
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.site import public_names
 
 from documents import run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
+from multiway.tasks.registry import TASKS
 from multiway.training import TrainingConfig
 from scan_files import write_scans
 from tasks.forecasting.panels import shop
@@ -107,6 +109,12 @@ def test_every_link_between_documents_leads_somewhere():
         if "." in target and not (document.parent / target).exists()
     ]
     assert len(documents) > 30 and not absent
+
+
+def test_every_task_has_a_report_in_the_gallery_and_its_picture_in_the_guide():
+    guide = (ROOT / "docs" / "guides" / "report.md").read_text()
+    assert set(GALLERY) == set(TASKS)
+    assert [task for task in TASKS if f"(../pictures/report-{task}.png)" not in guide] == []
 
 
 @pytest.mark.slow
