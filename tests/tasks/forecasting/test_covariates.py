@@ -15,7 +15,7 @@ from multiway.errors import ArgumentError, ConfigError, DataError
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.calendar import calendar_features, holiday_features, holiday_names
-from multiway.tasks.forecasting.covariates import Roles
+from multiway.tasks.forecasting.covariates import Roles, is_truth
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.source import read_panel
 from multiway.tasks.forecasting.task import TASK
@@ -234,3 +234,13 @@ def test_names_of_other_libraries_have_a_hint(fitted):
             ForecastConfig.parse({name: ["price"]})
     with pytest.raises(ArgumentError, match="X_df is no argument; did you mean future_df"):
         fitted.predict(X_df=None)
+
+
+@pytest.mark.parametrize("cells", [[0, 1, 1], [0.0, 1.0, np.nan], ["0", "1"], ["true", "FALSE", ""], [True, False]])
+def test_truths_are_known_by_numbers_and_by_words(cells):
+    assert is_truth(pd.Series(cells))
+
+
+@pytest.mark.parametrize("cells", [[1, 1], [0, 1, 2], [0.5, 1.0], ["yes", "no"], ["0", "1", "2"], [np.nan, np.nan]])
+def test_what_is_no_truth(cells):
+    assert not is_truth(pd.Series(cells))

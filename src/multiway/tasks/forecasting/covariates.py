@@ -142,6 +142,8 @@ def is_truth(raw: pd.Series) -> bool:
     """Whether cells are true or false, or both 0 and 1 and nothing else."""
     if pd.api.types.is_bool_dtype(raw):
         return True
+    if pd.api.types.is_numeric_dtype(raw):  # by their numbers, as there may be thousands of columns
+        return {*raw.dropna().unique().tolist()} == {0, 1}
     some = set(as_text(raw.drop_duplicates())) - {""}
     return some in ({"0", "1"}, *({each, other} for each in TRUTHS for other in TRUTHS))
 
