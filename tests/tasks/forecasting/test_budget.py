@@ -52,8 +52,20 @@ def test_no_more_than_the_settings_say(monkeypatch):
 
 def test_no_network_where_not_one_epoch_fits(monkeypatch):
     config, plan = planned(monkeypatch, 26, answer="network", members=2)
-    assert config.network is False and config.answer == "auto" and "one epoch would take 5.0 s" in plan
+    assert config.network is False and config.answer == "ridge" and "one epoch would take 5.0 s" in plan
     assert config.budget is None
+
+
+@pytest.mark.parametrize(("seconds", "answer"), [(159, "ridge"), (160, "auto")])
+def test_closed_forms_are_fitted_where_all_of_them_fit(monkeypatch, seconds, answer):
+    config, plan = planned(monkeypatch, seconds, network=False, answer="auto", model={})
+    assert config.answer == answer and "about 150 s" in plan
+
+
+def test_a_plan_without_closed_forms_is_kept(monkeypatch):
+    monkeypatch.setattr(budget, "OTHERS", 1e9)
+    run = fitted(make_frame(), network=False, answer="auto", model={}, budget="10m")
+    assert run.state.candidates == ("ridge",) and run.config.answer == "ridge"
 
 
 def test_several_processes_are_told_to_count_epochs(monkeypatch):

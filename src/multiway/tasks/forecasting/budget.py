@@ -21,6 +21,9 @@ STEPS = 2
 SPARE = 0.8
 """Part of what is left that epochs are planned for: a machine is not as fast at every moment."""
 
+OTHERS = 15
+"""What all closed forms take, over data and ridge: fits before four stretches, for validation and for two uses."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pace:
@@ -37,26 +40,40 @@ class Pace:
 def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tuple[ForecastConfig, str]:
     """What is trained within the budget, as settings that rebuild the run without one, and the plan in a sentence.
 
-    spent: Seconds until here. Choice, bands, a second fit and scores are reckoned to take as long.
+    spent: Seconds until here. Beside a network, choice, bands, a second fit and scores are reckoned to take as long;
+        without one all closed forms are fitted several times, and where that is too long ridge alone is.
     """
     assert config.budget is not None
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise ConfigError("budget: several processes would plan apart. Set training.epochs in its place.")
     begun = time.monotonic() - spent
-    start = f"Budget of {config.budget:g} s: data and ridge took {spent:.1f} s, and what follows about as long"
+    start = f"Budget of {config.budget:g} s: data and ridge took {spent:.1f} s"
     if not config.network:
-        return config.replace(budget=None), f"{start}; no network is trained."
+        return _closed(config, begun, spent, f"{start}; no network is trained")
     pace = pace_of(config, prepared)
     left = config.budget - (time.monotonic() - begun) - spent - pace.scoring
     wanted = config.training.epochs_of(-(-len(prepared.windows["train"]) // config.training.batch_size))
     epochs = min(int(SPARE * left / pace.epoch), wanted)
     if epochs < 1:
-        told = f"{start}; no network is trained, as one epoch would take {pace.epoch:.1f} s."
-        return config.replace(budget=None, answer=_without(config), **NO_NETWORK), told
+        told = f"{start}; no network is trained, as one epoch would take {pace.epoch:.1f} s"
+        return _closed(config.replace(answer=_without(config), **NO_NETWORK), begun, spent, told)
     kept = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
-    return kept.stop_at(
-        begun + config.budget - spent - pace.scoring
-    ), f"{start}; the network is trained for {epochs} of {wanted} epochs of {pace.epoch:.1f} s each."
+    return kept.stop_at(begun + config.budget - spent - pace.scoring), (
+        f"{start}, and what follows about as long; the network is trained for {epochs} of {wanted} epochs of "
+        f"{pace.epoch:.1f} s each."
+    )
+
+
+def _closed(config: ForecastConfig, begun: float, spent: float, told: str) -> tuple[ForecastConfig, str]:
+    """All closed forms where their time is there, else ridge beside the naive forecasts."""
+    assert config.budget is not None
+    if config.answer != "auto":
+        return config.replace(budget=None), f"{told}; what follows takes about as long as data and ridge."
+    others = OTHERS * spent
+    if time.monotonic() - begun + others <= config.budget:
+        return config.replace(budget=None), f"{told}; all other closed forms take about {others:.0f} s."
+    told = f"{told}, nor any other closed form fitted, as all of them would take about {others:.0f} s."
+    return config.replace(budget=None, answer="ridge"), told
 
 
 def _without(config: ForecastConfig) -> str:
