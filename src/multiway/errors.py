@@ -116,7 +116,11 @@ ELSEWHERE = {
     "futr_exog_list": "future", "future_covariates": "future", "known_covariates_names": "future",
     "known_dynamic_columns": "future", "hist_exog_list": "past", "past_covariates": "past",
     "past_dynamic_columns": "past", "stat_exog_list": "static", "static_covariates": "static",
-    "static_features": "static", "static_columns": "static", "X_df": "future_df", "futr_df": "future_df",
+    "static_features": "static", "static_columns": "static", "static_covariates_df": "static_df",
+    "static_features_df": "static_df", "id_col": "id_column", "item_id": "id_column", "time_col": "time_column",
+    "timestamp_column": "time_column", "target": "value_column", "target_column": "value_column",
+    "target_col": "value_column", "freq": "frequency", "country_holidays": "holidays", "X_df": "future_df",
+    "futr_df": "future_df",
     "known_covariates": "future_df", "h": "horizon", "prediction_length": "horizon", "output_chunk_length": "horizon",
     "input_size": "lookback", "context_length": "lookback", "input_chunk_length": "lookback", "level": "levels",
     "quantile_levels": "quantiles",
@@ -128,8 +132,8 @@ def closest(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with the nearest known one, if one is near."""
     import difflib
 
-    known = list(known)
-    near = [ELSEWHERE[name]] if ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, n=1)
+    known, own = list(known), ELSEWHERE.get(name)
+    near = [own] if own in known else difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else "."
 
 

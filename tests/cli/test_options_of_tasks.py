@@ -139,3 +139,13 @@ class Nothing:
 def test_too_few_numbers_are_wrong_usage(name, text, message):
     with pytest.raises(typer.BadParameter, match=message):
         options.read_options("train", "volumes", {name: text})
+
+
+@pytest.mark.parametrize(
+    ("word", "own"),
+    [("--futr-exog-list=price", "--future"), ("--hist-exog-list", "--past"), ("--stat_exog_list", "--static"),
+     ("--timestamp-column", "--time"), ("--prediction-length", "--horizon"), ("--freq", "--frequency")],
+)  # fmt: skip
+def test_options_of_other_libraries_are_answered_with_ours(word, own, monkeypatch, capsys):
+    code, out, err = call(["train", "forecast", "--data", "x.csv", word, "price"], monkeypatch, capsys)
+    assert (code, out, err) == (2, "", f"multiway: error: {word.partition('=')[0]} is {own} here.\n")

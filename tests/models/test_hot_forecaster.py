@@ -6,6 +6,7 @@ from torch import Tensor
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import HOTForecaster, HOTForecasterConfig, create_model
+from multiway.models.regression import Regressors
 from tolerances import assert_same
 
 VARIATES, LOOKBACK, HORIZON, PATCHES = 5, 12, 7, 3
@@ -353,3 +354,98 @@ def test_the_later_code_rectifies_and_normalises_its_patches():
     norm = model.activation[1]
     expected = torch.nn.functional.layer_norm(patches, (16,), norm.weight, norm.bias)
     torch.testing.assert_close(tokens, expected)
+
+
+KNOWN, SEEN = 3, 2
+
+
+def explained(num_blocks=1, series=VARIATES, seed=0, **changes):
+    """A model with covariates whose heads are drawn, one window batch in float64, and covariates of it."""
+    sizes = {"num_variates": VARIATES, "lookback": 12, "horizon": 7, "patch_length": 4, "dim": 16, "num_heads": 2}
+    model = create_model("hot_forecaster", **sizes, num_blocks=num_blocks, known=KNOWN, seen=SEEN, **changes)
+    model, draw = model.double().eval(), torch.Generator().manual_seed(seed)
+    for head in (model.head.linear, model.steps):
+        torch.nn.init.normal_(head.weight, std=0.1, generator=draw)
+    past, known, seen = (
+        torch.randn(size, dtype=torch.float64, generator=draw)
+        for size in ((2, 12, VARIATES), (2, 19, series, KNOWN), (2, 12, series, SEEN))
+    )
+    return model, past, Regressors(known, seen, torch.zeros(2, dtype=torch.int64))
+
+
+def slow_tokens(model, past, covariates, variate, patch):
+    """Of one window, variate and patch, by sums over steps and features."""
+    steps, width = 4, model.config.dim
+    token = model.variates[variate, 0].clone()
+    rows = range(patch * steps, patch * steps + steps)
+    known, seen = (part[:, min(variate, part.shape[1] - 1)] for part in covariates)
+    if patch < 3:
+        token = token + model.embedding.projection.bias
+        for place, row in enumerate(rows):
+            token = token + model.embedding.projection.weight[:, place] * past[row, variate]
+        layer, features = model.covariates, [torch.cat([known[row], seen[row]]) for row in rows]
+    else:
+        layer = model.ahead
+        features = [known[row] if row < len(known) else known.new_zeros(KNOWN) for row in rows]
+    flat = torch.cat(features)
+    return token + torch.stack([(layer.weight[out] * flat).sum() + layer.bias[out] for out in range(width)])
+
+
+@pytest.mark.parametrize("series", [1, VARIATES])
+def test_covariates_are_tokens_of_the_past_and_of_the_horizon(series):
+    """Values and gradients beside a loop over windows, variates and patches; blocks and norm are the model's own."""
+    model, past, covariates = explained(series=series, linear_floor="none", window_norm="none", deviation_limit=None)
+    inputs = [part.requires_grad_() for part in (past, *covariates[:2])]
+    found = model(past, None, covariates)
+    tokens = torch.stack([
+        torch.stack([
+            torch.stack([
+                slow_tokens(model, past[b], [part[b] for part in covariates[:2]], v, p) for p in range(5)
+            ]) for v in range(VARIATES)
+        ]) for b in range(2)
+    ])  # fmt: skip
+    tokens = model.norm(model.blocks[0](tokens))
+    slow = torch.zeros(2, 7, VARIATES, dtype=torch.float64)
+    for b, v, step in itertools.product(range(2), range(VARIATES), range(7)):
+        of_past = torch.cat([tokens[b, v, p] for p in range(3)]) @ model.head.linear.weight[step]
+        ahead = tokens[b, v, 3 + step // 4] @ model.steps.weight[step % 4] + model.steps.bias[step % 4]
+        slow[b, step, v] = of_past + model.head.linear.bias[step] + ahead
+    torch.testing.assert_close(found, slow, rtol=1e-10, atol=1e-12)
+    cotangent = torch.randn_like(found)
+    for fast, want in zip(*(torch.autograd.grad(out, inputs, cotangent) for out in (found, slow)), strict=True):
+        torch.testing.assert_close(fast, want, rtol=1e-9, atol=1e-11)
+
+
+def test_untrained_over_a_floor_covariates_add_nothing_and_without_them_it_is_the_network_of_values():
+    model, past, covariates = explained()
+    plain = create_model(
+        "hot_forecaster", num_variates=VARIATES, lookback=12, horizon=7, patch_length=4, dim=16, num_heads=2,
+        num_blocks=1,
+    ).double().eval()  # fmt: skip
+    own = model.state_dict()
+    plain.load_state_dict({name: own[name] for name in plain.state_dict()})
+    assert torch.equal(model(past), plain(past)) and not torch.equal(model(past, None, covariates), plain(past))
+    model.reset_parameters()
+    assert torch.equal(model(past, None, covariates), model.floor(past))
+
+
+def test_absent_series_reach_neither_forecasts_nor_gradients_of_the_others():
+    model, past, covariates = explained(num_blocks=2)
+    observed = torch.ones_like(past, dtype=torch.bool)
+    observed[..., 1] = False
+    observed[0, :9, 2] = False
+    others = [place for place in range(VARIATES) if place != 1]
+    results = []
+    for content in (0.0, 7.5, float("nan")):
+        own = torch.where(observed, past, content).requires_grad_()
+        parts = [part.clone() for part in covariates[:2]]
+        for part in parts:
+            part[:, :, 1] = 3.0 if content else -1.0
+        forecast = model(own, observed, Regressors(*parts, covariates.clock))[..., others]
+        weights = [each for name, each in model.named_parameters() if name != "variates"]
+        grads = torch.autograd.grad(forecast.square().sum(), [own, *weights], allow_unused=True)
+        results.append([forecast, *(grad for grad in grads if grad is not None)])
+        assert not grads[0][~observed].any()
+    for found in results[1:]:
+        for one, other in zip(results[0], found, strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)

@@ -1,6 +1,7 @@
 """The `multiway` command: how it starts, how an error reaches the user, and how it ends."""
 
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 from multiway.cli import process
@@ -28,6 +29,7 @@ def _call() -> NoReturn:
     from multiway.memory import keep_freed_memory
 
     keep_freed_memory()
+    _hint(sys.argv[1:])
     process.say_warnings(MultiwayWarning)
     try:
         app()
@@ -38,3 +40,18 @@ def _call() -> NoReturn:
         process.say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         process.drop_output()
     sys.exit(1)
+
+
+def _hint(words: Sequence[str]) -> None:
+    """Answer an option that has another name in other libraries with its name here, as wrong usage."""
+    from multiway.cli import declared
+    from multiway.errors import ELSEWHERE
+
+    options = [option for task in declared.content()["tasks"].values() for option in task["options"]]
+    here = {option["field"].rpartition(".")[2]: option["name"] for option in options}
+    for word in words:
+        name = word.partition("=")[0].removeprefix("--").replace("-", "_")
+        own = here.get(ELSEWHERE[name]) if name in ELSEWHERE else None
+        if word.startswith("--") and own is not None and name not in here.values():
+            process.say(f"error: {word.partition('=')[0]} is --{own.replace('_', '-')} here.")
+            sys.exit(2)

@@ -7,10 +7,12 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor
 from torch import nn as torch_nn
+from torch.nn import functional as F
 
 from multiway import nn
 from multiway.errors import ConfigError
 from multiway.models.blocks import BlockConfig, build_block, need_maps, with_maps
+from multiway.models.regression import Regressors
 from multiway.models.windows import (
     NORMALISERS,
     Bases,
@@ -57,6 +59,10 @@ class HOTForecasterConfig(WindowSizes, BlockConfig):
     """A linear forecast underneath, to which the network adds a correction that starts at zero."""
     floor_shared: bool = False
     """One floor matrix for all variates, in place of one each."""
+    known: int = Field(0, ge=0)
+    """Features of covariates that are known ahead."""
+    seen: int = Field(0, ge=0)
+    """Features of those that are known up to the last value."""
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
@@ -116,6 +122,7 @@ class _Window(NamedTuple):
     filled: Tensor
     normal: Normalised
     valid: Tensor | None
+    covariates: Regressors | None
 
 
 class HOTForecaster(torch_nn.Module):
@@ -129,16 +136,21 @@ class HOTForecaster(torch_nn.Module):
     lie underneath (`linear_floor`), to which the network adds a correction in units of the window's
     deviation. The head then starts at zero, so that the untrained network *is* the floor.
 
+    Covariates enter as tokens: those of the past are added to the patches of values, and those that are known ahead
+    are the patches of the horizon, which follow on them in the mode of time and add their own steps to the forecast.
+    Without them the network forecasts from values alone.
+
     A sample's forecast depends on that sample alone, and on its observed cells alone.
 
     Shape:
-        past `(batch, lookback, variates)`; past_observed the same, boolean, True where there is a value;
-        forecast `(batch, horizon, variates)`, in the units of past.
+        past `(batch, lookback, variates)`; past_observed the same, boolean, True where there is a value; covariates
+        as `Regressors` has them; forecast `(batch, horizon, variates)`, in the units of past.
     """
 
     def __init__(self, config: HOTForecasterConfig) -> None:
         super().__init__()
         self.config = config
+        self.takes_covariates = bool(config.known + config.seen)
         self._normalise = NORMALISERS[config.window_norm]
         dim, patches = config.dim, config.lookback // config.patch_length
         self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
@@ -155,6 +167,10 @@ class HOTForecaster(torch_nn.Module):
             if config.pooling == "mean"
             else nn.FlattenHead(dim, patches, config.horizon)
         )
+        length, of_past = config.patch_length, config.known + config.seen
+        self.covariates = torch_nn.Linear(length * of_past, dim) if of_past else None
+        self.ahead = torch_nn.Linear(length * config.known, dim) if config.known else None
+        self.steps = torch_nn.Linear(dim, length) if config.known else None
         self.floor = _build_floor(config)
         self.reset_parameters()
 
@@ -162,28 +178,34 @@ class HOTForecaster(torch_nn.Module):
         """Draw the variate vectors from N(0, 0.02²); over a floor, set the head to zero."""
         if self.variates is not None:
             torch_nn.init.normal_(self.variates, std=0.02)
-        if self.floor is not None:
-            torch_nn.init.zeros_(self.head.linear.weight)
-            torch_nn.init.zeros_(self.head.linear.bias)
+        for last in () if self.floor is None else (self.head.linear, self.steps):
+            if last is not None:
+                torch_nn.init.zeros_(last.weight)
+                torch_nn.init.zeros_(last.bias)
 
-    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+    def forward(
+        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None
+    ) -> Tensor:
         """Forecast the steps after each window."""
-        window = self._read(past, past_observed)
+        window = self._read(past, past_observed, covariates)
         tokens = self._embed(window)
         for block in self.blocks:
             tokens = block(tokens, valid=window.valid)
         return self._forecast(window, tokens)
 
-    def forward_with_maps(self, past: Tensor, past_observed: Tensor | None = None) -> tuple[Tensor, list[list[Tensor]]]:
+    def forward_with_maps(
+        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None
+    ) -> tuple[Tensor, list[list[Tensor]]]:
         """Forecast, and list for each block its attention maps over variates and over patches.
 
-        Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended.
+        Each map is `(batch, heads, size, size)`, rows summing to one; the identity for a mode not attended. Patches of
+        the horizon, where covariates are known ahead, are the last ones.
 
         Raises:
             ConfigError: There is no attention, or it is full and has no map per mode.
         """
         need_maps(self, self.config)
-        window = self._read(past, past_observed)
+        window = self._read(past, past_observed, covariates)
         tokens, maps = with_maps(self.blocks, self._embed(window), valid=window.valid)
         return self._forecast(window, tokens), maps
 
@@ -214,17 +236,19 @@ class HOTForecaster(torch_nn.Module):
         if self.variates is not None and young.any():
             self.variates[young] = self.variates[~young].mean(0)
 
-    def _read(self, past: Tensor, past_observed: Tensor | None) -> _Window:
+    def _read(self, past: Tensor, past_observed: Tensor | None, covariates: Regressors | None = None) -> _Window:
         check_windows("HOTForecaster", past, past_observed, self.config)
         limit = self.config.deviation_limit
         if past_observed is None:
-            return _Window(past, self._normalise(past, None, limit), None)
+            return _Window(past, self._normalise(past, None, limit), None, covariates)
         filled = fill_gaps(past, past_observed)
         valid = valid_patches(past_observed, self.config.patch_length)
-        return _Window(filled, self._normalise(filled, past_observed, limit), valid)
+        if covariates is not None and self.ahead is not None:
+            valid = torch.cat([valid, valid.any(2, keepdim=True).expand(-1, -1, self._patches_ahead)], 2)
+        return _Window(filled, self._normalise(filled, past_observed, limit), valid, covariates)
 
     def _embed(self, window: _Window) -> Tensor:
-        """Make the tokens, `(batch, variates, patches, dim)`."""
+        """Make the tokens, `(batch, variates, patches, dim)`; with covariates those of the horizon too."""
         tokens: Tensor = self.embedding(window.normal.steps.transpose(1, 2).unsqueeze(-1))
         if self.activation is not None:
             tokens = self.activation(tokens)
@@ -232,7 +256,30 @@ class HOTForecaster(torch_nn.Module):
             tokens = tokens + self.variates
         if self.level is not None:
             tokens = tokens + self.level(self._level_of(window)).unsqueeze(2)
-        return tokens
+        return tokens if window.covariates is None else self._with_covariates(tokens, window.covariates)
+
+    @property
+    def _patches_ahead(self) -> int:
+        return -(-self.config.horizon // self.config.patch_length)
+
+    def _with_covariates(self, tokens: Tensor, covariates: Regressors) -> Tensor:
+        """Add what is known of the past to its tokens, and put tokens of the horizon behind them."""
+        lookback, width = self.config.lookback, tokens.shape[1]
+        if self.covariates is not None:
+            of_past = (covariates.known[:, :lookback], covariates.seen)
+            both = torch.cat([part.expand(-1, -1, width, -1) for part in of_past], -1)
+            tokens = tokens + self.covariates(self._patched(both))
+        if self.ahead is None:
+            return tokens
+        spare = self._patches_ahead * self.config.patch_length - self.config.horizon
+        ahead: Tensor = self.ahead(self._patched(F.pad(covariates.known[:, lookback:], (0, 0, 0, 0, 0, spare))))
+        ahead = ahead.expand(-1, width, -1, -1) if self.variates is None else ahead + self.variates
+        return torch.cat([tokens, ahead], 2)
+
+    def _patched(self, rows: Tensor) -> Tensor:
+        """Steps `(batch, steps, series, features)` as patches, `(batch, series, patches, steps * features)`."""
+        patches: Tensor = rows.transpose(1, 2).unflatten(2, (-1, self.config.patch_length)).flatten(3)
+        return patches
 
     def _level_of(self, window: _Window) -> Tensor:
         last = window.filled[:, -1].clamp(-LEVEL_LIMIT, LEVEL_LIMIT)
@@ -241,7 +288,12 @@ class HOTForecaster(torch_nn.Module):
         return torch.stack([last, window.normal.scale[:, 0].log()], dim=-1)
 
     def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
-        correction = self.head(self.norm(tokens), valid=window.valid).transpose(1, 2) * window.normal.scale
+        patches = self.config.lookback // self.config.patch_length
+        tokens, valid = self.norm(tokens), None if window.valid is None else window.valid[..., :patches]
+        correction = self.head(tokens[:, :, :patches], valid=valid)
+        if self.steps is not None and tokens.shape[2] > patches:
+            correction = correction + self.steps(tokens[:, :, patches:]).flatten(2)[..., : self.config.horizon]
+        correction = correction.transpose(1, 2) * window.normal.scale
         forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
         return forecast
 

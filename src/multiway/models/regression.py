@@ -10,6 +10,8 @@ from multiway.models.windows import LinearFloor
 
 REACH = 2
 """Steps before and after its own at which a covariate can act."""
+MOST_PRODUCTS = 64
+"""Products at most of what series are and what varies; of more there are none."""
 
 
 class Regressors(NamedTuple):
@@ -42,13 +44,15 @@ class Regression(nn.Module):
     r"""Forecast y by ridge on what covariates leave of it, $y_t = \sum_k x_{t+k}^\top \beta_k + u_t$, u by ridge.
 
     $\beta$ is that of generalised least squares under errors u that are themselves forecast one step ahead
-    (Cochrane & Orcutt 1949), so that it is one for all steps of the horizon. What is known only up to the last value
+    (Cochrane & Orcutt 1949), so that it is one for all steps of the horizon. What a series is acts by products with
+    what varies: a holiday may do in one region what it does not in another. What is known only up to the last value
     adds a linear map of its last steps to the forecast of u.
 
     Args:
         series: Series that are forecast.
         known, seen: Features of `Regressors`.
-        calendar: How many of those that are known, the last, act at their own step alone, if at all.
+        static: How many of those that are known, the first, say what a series is.
+        calendar: How many, the last, act at their own step alone, if at all.
         recent: Last steps of the look-back at which `seen` acts.
         num_matrices: Of ridge, as of `LinearFloor`.
 
@@ -58,11 +62,11 @@ class Regression(nn.Module):
 
     takes_covariates = True
     effect: Tensor
-    """β, `(series, lags, features)`."""
+    """β, `(series, lags, columns)`."""
     recent: Tensor
     """`(horizon, recent, features)`."""
     form: Tensor
-    """Reach of effects, whether the calendar has some, penalties, and whether ridge is shared, as they were chosen."""
+    """Reach of effects, whether calendar and products have some, penalties, whether ridge is shared, as chosen."""
 
     def __init__(
         self,
@@ -74,14 +78,19 @@ class Regression(nn.Module):
         known: int,
         seen: int,
         recent: int,
+        static: int = 0,
         calendar: int = 0,
     ) -> None:
         super().__init__()
-        self.calendar = calendar
+        self.static, self.calendar = static, calendar
+        self.varying = known - static - calendar
+        products = static * self.varying
+        self.products = products if products <= MOST_PRODUCTS else 0
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
-        self.register_buffer("effect", torch.zeros(series, 2 * REACH + 1, known))
+        columns = self.varying + self.products + calendar
+        self.register_buffer("effect", torch.zeros(series, 2 * REACH + 1, columns))
         self.register_buffer("recent", torch.zeros(horizon, recent, seen))
-        self.register_buffer("form", torch.zeros(9, dtype=torch.float64))
+        self.register_buffer("form", torch.zeros(10, dtype=torch.float64))
 
     def forward(self, past: Tensor, covariates: Regressors) -> Tensor:
         """Forecast, in scaled units."""
@@ -91,9 +100,15 @@ class Regression(nn.Module):
 
     def effects(self, known: Tensor) -> Tensor:
         """What the covariates explain of every step, `(…, steps, series)`."""
-        columns = lagged(known)
+        columns = lagged(self.columns(known))
         columns = columns.expand(*columns.shape[:-3], *self.effect.shape)
         return torch.einsum("...skf,skf->...s", columns, self.effect)
+
+    def columns(self, known: Tensor) -> Tensor:
+        """What has effects: all that varies, its products with what a series is, the calendar."""
+        fixed, varying, calendar = known.split([self.static, self.varying, self.calendar], -1)
+        products = (fixed[..., None] * varying[..., None, :]).flatten(-2)
+        return torch.cat([varying, products[..., : self.products], calendar], -1)
 
     def of_seen(self, seen: Tensor) -> Tensor:
         """What the last steps of covariates of the past add, `(batch, horizon, series or 1)`."""

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.models.regression import Regressors
+from multiway.models.regression import Regression, Regressors
 from multiway.models.windows import LinearFloor, fill_gaps
 
 NAIVE = ("naive", "seasonal_naive")
@@ -31,10 +31,13 @@ class MeanOfNetworks(nn.Module):
     def __init__(self, networks: Sequence[nn.Module]) -> None:
         super().__init__()
         self.networks = nn.ModuleList(networks)
+        self.takes_covariates = any(getattr(network, "takes_covariates", False) for network in networks)
 
-    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+    def forward(
+        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None
+    ) -> Tensor:
         """The mean; in training the forecasts of the first network for the whole batch, then those of the next."""
-        forecasts = [network(past, past_observed) for network in self.networks]
+        forecasts = [called(network, past, past_observed, covariates) for network in self.networks]
         return torch.cat(forecasts) if self.training else torch.stack(forecasts).mean(0)
 
 
@@ -69,6 +72,12 @@ class InGroups(nn.Module):
         return samples
 
 
+def called(network: nn.Module, past: Tensor, observed: Tensor | None, covariates: Regressors | None) -> Tensor:
+    """A network's forecast, from covariates where it takes them."""
+    given = (covariates,) if getattr(network, "takes_covariates", False) else ()
+    return network(past, observed, *given)  # type: ignore[no-any-return]
+
+
 def members_of(network: nn.Module | None) -> list[nn.Module]:
     """The networks that a forecast is made of: none, one, or those of a mean."""
     if network is None:
@@ -94,6 +103,10 @@ class WeighedForecasts(nn.Module):
 
     weight: Tensor
     """`(candidates, horizon)`, in the order of `names`; every column sums to one."""
+    explained: Tensor
+    """Whether the network forecasts what effects of covariates leave, as validation has it."""
+    heeds: Tensor
+    """Whether it is shown covariates besides."""
 
     def __init__(
         self,
@@ -112,6 +125,8 @@ class WeighedForecasts(nn.Module):
         self.names = (*NAIVE, *candidates, *([] if network is None else ["network"]))
         self.register_buffer("weight", torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
+        self.register_buffer("explained", torch.tensor(False))
+        self.register_buffer("heeds", torch.tensor(True))
 
     @property
     def floor(self) -> LinearFloor:
@@ -131,7 +146,7 @@ class WeighedForecasts(nn.Module):
     def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
         """The answer by other fits of the candidates, with the same weights and network."""
         twin = WeighedForecasts(self.horizon, self.season, self.num_targets, candidates, self.network)
-        twin.weight = self.weight
+        twin.weight, twin.explained, twin.heeds = self.weight, self.explained, self.heeds
         return twin.train(self.training)
 
     def used(self) -> list[str]:
@@ -164,11 +179,30 @@ class WeighedForecasts(nn.Module):
         if name == "seasonal_naive":
             return ops.seasonal_naive(own, self.horizon, self.season)
         if name == "network":
-            assert self.network is not None
-            return self.network(past, observed)  # type: ignore[no-any-return]
+            return self._by_network(past, observed, covariates)
         candidate = self.candidates[name]
         takes = getattr(candidate, "takes_covariates", False)
         return candidate(own, covariates) if takes else candidate(own)  # type: ignore[no-any-return]
+
+    def _by_network(self, past: Tensor, observed: Tensor | None, covariates: Regressors | None) -> Tensor:
+        """Its forecast, and the effects ahead where it was shown what they leave."""
+        assert self.network is not None
+        forecast = called(self.network, *self.shown(past, observed, covariates))
+        return forecast if covariates is None else forecast + self._effects(covariates)[:, past.shape[1] :]
+
+    def shown(
+        self, past: Tensor, observed: Tensor | None, covariates: Regressors | None
+    ) -> tuple[Tensor, Tensor | None, Regressors | None]:
+        """What the network sees: the past less effects of covariates, and covariates, each where validation gained."""
+        if covariates is None:
+            return past, observed, None
+        return past - self._effects(covariates)[:, : past.shape[1]], observed, covariates if self.heeds else None
+
+    def _effects(self, covariates: Regressors) -> Tensor:
+        """Of every step of windows, `(batch, lookback + horizon, series)`; zeros where they are left in."""
+        if not self.explained:
+            return covariates.known.new_zeros(1, covariates.known.shape[1], 1)
+        return cast(Regression, self.candidates["regression"]).effects(covariates.known)
 
     def ridge(self, past: Tensor, observed: Tensor | None = None) -> Tensor:
         """The closed-form forecast alone."""

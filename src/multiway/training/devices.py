@@ -19,10 +19,19 @@ def device_of(model: nn.Module) -> torch.device:
     return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
 
+def fastest(model: nn.Module) -> str:
+    """Kind of the device to use: cuda, mps, or cpu, which also has what holds float64, as Apple's has none."""
+    if torch.cuda.is_available():
+        return "cuda"
+    tensors = itertools.chain(model.parameters(), model.buffers())
+    is_double = any(tensor.dtype == torch.float64 for tensor in tensors)
+    return "mps" if torch.backends.mps.is_available() and not is_double else "cpu"
+
+
 @contextlib.contextmanager
 def best_device(model: nn.Module) -> Iterator[None]:
     """Within this block the model is where prediction is fast."""
-    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    model.to(fastest(model))
     try:
         yield
     finally:
@@ -47,7 +56,7 @@ class Engine:
 
         AcceleratorState._reset_state()  # another precision earlier in this process is none of ours
         precision = "bf16" if config.precision == "bf16" else "no"
-        self._accelerator = Accelerator(mixed_precision=precision, cpu=not torch.cuda.is_available())
+        self._accelerator = Accelerator(mixed_precision=precision, cpu=fastest(model) == "cpu")
         self.device, self.is_main = self._accelerator.device, self._accelerator.is_main_process
         self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
         self.backward: Callable[[Tensor], None] = self._accelerator.backward

@@ -65,7 +65,41 @@ def test_a_given_step_takes_irregular_times_and_never_looks_ahead(tmp_path):
     assert list(panel.times.strftime("%H:%M")) == ["00:30", "01:00", "01:30", "02:00", "02:30", "03:00"]
     np.testing.assert_array_equal(panel.values[:, 0], [2, 4, np.nan, np.nan, 6, 7])
     assert panel.frequency == "30min"
-    assert any("6 rows moved to the next time on the step of 30min" in note for note in panel.notes)
+    assert any("6 rows moved to the step of 30min, which has the last of its rows" in note for note in panel.notes)
+
+
+@pytest.mark.parametrize(
+    ("by", "hours", "expected"),
+    [("last", "00:00 01:00 02:00 03:00", [9, 4, np.nan, 7]), ("sum", "00:00 01:00 02:00", [15, 4, 18]),
+     ("mean", "00:00 01:00 02:00", [3.75, 4, 6])],
+)  # fmt: skip
+def test_rows_are_resampled_as_it_is_said_and_gaps_are_missing(tmp_path, by, hours, expected):
+    clocks = ["00:00", *IRREGULAR]
+    path = written(tmp_path / "load.csv", [f"2024-01-01 {clock}" for clock in clocks], [9, 1, 2, 3, 4, 5, 6, 7])
+    panel = read_panel(path, ReadOptions(frequency="h", resample=by))
+    assert list(panel.times.strftime("%H:%M")) == hours.split()
+    np.testing.assert_array_equal(panel.values[:, 0], expected)
+    assert panel.frequency == "h" and "which has the" in " ".join(panel.warned)
+
+
+def test_sales_of_one_moment_are_summed():
+    ticks = pd.to_datetime([f"2024-01-0{day} {clock}" for day in (1, 2, 3, 5) for clock in ("09:30", "09:30", "17:00")])
+    frame = pd.DataFrame({"ds": ticks, "y": np.arange(12.0)})
+    panel = read_panel(frame, ReadOptions(frequency="D", resample="sum"))
+    np.testing.assert_array_equal(panel.values[:, 0], [3, 12, 21, np.nan, 30])
+    long = pd.concat([frame.assign(unique_id="a"), frame.assign(unique_id="b", y=1.0)])
+    both = read_panel(long, ReadOptions(frequency="D", resample="sum"))
+    np.testing.assert_array_equal(both.values, [[3, 3], [12, 3], [21, 3], [np.nan] * 2, [30, 3]])
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [("h", "between 2024-01-01 00:00:00 and 2024-01-03 .* row 0"), ("YS", "40 rows make 1 step of YS: row 0")],
+)
+def test_a_step_that_makes_no_sense_is_refused_with_its_rows(step, words):
+    days = pd.date_range("2024-01-01", periods=40, freq="2D") + pd.to_timedelta([0, *[3] * 39], unit="ms")
+    with pytest.raises(DataError, match=f"{words}.*Choose another step"):
+        read_panel(pd.DataFrame({"ds": days, "y": np.arange(40.0)}), ReadOptions(frequency=step, resample="mean"))
 
 
 def test_each_series_keeps_its_own_last_value():

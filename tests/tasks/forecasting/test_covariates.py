@@ -12,6 +12,8 @@ import torch
 from multiway import Forecaster
 from multiway.cli.spelling import command_line
 from multiway.errors import ArgumentError, ConfigError, DataError
+from multiway.extras import is_installed
+from multiway.models.regression import REACH
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.calendar import calendar_features, holiday_features, holiday_names
@@ -19,6 +21,7 @@ from multiway.tasks.forecasting.covariates import Roles, is_truth
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.source import read_panel
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.windows import covariates_of
 from tasks.forecasting.panels import shop
 
 HORIZON = 5
@@ -184,6 +187,17 @@ def test_public_holidays_are_known_ahead(monkeypatch):
         Forecaster(**SIZES, holidays=("XB",)).fit(sales)
 
 
+@pytest.mark.skipif(not is_installed("holidays"), reason="the extra holidays is not installed")
+def test_the_real_package_names_days_of_countries_and_of_their_parts():
+    times = pd.date_range("2024-05-29", periods=3, freq="D")
+    assert holiday_names("DE", times).tolist() == ["", "", ""]
+    assert holiday_names("DE-BY", times).tolist() == ["", "Corpus Christi", ""]
+    lieu = holiday_names("US", pd.DatetimeIndex(["2021-07-04", "2021-07-05", "2021-07-06 13:00"]))
+    assert lieu.tolist() == ["Independence Day", "Independence Day", ""]
+    with pytest.raises(ConfigError, match="UX is no country, or part of one, that has a calendar"):
+        holiday_names("UX", times)
+
+
 def test_without_their_package_holidays_are_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "holidays", None)
     with pytest.raises(
@@ -227,9 +241,16 @@ def test_check_says_how_columns_could_be_named(tmp_path: Path):
 
 
 def test_names_of_other_libraries_have_a_hint(fitted):
-    for name, own in {"futr_exog_list": "future", "past_covariates": "past", "static_features": "static"}.items():
+    names = {
+        "futr_exog_list": "future", "hist_exog_list": "past", "stat_exog_list": "static", "past_covariates": "past",
+        "future_covariates": "future", "static_features": "static", "timestamp_column": "time_column",
+        "target": "value_column", "prediction_length": "horizon", "h": "horizon", "freq": "frequency",
+    }  # fmt: skip
+    for name, own in names.items():
         with pytest.raises(ArgumentError, match=f"{name} is no argument; did you mean {own}"):
             Forecaster(**{name: ["price"]})
+        if own not in ForecastConfig.model_fields:
+            continue
         with pytest.raises(ConfigError, match=f"{name} is not a known field, did you mean {own}"):
             ForecastConfig.parse({name: ["price"]})
     with pytest.raises(ArgumentError, match="X_df is no argument; did you mean future_df"):
@@ -244,3 +265,111 @@ def test_truths_are_known_by_numbers_and_by_words(cells):
 @pytest.mark.parametrize("cells", [[1, 1], [0, 1, 2], [0.5, 1.0], ["yes", "no"], ["0", "1", "2"], [np.nan, np.nan]])
 def test_what_is_no_truth(cells):
     assert not is_truth(pd.Series(cells))
+
+
+def regions(rows: int = 300, stores: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Sales that a fair lifts in one region and not in the other, and what is known of each store."""
+    rng, times, parts = np.random.default_rng(2), pd.date_range("2023-01-01", periods=rows, freq="D"), []
+    for store in range(stores):
+        fair = rng.random(rows) < 0.03
+        sales = 100 + 20 * rng.normal(size=rows) + (50 * fair if store % 2 else 0)
+        parts.append(pd.DataFrame({"date": times, "store": f"s{store}", "sales": sales, "fair": fair}))
+    return pd.concat(parts, ignore_index=True), pd.DataFrame(
+        {"store": [f"s{store}" for store in range(stores)], "region": ["east", "west"] * (stores // 2)}
+    )
+
+
+def test_what_a_series_is_acts_through_what_varies():
+    sales, stores = regions()
+    sizes = {"horizon": 3, "lookback": 14, "network": False, "settings": {"answer": "regression", **ALONE}}
+    own = Forecaster(**sizes, future=("fair",), static=("region",)).fit(sales.merge(stores, on="store"))
+    run = own.run_
+    model, learnt = run.model.candidates["regression"], run.state.covariates
+    assert learnt.known == {"region": 2, "fair": 1} and bool(model.form[2])
+    columns = model.effect[:, REACH]
+    fair = columns[:, 0] + columns[:, 1:][:, :2].gather(1, torch.tensor([[0], [1]] * 5))[:, 0]
+    scale = torch.tensor(run.state.scaler.std, dtype=torch.float32)
+    effects = fair * scale
+    assert effects[::2].abs().max() < 12 and (effects[1::2] - 50).abs().max() < 12
+    [saved] = [row["saved"] for row in run.facts["covariates"] if row["name"] == "region"]
+    assert saved > 0
+
+
+@pytest.mark.slow
+def test_a_network_is_shown_covariates_where_validation_gains(tmp_path: Path):
+    frame = explained_by_price()
+    tiny = {"model": {"dim": 16, "num_blocks": 1, "num_heads": 2, "patch_length": 7}, "partner": "none"}
+    training = {"epochs": 15, "batch_size": 16, "learning_rate": 1e-2, "average": None}
+    own = Forecaster(
+        horizon=7, lookback=14, network=True, future=("price",), past=("idle",), gaps="fill",
+        settings={**tiny, "training": training, "answer": "network", **ALONE},
+    ).fit(frame)  # fmt: skip
+    run = own.run_
+    assert run.model.heeds
+    saved = {row["name"]: row["saved"] for row in run.facts["covariates"] if row["model"] == "network"}
+    assert saved["price"] > 0.4 and abs(saved["idle"]) < 0.1
+    ahead = pd.DataFrame({"date": pd.date_range(frame["date"].iloc[-1], periods=8)[1:], "price": 0.4})
+    cheap, dear = (
+        own.predict(future_df=ahead.assign(price=price), layout="long")["multiway"].mean() for price in (0.4, 0.9)
+    )
+    assert cheap > dear + 1
+    own.save(tmp_path / "run")
+    loaded = Forecaster.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(loaded.predict(frame, future_df=ahead), own.predict(future_df=ahead))
+    time = next(each for each in own.explain().last if each.mode == "time")
+    assert list(time.key_labels[-1:]) == ["step 1–7"]
+
+
+def explained_by_price(rows: int = 400) -> pd.DataFrame:
+    """Noise that a low price lifts, and a column that tells nothing."""
+    rng = np.random.default_rng(0)
+    price, idle = rng.uniform(0, 1, (2, rows))
+    values = 3.0 * (price < 0.5) + 0.3 * rng.standard_normal(rows)
+    times = pd.date_range("2023-01-01", periods=rows, freq="D")
+    return pd.DataFrame({"date": times, "y": values, "price": price, "idle": idle})
+
+
+def test_what_series_are_may_stand_in_a_table_of_its_own(tmp_path: Path):
+    sales, stores = regions(rows=90, stores=4)
+    sizes = {"horizon": 3, "lookback": 7, "network": False, "future": ("fair",), "settings": {"answer": "regression"}}
+    joined = Forecaster(**sizes, static=("region",)).fit(sales.merge(stores, on="store"))
+    own = Forecaster(**sizes).fit(sales, static_df=stores)
+    sales.to_csv(tmp_path / "sales.csv", index=False), stores.to_csv(tmp_path / "stores.csv", index=False)
+    paths = Forecaster(**sizes).fit(tmp_path / "sales.csv", static_df=tmp_path / "stores.csv")
+    for each in (own, paths):
+        learnt, same = each.run_.state.covariates, joined.run_.state.covariates
+        assert learnt.roles == same.roles and learnt.words == same.words and (learnt.static == same.static).all()
+        for name, weight in joined.run_.model.state_dict().items():
+            assert torch.equal(weight, each.run_.model.state_dict()[name]), name
+    assert paths.run_.config.static_data == str(tmp_path / "stores.csv")
+    with pytest.raises(DataError, match=r"frame: s3 has no row\. Give one for each series"):
+        Forecaster(**sizes).fit(sales, static_df=stores[:3])
+    with pytest.raises(DataError, match=r"frame: s0 has two rows"):
+        Forecaster(**sizes).fit(sales, static_df=pd.concat([stores, stores[:1]]))
+    with pytest.raises(DataError, match="shares the columns of its names"):
+        Forecaster(**sizes).fit(sales, static_df=stores.rename(columns={"store": "shop"}))
+
+
+def test_later_rows_are_described_too():
+    sales, stores = regions(rows=90, stores=4)
+    last = sales["date"].max() - pd.Timedelta(days=10)
+    sizes = {"horizon": 3, "lookback": 7, "network": False, "future": ("fair",), "settings": {"answer": "regression"}}
+    own = Forecaster(**sizes).fit(sales[sales["date"] <= last], static_df=stores).update(sales[sales["date"] > last])
+    assert own.run_.prepared.panel.num_rows == 90 and own.run_.state.covariates.known["region"] == 2
+
+
+def test_a_network_forecasts_what_a_regression_leaves():
+    tiny = {"model": {"dim": 8, "num_blocks": 1, "num_heads": 2, "patch_length": 7}, "training": {"epochs": 1}}
+    settings = {**tiny, "partner": "none", "answer": "regression", **ALONE}
+    run = Forecaster(**{**SIZES, "network": True}, future=("holiday",), settings=settings).fit(history(shop())).run_
+    model, windows = run.model, run.prepared.windows["test"]
+    assert model.explained
+    batch = windows.gather(torch.arange(3))
+    covariates = covariates_of(batch)
+    effects = model.candidates["regression"].effects(covariates.known)
+    heard = covariates if model.heeds else None
+    with torch.no_grad():
+        expected = model.network(batch["past"] - effects[:, :14], None, heard) + effects[:, 14:]
+        assert torch.equal(model.forecasts(batch["past"], None, ["network"], covariates)["network"], expected)
+    errors = {row["model"]: row["value"] for row in run.scores if (row["metric"], row["scale"]) == ("mse", "scaled")}
+    assert errors["network"] < 0.8 * errors["ridge"]

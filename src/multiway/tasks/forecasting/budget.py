@@ -82,7 +82,7 @@ def _without(config: ForecastConfig) -> str:
 
 def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:
     """By a few steps of a network that is thrown away."""
-    network = build_network(config, len(prepared.panel.names))
+    network = build_network(config, len(prepared.panel.names), prepared.covariates)
     training, *others = (samples_of(prepared.windows[name], config) for name in ("train", "validation", "test"))
     loss, batch = WindowLoss(config.training.loss, config.horizons), _batch(training, config.training.batch_size)
     steps = len(training) / len(batch["past"]) * config.training.accumulation

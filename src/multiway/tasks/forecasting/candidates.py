@@ -79,6 +79,8 @@ class Sizes:
     """Features of each covariate that is known ahead, the calendar last."""
     seen: tuple[int, ...] = ()
     """Of each that is known up to the last value."""
+    static: int = 0
+    """Those of what series are, the first that are known ahead."""
     calendar: int = 0
     """Those of the calendar."""
 
@@ -185,7 +187,7 @@ def build(name: str, sizes: Sizes) -> nn.Module:
 def _regression(sizes: Sizes) -> Regression:
     return Regression(
         sizes.lookback, sizes.horizon, sizes.matrices, series=len(sizes.units.mean), known=sum(sizes.known),
-        seen=sum(sizes.seen), calendar=sizes.calendar, recent=min(sizes.lookback, RECENT),
+        seen=sum(sizes.seen), static=sizes.static, calendar=sizes.calendar, recent=min(sizes.lookback, RECENT),
     )  # fmt: skip
 
 
@@ -332,7 +334,8 @@ def error_of(model: nn.Module, windows: Windows) -> float:
     total, count = 0.0, 0
     for batch in windows.batches():
         past, observed, *covariates = inputs_of(batch)
-        missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), *covariates)
+        given = covariates if getattr(model, "takes_covariates", False) else ()
+        missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), *given)
         keep = batch.get("future_observed", torch.ones_like(missed, dtype=torch.bool))
         total, count = total + float(missed[keep].double().square().sum()), count + int(keep.sum())
     return total / max(count, 1)

@@ -106,6 +106,8 @@ class ForecastConfig(Answering):
     """Columns that are known up to the last value alone, such as visitors."""
     static: Names = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
+    static_data: str | None = None
+    """Path of a table with a row for each series: the columns that name it, and others, which are static."""
     holidays: Names = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
     calendar: bool | Literal["auto"] = "auto"
@@ -173,9 +175,10 @@ class ForecastConfig(Answering):
     @model_validator(mode="after")
     def _model_can_be_built(self) -> Self:
         check_model(self.model, OURS, NETWORKS, ("num_variates", "num_targets"))
-        given = [name for name in ("lookback", "horizon") if name in self.model]
+        given = [name for name in ("lookback", "horizon", "known", "seen") if name in self.model]
         if given:
-            raise ValueError(f"model.{given[0]} is the {given[0]} of the run. Set {given[0]} instead")
+            own = {"known": "future", "seen": "past"}.get(given[0], given[0])
+            raise ValueError(f"model.{given[0]} is set by the {own} of the run. Set {own} instead")
         if self.members > 1 and not self.network:
             raise ValueError(f"members counts networks, and none is trained. Set network to true. Got {self.members}")
         if self.network:
@@ -215,7 +218,7 @@ class ForecastConfig(Answering):
     @property
     def roles(self) -> Roles:
         """Columns that are covariates."""
-        is_tried = bool(self.future or self.past or self.static or self.holidays)
+        is_tried = bool(self.future or self.past or self.static or self.static_data or self.holidays)
         return Roles(
             future=self.future, past=self.past, static=self.static, holidays=self.holidays,
             calendar=is_tried if self.calendar == "auto" else self.calendar,
@@ -271,12 +274,16 @@ class ForecastConfig(Answering):
         is_alone = "name" in self.model or self.targets or self.group != "auto"
         return PARTNER if self.network and not is_alone else None
 
-    def kinds(self, num_variates: int) -> list[tuple[str, Plain]]:
-        """Names and fields of `create_model` on this data: of the first network, and of its partner."""
+    def kinds(self, num_variates: int, **features: int) -> list[tuple[str, Plain]]:
+        """Names and fields of `create_model` on this data: of the first network, and of its partner.
+
+        `features` has how many those of covariates are, `known` and `seen`, for a network that takes them.
+        """
         series = num_variates if self.group == "auto" else self.group
         sizes = {"num_variates": series, "lookback": self.lookback, "horizon": self.horizon}
         partner = [] if self.partner_name is None else [(self.partner_name, sizes)]
-        return [(self.model_name, self._first_fields(sizes)), *partner]
+        own = features if "hot_forecaster" in self.model_name else {}
+        return [(self.model_name, {**self._first_fields(sizes), **own}), *partner]
 
     def _first_fields(self, sizes: Plain) -> Plain:
         """Fields of the first network; patches adapt to the look-back unless they are given."""
@@ -314,6 +321,10 @@ OPTIONS = (
         help="Columns of a long table that say what a series is, separated by commas.",
     ),
     Option(
+        name="static_data", field="static_data", commands=SIZING,
+        help="File with a row for each series: the columns that name it, and others that say what it is.",
+    ),
+    Option(
         name="holidays", field="holidays", commands=("train", "audit"), read=read_names,
         help="Countries whose public holidays are known ahead: US, or DE-BY for a part of one.",
     ),
@@ -331,6 +342,11 @@ OPTIONS = (
     ),
     Option(name="time", field="read.time_column", help="Column of times; found if not given."),
     Option(name="value", field="read.value_column", help="Column of values of a long table; found if not given."),
+    Option(name="frequency", field="read.frequency", help="Step between times: h, D or MS; found if not given."),
+    Option(
+        name="resample", field="read.resample",
+        help="What a step of --frequency has of rows off it: last, mean or sum; refused if not given.",
+    ),
     Option(name="variates", field="read.variates", read=read_names, help="Columns to use, separated by commas."),
     Option(name="missing", field="read.missing", help="What to do with missing cells: error, mask or ffill."),
     Option(

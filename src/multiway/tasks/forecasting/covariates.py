@@ -85,6 +85,10 @@ class Covariates:
         values[:, np.asarray(order) < 0] = np.nan
         return dataclasses.replace(self, values=values)
 
+    def named(self, role: Role) -> tuple[str, ...]:
+        """Columns of a role."""
+        return tuple(name for name, own in zip(self.names, self.roles, strict=True) if own == role)
+
     def since(self, start: int) -> Self:
         """Rows from one on."""
         return dataclasses.replace(self, values=self.values[start:])
@@ -187,10 +191,15 @@ class LearntCovariates(Config):
 
     @property
     def known(self) -> dict[str, int]:
-        """Features of all that is known ahead, in their order: columns, holidays of countries, the calendar."""
-        columns = {name: len(self.words.get(name, ("",))) for name in (*self.roles.future, *self.roles.static)}
+        """Features of all that is known ahead: what series are, columns, holidays of countries, the calendar."""
+        columns = {name: len(self.words.get(name, ("",))) for name in (*self.roles.static, *self.roles.future)}
         days = {f"holidays of {name}": 1 + len(levels) for name, levels in self.days.items()}
         return {**columns, **days, **({"calendar": self.calendar} if self.calendar else {})}
+
+    @property
+    def fixed(self) -> int:
+        """Features of what series are, the first of those that are known ahead."""
+        return sum(self.known[name] for name in self.roles.static)
 
     @property
     def seen(self) -> dict[str, int]:
@@ -210,12 +219,13 @@ class LearntCovariates(Config):
         covariates = dataclasses.replace(covariates, values=covariates.values[: len(times)])
         values = _recoded(covariates, self.words)
         own = {name: values[..., place] for place, name in enumerate(covariates.names)}
-        known = [self._encoded(name, own[name]) for name in self.roles.future]
+        known: list[NDArray[np.float32]] = []
         seen = [self._encoded(name, own[name]) for name in self.roles.past if name in own]
         rows, series = values.shape[:2]
         for place, name in enumerate(self.roles.static):
             column = np.broadcast_to(self.static[:, place], (rows, len(self.static)))
             known.append(self._encoded(name, column))
+        known += [self._encoded(name, own[name]) for name in self.roles.future]
         days = [holiday_features(holiday_names(name, times), levels) for name, levels in self.days.items()]
         known += [each[:, None] for each in days]
         if self.calendar:

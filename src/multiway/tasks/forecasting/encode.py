@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from multiway.config import Config
-from multiway.data import datasets
+from multiway.data import ReadOptions, datasets
 from multiway.data.findings import listed
 from multiway.data.scaling import Floats, Scaler, mase_scales
 from multiway.data.sources.parts import files_of, holds_parts
@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.frequency import clock_of, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sharing import aligned, joined_scaler, joined_words, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
-from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel
+from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel, with_static
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 from multiway.training.processes import joined, world
@@ -118,7 +118,8 @@ class PreparedPanel:
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
         covariates, training = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
-            covariates = LearntCovariates.of(panel.covariates, config.roles, training, panel.frequency)
+            roles = config.roles.replace(static=panel.covariates.named("static"))
+            covariates = LearntCovariates.of(panel.covariates, roles, training, panel.frequency)
         features = regressors_of(panel, covariates)
         windows = {
             name: part.with_covariates(features).shared(panel.share)
@@ -210,14 +211,23 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
 
 def _read_own(config: ForecastConfig, source: object) -> Panel:
     if not holds_parts(source):
-        return targets_last(read_panel(source, config.read, config.roles), config.targets)
+        return targets_last(read_panel(*described(config, source)), config.targets)
     folder = Path(str(source))
     files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in files_of(folder))
     if world() > 1 and (own := read_shared(config, folder)) is not None:
         frame, options, share = own
         return dataclasses.replace(aligned(read_panel(frame, options), share, options), files=files)
-    panel = targets_last(read_panel(source, config.read, config.roles), config.targets)
+    panel = targets_last(read_panel(*described(config, source)), config.targets)
     return dataclasses.replace(panel, files=files)
+
+
+def described(config: ForecastConfig, source: object) -> tuple[object, ReadOptions, Roles]:
+    """A file or frame beside what its series are, how it is read, and the roles of its columns."""
+    roles = config.roles
+    if config.static_data is not None:
+        source, names = with_static(source, datasets.locate(config.static_data), config.read)
+        roles = roles.replace(static=(*roles.static, *names))
+    return source, config.read, roles
 
 
 def grown(config: ForecastConfig, source: object) -> object:
@@ -298,7 +308,8 @@ def sizes_of(config: ForecastConfig, state: ForecastState) -> Sizes:
         lookback=config.lookback, horizon=config.horizon, season=state.season, units=units,
         matrices=1 if state.shared else len(state.targets),
         known=() if learnt is None else tuple(learnt.known.values()),
-        seen=() if learnt is None else tuple(learnt.seen.values()), calendar=0 if learnt is None else learnt.calendar,
+        seen=() if learnt is None else tuple(learnt.seen.values()),
+        static=0 if learnt is None else learnt.fixed, calendar=0 if learnt is None else learnt.calendar,
     )  # fmt: skip
 
 

@@ -12,11 +12,12 @@ from multiway.data.sources.tables import as_library, library_of
 from multiway.errors import ConfigError
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.ahead import planned
+from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import grown, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.source import one_after_another
+from multiway.tasks.forecasting.source import one_after_another, with_static
 from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -54,6 +55,9 @@ class Forecaster(Estimator):
         network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
         model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
         metric: What decides which candidates answer: "mse", "mae", "mase" or "pinball".
+        id_column, time_column, value_column: Columns of a table; found if not given.
+        frequency: Step between times, such as "h" or "D"; found if not given.
+        resample: What a step of the frequency has of rows off it: "last", "mean" or "sum"; refused if not given.
         season: Steps in a season; from the frequency if not given.
         missing: "error", "mask" or "ffill" for missing cells.
         duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
@@ -79,26 +83,51 @@ class Forecaster(Estimator):
     network: bool | str = "auto"
     model: str | None = None
     metric: str = "mse"
+    id_column: str | tuple[str, ...] | None = None
+    time_column: str | None = None
+    value_column: str | None = None
+    frequency: str | None = None
+    resample: str | None = None
     season: int | None = None
     missing: str = "error"
     duplicates: str = "error"
     gaps: str = "error"
     levels: tuple[float, ...] = (80.0, 95.0)
 
-    def fit(self, X: object, y: None = None) -> Self:
+    def fit(self, X: object, y: None = None, *, static_df: object = None) -> Self:
         """Fit on a frame (pandas or polars, wide or long), a series, an array of rows by series, or the path of a file.
 
         Nothing is written to disk. The rows of a series or an array without times are counted.
+
+        Args:
+            X: The data.
+            y: Nothing; it is there for scikit-learn.
+            static_df: A row for each series of a long table, as a frame or a path: the columns that name it, and others
+                that say what it is.
 
         Raises:
             DataError: The data is not sound, or too short.
             ConfigError: A `y` is given, or an argument does not fit.
         """
         _refuse_target("fit", y)
-        config = self.config()
-        self._fit(located(X), config.replace(data=str(X)) if isinstance(X, str | Path) else config)
-        self._library, self._rows = library_of(X), None if isinstance(X, str | Path) else located(X)
+        config, (source, static) = self.config(), map(located, (X, static_df))
+        if isinstance(X, str | Path) and (static_df is None or isinstance(static_df, str | Path)):
+            own = {} if static_df is None else {"static_data": str(static_df)}
+            self._fit(source, config.replace(data=str(X), **own))
+            self._rows = None
+        else:
+            self._static = static
+            self._rows, config = self._described(source, config)
+            self._fit(self._rows, config)
+        self._library = library_of(X)
         return self
+
+    def _described(self, source: object, config: ForecastConfig) -> tuple[object, ForecastConfig]:
+        """Rows beside what their series are, and a config that names those columns as well."""
+        if self._static is None:
+            return source, config
+        rows, names = with_static(source, self._static, config.read)
+        return rows, config.replace(static=(*config.static, *(name for name in names if name not in config.static)))
 
     def update(self, X: object) -> Self:
         """Take in rows that came after those of `fit`, as a frame or the path of a file of the same columns.
@@ -118,13 +147,15 @@ class Forecaster(Estimator):
             self._take(take_in(run, own, str(X)))
             return self
         prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
-        rows = one_after_another([grown(run.config, own), located(X)], run.config.read)
+        later, _ = self._described(located(X), run.config)
+        rows = one_after_another([grown(run.config, own), later], run.config.read)
         alone = run.config.replace(data=None, updates=())
         self._take(take_in(dataclasses.replace(run, config=alone, prepared=prepared), rows))
         self._rows = rows
         return self
 
     _rows = cast(object, None)
+    _static = cast(object, None)
 
     def _take(self, run: Run) -> None:
         super()._take(run)

@@ -23,20 +23,24 @@ from multiway.explain import (
 from multiway.explain.deletion import Positions
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
+from multiway.models.regression import Regressors
 from multiway.models.weighed_forecasts import members_of
 from multiway.report import text
 from multiway.report.sections import PagePart, Table, TableCell
 from multiway.tasks.answers import Answer
+from multiway.tasks.forecasting.ahead import knows_ahead, window_ahead
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.windows import Windows, last_window
+from multiway.tasks.forecasting.windows import Windows, covariates_of, last_window
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, maps_part
 from multiway.tasks.run import Run
 
 FOLDER = "explanation"
 MODES = ("variate", "time")
 MAX_WINDOWS = 256
+Shown = tuple[Tensor, Tensor | None, Regressors | None]
+"""Pasts, which cells of them are there, and covariates."""
 
 
 def explain_windows(run: Run, panel: Panel, windows: Windows | None) -> Explanation:
@@ -47,13 +51,25 @@ def explain_windows(run: Run, panel: Panel, windows: Windows | None) -> Explanat
         ConfigError: The network has no map per mode.
     """
     patch, lookback = network_of(run).config.patch_length, run.config.lookback
-    times = time_labels(panel.times[-lookback:], patch)
-    last = _maps(run, *last_window(panel, run.state.scaler, lookback), times, sample="last window")
+    if run.state.covariates is not None and not knows_ahead(panel, run.config.horizon):
+        panel = panel.slice(0, panel.num_rows - run.config.horizon)  # the last window of which all is known
+    past, observed = last_window(panel, run.state.scaler, lookback)
+    shown: Shown = (past, observed, window_ahead(run.config, run.state.covariates, panel, None))
+    times = (*time_labels(panel.times[-lookback:], patch), *_steps_ahead(run, patch))
+    last = _maps(run, shown, times, sample="last window")
     if windows is None:
         return Explanation(average=last, last=last)
     batch = windows.spread(MAX_WINDOWS)
-    average = _maps(run, batch["past"], batch.get("past_observed"), lag_labels(lookback, patch))
+    shown = (batch["past"], batch.get("past_observed"), covariates_of(batch))
+    average = _maps(run, shown, (*lag_labels(lookback, patch), *_steps_ahead(run, patch)))
     return Explanation(average=average, last=last)
+
+
+def _steps_ahead(run: Run, patch: int) -> tuple[str, ...]:
+    """Names of the patches of the horizon, where the network sees covariates that are known ahead."""
+    if not (network_of(run).config.known and model_of(run).heeds):
+        return ()
+    return tuple(f"step {start + 1}–{start + patch}" for start in range(0, run.config.horizon, patch))
 
 
 def mapped(run: Run) -> list[HOTForecaster]:
@@ -85,9 +101,10 @@ def network_of(run: Run) -> HOTForecaster:
 
 
 @torch.no_grad()
-def _maps(run: Run, past: Tensor, observed: Tensor | None, times: Sequence[str], sample: str = "") -> list[ModeMap]:
+def _maps(run: Run, windows: Shown, times: Sequence[str], sample: str = "") -> list[ModeMap]:
     """Maps of every network of a run, its heads beside those of the others."""
-    own = [network.forward_with_maps(past, observed)[1] for network in mapped(run)]
+    shown = model_of(run).shown(*windows)
+    own = [network.forward_with_maps(*shown)[1] for network in mapped(run)]
     maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*own, strict=True)]
     return mode_maps(maps, MODES, (run.state.names, times), sample=sample)
 
@@ -128,7 +145,7 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | No
     tests = [
         (item, deletion_test(item, functools.partial(_error_without, run, batch, item.mode)))
         for item in maps
-        if item.layer == 0 and len(item.key_labels) > 1
+        if item.layer == 0 and len(item.key_labels) > 1 and not (item.mode == "time" and _steps_ahead(run, 1))
     ]
     if not tests:
         return None
@@ -154,11 +171,11 @@ def _deletion(run: Run, windows: Windows, maps: Sequence[ModeMap]) -> Table | No
 @torch.no_grad()
 def _error_without(run: Run, batch: dict[str, Tensor], mode: str, positions: Positions) -> float:
     """Squared error of the network where it cannot see some positions of a mode."""
-    network = model_of(run).network
-    assert network is not None
+    model, covariates = model_of(run), covariates_of(batch)
     seen = batch.get("past_observed", torch.ones_like(batch["past"], dtype=torch.bool)).clone()
     if mode == "time":
         seen.unflatten(1, (-1, network_of(run).config.patch_length))[:, positions] = False
     else:
         seen[:, :, positions] = False
-    return float((network(batch["past"], seen) - batch["future"]).square().mean())
+    forecast = model.forecasts(batch["past"], seen, ["network"], covariates)["network"]
+    return float((forecast - batch["future"]).square().mean())

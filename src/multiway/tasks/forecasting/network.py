@@ -1,5 +1,6 @@
 """The models of a run: ridge beside a network, how they are built, and how they are trained on windows."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, cast, get_args
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.models import create_model
-from multiway.models.regression import Regressors
+from multiway.models.regression import Regression, Regressors
 from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, WeighedForecasts, members_of
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
@@ -15,9 +16,11 @@ from multiway.tasks.far_behind import Rival
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.encode import PreparedPanel, joined_state, sizes_of
 from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.outputs import at_least_zero
+from multiway.tasks.forecasting.regression import left_of
 from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
@@ -113,11 +116,36 @@ def fit_forecaster(
             return f"The network stopped after {rows[-1]['epoch']:g} epochs, as the time is over."
         return None if rival is None else rival.stops(rows, left)
 
-    history = train_on_windows(model.network, prepared, config.training, context, config, stops=stops)
+    left = _explained(model, prepared)
+    history = train_on_windows(model.network, left, config.training, context, config, stops=stops)
     for member in members_of(model.network):
         if isinstance(member, StartsFromTraining):
             member.set_apart(prepared.windows["train"].never_observed)
+    _heed(model, prepared.windows["validation"])
     return history
+
+
+def _explained(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
+    """With windows of what effects of covariates leave, where a regression errs less than ridge on validation."""
+    regression, windows = dict(model.candidates.items()).get("regression"), prepared.windows
+    if not isinstance(regression, Regression) or windows["train"].num_targets < windows["train"].num_variates:
+        return prepared
+    own, ridge = (candidates.error_of(each, windows["validation"]) for each in (regression, model.floor))
+    model.explained.fill_(own < ridge)
+    left = {split: left_of(part, regression) for split, part in windows.items()}
+    return dataclasses.replace(prepared, windows=left) if model.explained else prepared
+
+
+def _heed(model: WeighedForecasts, validation: Windows) -> None:
+    """Hide covariates from a network that errs no more without them on validation."""
+    if validation.covariates is not None and getattr(model.network, "takes_covariates", False):
+        shown, hidden = (error_of_network(model, part) for part in (validation, validation.of_covariates(None)))
+        model.heeds.fill_(shown < hidden)
+
+
+def error_of_network(model: WeighedForecasts, windows: Windows) -> float:
+    """Its mean square over the cells of windows that were observed."""
+    return mean_loss(_Single(model, "network"), WindowLoss("mse"), windows)
 
 
 def _losses_of(model: WeighedForecasts, validation: Windows, config: ForecastConfig) -> dict[str, float]:
@@ -176,9 +204,12 @@ def build_forecast_baseline(name: str, config: ForecastConfig, num_variates: int
     return create_model(name, **sizes)
 
 
-def build_network(config: ForecastConfig, num_variates: int) -> nn.Module:
+def build_network(config: ForecastConfig, num_variates: int, learnt: LearntCovariates | None = None) -> nn.Module:
     """The network of the config, or several that start apart and forecast by their mean: one kind, then its partner."""
-    kinds = [kind for kind in config.kinds(num_variates) for _ in range(config.members)]
+    features = {}
+    if learnt is not None and config.group == "auto":  # groups of series are shown no covariates
+        features = {"known": sum(learnt.known.values()), "seen": sum(learnt.seen.values())}
+    kinds = [kind for kind in config.kinds(num_variates, **features) for _ in range(config.members)]
     networks = [create_model(name, **fields) for name, fields in kinds]
     network = networks[0] if len(networks) == 1 else MeanOfNetworks(networks)
     return network if config.group == "auto" else InGroups(network, config.group)

@@ -42,6 +42,8 @@ SEVERAL_SERIES: Message = (
     Fix("read.id_column", like="NAME"),
     ").",
 )
+SPARSEST, FEWEST_STEPS = 20, 3
+"""Steps for each that has a row at most, and steps with a row at least, of a frequency that makes sense."""
 SHIFT_HINT = " If clocks changed there, write times with a UTC offset."
 
 
@@ -105,7 +107,7 @@ def in_time_order(draft: Draft) -> Draft:
 def once_each(draft: Draft) -> Draft:
     """One row per time, unless repeats are kept."""
     repeated, policy = np.flatnonzero(draft.times.duplicated()), draft.options.duplicates
-    if not len(repeated):
+    if not len(repeated) or (policy == "error" and draft.options.resample is not None):
         return draft
     rule = f"{_counted(len(repeated), 'row')} repeat{'s' if len(repeated) == 1 else ''} a time"
     hint = _shift_hint(draft.times[repeated[:KEPT_PER_KIND]])
@@ -121,22 +123,47 @@ def once_each(draft: Draft) -> Draft:
 
 
 def on_step(draft: Draft) -> Draft:
-    """Move times to the step that was given, if gaps are to be filled: to the next time on it, never to an earlier one.
+    """Resample rows onto the step that was given, if gaps are to be filled or it is said how.
 
-    Each time on the step takes the last value of every series since the one before.
+    The last value goes to the next time on the step, never to an earlier one; mean and sum are of the rows from a time
+    to before the next.
     """
-    frequency = draft.options.frequency
-    if frequency is None or draft.options.gaps != "fill" or not isinstance(draft.times, pd.DatetimeIndex):
+    options = draft.options
+    by = options.resample or ("last" if options.gaps == "fill" else None)
+    if options.frequency is None or by is None or not isinstance(draft.times, pd.DatetimeIndex):
         return draft
-    grid = steps_over(draft.times, frequency)
-    step = grid.searchsorted(draft.times)
+    grid = steps_over(draft.times, options.frequency)
+    step = grid.searchsorted(draft.times) if by == "last" else grid.searchsorted(draft.times, side="right") - 1
     moved = np.flatnonzero(grid[step] != draft.times)
     if not len(moved):
         return draft
-    draft.note("gaps", moved, f"{_counted(len(moved), 'row')} moved to the next time on the step of {frequency}")
-    values = pd.DataFrame(draft.values).groupby(step).last()
-    origin = pd.DataFrame(draft.origin).groupby(step).last().to_numpy()
+    _refuse_absurd(draft, len(np.unique(step)), grid)
+    rule = f"{_counted(len(moved), 'row')} moved to the step of {options.frequency}, which has the {by} of its rows"
+    draft.note("gaps", moved, rule, policy="fill")
+    cells = pd.DataFrame(draft.values).groupby(step)
+    values = cells.sum(min_count=1) if by == "sum" else cells.mean() if by == "mean" else cells.last()
+    rows = pd.DataFrame(np.where(draft.origin < 0, np.nan, draft.origin)).groupby(step).last()
+    origin = rows.fillna(-1).to_numpy(np.int64)
+    if options.resample is not None:
+        masked = "mask" if options.missing == "error" else options.missing
+        draft = dataclasses.replace(draft, options=options.replace(gaps="fill", missing=masked))
     return dataclasses.replace(draft, values=values.to_numpy(), times=grid[values.index], origin=origin)
+
+
+def _refuse_absurd(draft: Draft, used: int, grid: pd.DatetimeIndex) -> None:
+    """Refuse a step that hardly any row or every row falls into."""
+    sparse = len(grid) > SPARSEST * used
+    if not sparse and used >= FEWEST_STEPS:
+        return
+    frequency, rows = draft.options.frequency, _counted(len(draft.times), "row")
+    rule = (
+        f"{rows} on the step of {frequency} leave {len(grid) - used:,} of {len(grid):,} steps without one, as between "
+        f"{draft.times[0]} and {draft.times[1]}"
+        if sparse
+        else f"{rows} make {_counted(used, 'step')} of {frequency}"
+    )
+    fix = ("Choose another step (", Fix("read.frequency", "D"), ").")
+    raise draft.findings.fatal("gaps", rule, fix, [draft.place(0)])
 
 
 def without_gaps(draft: Draft, frequency: str | None) -> Draft:
@@ -153,7 +180,8 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
     if len(off):
         rule = f"{_counted(len(off), 'row')} off the step of {frequency or 'the others'}"
         step = Fix("read.frequency", frequency or "D")
-        move = (" Round these times to the step, or set frequency to have it done (", step, ").") if fills else ()
+        resample = Fix("read.resample", like="last|mean|sum")
+        move = (" Round these times to the step, or have it done (", step, " ", resample, ").")
         draft.note("gaps", draft.times.get_indexer_for(off), rule, *move, policy=strict)
     if len(absent):
         _note_absent(draft, grid, absent)

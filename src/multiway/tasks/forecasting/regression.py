@@ -57,6 +57,7 @@ class EffectForm(NamedTuple):
 
     reach: int
     calendar: bool
+    products: bool
     penalty: float
     own: float
 
@@ -68,7 +69,8 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
     """
     for _ in range(ROUNDS):
         step = fit_floor(left_of(training, model).of_next(), left_of(validation, model).of_next(), own=False)
-        parts = [*innovations(training, step.weight[0], EARLIER), *innovations(validation, step.weight[0], (0.0, 1.0))]
+        weight = step.weight[0]
+        parts = [*innovations(training, model, weight, EARLIER), *innovations(validation, model, weight, (0.0, 1.0))]
         form = choose_form(parts, model)
         model.effect.copy_(effects_under(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
@@ -83,13 +85,12 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
 def refit_regression(made: Regression, model: Regression, windows: Windows, fitted: int) -> None:
     """Fit on other windows in the form and under the penalties of a model that was fitted on so many."""
     made.form.copy_(model.form)
-    reach, calendar, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
+    reach, calendar, products, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
+    form = EffectForm(int(reach), bool(calendar), bool(products), penalty, own)
     for _ in range(ROUNDS):
         weight = fit_under(step, None, left_of(windows, made).of_next(), fitted + windows.horizon - 1)
-        parts = innovations(windows, weight[0], (0.0, 1.0))
-        made.effect.copy_(
-            effects_under(sum_of(list(parts)), EffectForm(int(reach), bool(calendar), penalty, own), made)
-        )
+        parts = innovations(windows, made, weight[0], (0.0, 1.0))
+        made.effect.copy_(effects_under(sum_of(list(parts)), form, made))
     made.floor.set_weight(fit_under(of_shared, None if shared else of_own, left_of(windows, made), fitted))
     if recent < float("inf"):
         gram, cross = _recent_moments(made, windows)
@@ -104,10 +105,10 @@ def left_of(windows: Windows, model: Regression) -> Windows:
     return windows.with_rows(left if windows.observed is None else torch.where(windows.observed, left, 0.0))
 
 
-def innovations(windows: Windows, step: Tensor, shares: Sequence[float]) -> Iterator[Innovations]:
+def innovations(windows: Windows, model: Regression, step: Tensor, shares: Sequence[float]) -> Iterator[Innovations]:
     """Sums over stretches of the rows of windows, under the weights of ridge one step ahead, `(1, lookback)`."""
     assert windows.covariates is not None
-    rows, seen, known = windows.rows, windows.observed, windows.covariates.known
+    rows, seen, known = windows.rows, windows.observed, model.columns(windows.covariates.known)
     filled = rows if seen is None else fill_gaps(rows[None], seen[None])[0]
     surprise, surprises = _innovation(filled[..., None], step)[..., 0], _innovation(known, step)
     columns = lagged(surprises).flatten(2)  # (rows, series or 1, lags * features)
@@ -150,39 +151,43 @@ def sum_of(parts: Sequence[Innovations]) -> Innovations:
 
 def choose_form(parts: Sequence[Innovations], model: Regression) -> EffectForm:
     """The form with the least error on stretches after those that were fitted on; wider ones have to save more."""
-    best, least = EffectForm(0, False, PENALTIES[-1], float("inf")), float("inf")
-    lags, features = model.effect.shape[1:]
-    reaches = range(lags // 2 + 1) if features > model.calendar else (0,)
-    for reach, calendar in itertools.product(reaches, (False, True) if model.calendar else (False,)):
-        some = [part.only(_columns(reach, calendar, model)) for part in parts]
-        for form, error in _errors(some, reach, calendar):
+    best, least = EffectForm(0, False, False, PENALTIES[-1], float("inf")), float("inf")
+    reaches = range(REACH + 1) if model.varying else (0,)
+    calendars, grouped = ((False, True) if count else (False,) for count in (model.calendar, model.products))
+    for reach, calendar, products in itertools.product(reaches, calendars, grouped):
+        some = [part.only(_columns(reach, calendar, products, model)) for part in parts]
+        for form, error in _errors(some, reach, calendar, products):
             if error < MARGIN * least:
                 best, least = form, error
     return best
 
 
-def _columns(reach: int, calendar: bool, model: Regression) -> Tensor:
-    """Columns of the lags within reach, those of the calendar at the step itself alone."""
-    lags, features = model.effect.shape[1:]
-    chosen = torch.zeros(lags, features, dtype=torch.bool)
-    chosen[REACH - reach : REACH + reach + 1, : features - model.calendar] = True
-    chosen[REACH, features - model.calendar :] = calendar
+def _columns(reach: int, calendar: bool, products: bool, model: Regression) -> Tensor:
+    """Columns of the lags within reach, those of products and of the calendar at the step itself alone."""
+    lags, count = model.effect.shape[1:]
+    chosen = torch.zeros(lags, count, dtype=torch.bool)
+    chosen[REACH - reach : REACH + reach + 1, : model.varying] = True
+    chosen[REACH, model.varying : model.varying + model.products] = products
+    chosen[REACH, count - model.calendar :] = calendar
     return torch.nonzero(chosen.flatten())[:, 0]
 
 
-def _errors(parts: Sequence[Innovations], reach: int, calendar: bool) -> Iterator[tuple[EffectForm, float]]:
+def _errors(
+    parts: Sequence[Innovations], reach: int, calendar: bool, products: bool
+) -> Iterator[tuple[EffectForm, float]]:
     """Forms of one kind: the best of those that all series share, then those with effects of their own."""
     shared = [[*_shared_path(sum_of(parts[:place]))] for place in range(1, len(parts))]
     errors = [_relative(parts, [path[place] for path in shared]) for place in range(len(PENALTIES))]
     best = min(range(len(errors)), key=errors.__getitem__)
-    yield EffectForm(reach, calendar, PENALTIES[best], float("inf")), errors[best]
+    form = EffectForm(reach, calendar, products, PENALTIES[best], float("inf"))
+    yield form, errors[best]
     series, columns = parts[0].cross.shape
     if series == 1 or series * columns**3 > MOST_WORK:
         return
     own = [[*_own_path(sum_of(parts[: place + 1]), path[best])] for place, path in enumerate(shared)]
     errors = [_relative(parts, [path[place] for path in own]) for place in range(len(PENALTIES))]
     least = min(range(len(errors)), key=errors.__getitem__)
-    yield EffectForm(reach, calendar, PENALTIES[best], PENALTIES[least]), errors[least]
+    yield form._replace(own=PENALTIES[least]), errors[least]
 
 
 def _relative(parts: Sequence[Innovations], effects: Sequence[Tensor]) -> float:
@@ -206,7 +211,7 @@ def _own_path(sums: Innovations, shared: Tensor) -> Iterator[Tensor]:
 
 def effects_under(sums: Innovations, form: EffectForm, model: Regression) -> Tensor:
     """β of every series, lag and feature."""
-    shape, columns = model.effect.shape, _columns(form.reach, form.calendar, model)
+    shape, columns = model.effect.shape, _columns(form.reach, form.calendar, form.products, model)
     part = sums.only(columns)
     [shared] = ops.ridge_path(part.gram.sum(0, keepdim=True), part.cross.sum(0)[None, :, None], [form.penalty])
     own = shared[:, 0].expand(shape[0], -1)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting import candidates, network
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import Row
@@ -28,24 +28,36 @@ class Feature(NamedTuple):
 
 
 def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Row]:
-    """For each covariate the share of the error that it saves by validation: in the better regression, and in trees.
+    """For each covariate the share of the error that it saves by validation: in the better regression, trees, network.
 
-    Each is fitted again without it, in the form that it has.
+    The first two are fitted again without it, in the form that they have; without what series are in one that is chosen
+    anew, as it may have effects of each series in their place. A network is shown the mean of a covariate instead.
     """
     learnt, (training, validation) = prepared.covariates, (
         prepared.windows[split].of_targets() for split in ("train", "validation")
     )  # fmt: skip
     if learnt is None:
         return []
+    features = [*_features("known", learnt.known), *_features("seen", learnt.seen)][:MOST]
     own, rows = dict(model.candidates.items()), []
     errors = {name: candidates.error_of(own[name], validation) for name in _heeding(own)}
     regressions = [name for name in errors if name in candidates.REGRESSIONS]
     best = min(regressions, key=errors.__getitem__, default=None)
     for name in (name for name in errors if name == best or name not in regressions):
-        for feature in [*_features("known", learnt.known), *_features("seen", learnt.seen)][:MOST]:
+        for feature in features:
             fewer, later = (_without(windows, feature) for windows in (training, validation))
-            made = candidates.fit_all(sizes, [name], fewer, own, prepared.floor)[name]
+            if feature.name in learnt.roles.static:
+                made = candidates.build(name, sizes)
+                candidates.fit_candidate(made, fewer, later, prepared.floor)
+            else:
+                made = candidates.fit_all(sizes, [name], fewer, own, prepared.floor)[name]
             rows.append(_row(feature, name, errors[name], candidates.error_of(made, later)))
+    if model.heeds and getattr(model.network, "takes_covariates", False):
+        windows = prepared.windows["validation"]
+        error = network.error_of_network(model, windows)
+        for feature in features:
+            without = network.error_of_network(model, _without(windows, feature))
+            rows.append(_row(feature, "network", error, without))
     return rows
 
 

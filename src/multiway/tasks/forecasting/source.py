@@ -333,9 +333,11 @@ def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np
 
 def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     """Cells of a long table without repeats of one series at one time: one of them, or their mean."""
-    repeated, policy = cells[cells.duplicated(CELL)], draft.options.duplicates
+    repeated, policy, by = cells[cells.duplicated(CELL)], draft.options.duplicates, draft.options.resample
     if repeated.empty:
         return cells
+    if policy == "error" and by is not None:
+        return cells.assign(number=cells.groupby(CELL)["number"].transform(by)).drop_duplicates(CELL, keep="last")
     first = repeated[:KEPT_PER_KIND]
     places = [
         draft.table.place(row, detail=f"time {time}") for row, time in zip(first["row"], first["time"], strict=True)
@@ -355,6 +357,32 @@ def one_after_another(sources: Sequence[object], options: ReadOptions) -> pd.Dat
         shown = ", then ".join(listed(columns) for columns in different)
         raise DataError(f"{source_name(sources[-1])}: later rows have the columns of the others. Got {shown}.")
     return pd.concat(tables, ignore_index=True)
+
+
+def with_static(source: object, static: object, options: ReadOptions) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Rows of a long table with what its series are, from a table with a row for each, and the names of its columns.
+
+    The columns that both tables have name the series.
+
+    Raises:
+        DataError: They share no column, a series has two rows there, or none.
+    """
+    rows, each = (soundly(source_name(table), partial(_frame_of, table, options)) for table in (source, static))
+    keys = [name for name in each.columns if name in rows.columns and name != options.time_column]
+    where = source_name(static)
+    if not keys or len(keys) == len(each.columns):
+        raise DataError(
+            f"{where}: it has the columns {listed(each.columns)} and the series {listed(rows.columns)}. Give a long "
+            "table, and one that shares the columns of its names and has others that say what each series is."
+        )
+    own, theirs = (pd.MultiIndex.from_frame(table[keys].apply(as_text)) for table in (rows, each))
+    place = theirs.get_indexer(own) if theirs.is_unique else None
+    if place is None or (place < 0).any():
+        name = theirs[theirs.duplicated()][0] if place is None else own[place < 0][0]
+        count = "two rows" if place is None else "no row"
+        raise DataError(f"{where}: {'/'.join(map(str, name))} has {count}. Give one for each series.")
+    added = each.drop(columns=keys).iloc[place].set_axis(rows.index)
+    return pd.concat([rows, added], axis=1), tuple(added.columns)
 
 
 def _frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:

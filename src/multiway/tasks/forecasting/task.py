@@ -87,7 +87,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
         """A horizon, where none is named, and sizes that fit the rows."""
-        return sizes_for(config, read_panel(source, config.read, config.roles))
+        return sizes_for(config, read_panel(*encode.described(config, source)))
 
     def prepare(
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
@@ -99,7 +99,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """What is in a file or frame of series."""
         if isinstance(source, tuple):
             raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
-        return check_file(source, config.read, config.split, config.roles)
+        own, read, roles = encode.described(config, source)
+        return check_file(own, read, config.split, roles)
 
     def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[str]:
         """What a check warns of in the rows; of series that begin after the training rows a caution does."""
@@ -152,7 +153,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if name != OURS:
             return network.build_forecast_baseline(name, config, count)
         sizes = encode.sizes_of(config, state)
-        trained = network.build_network(config, count) if config.network else None
+        trained = network.build_network(config, count, state.covariates) if config.network else None
         own, *again = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
         refits = dict(zip(encode.USES, again, strict=True)) if config.refit == "all" else {}
         return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained, refits)
