@@ -44,7 +44,7 @@ def write_data(path, num_classes=2, sizes=SIZES):
     return path
 
 
-def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SIZES, **changes):
+def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SIZES, read=None, **changes):
     """Predictions are drawn, not made, so that the report cannot pass by computing them again."""
     chance = np.random.default_rng(100 + seed)
     torch.manual_seed(seed)
@@ -52,7 +52,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
     own = {"name": name, **fields}
     run = Run(
         task=task,
-        config=VolumeConfig(data=str(path), model=own, training={"seed": seed}),
+        config=VolumeConfig(data=str(path), model=own, training={"seed": seed}, read=read or {}),
         models={"network": create_model(name, sizes=sizes, num_classes=num_classes, **fields).eval()},
         state=VolumeState(
             classes=("0", "1", "2")[:num_classes],
@@ -152,6 +152,18 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
         "environment",
     ]  # fmt: skip
     assert "None" not in page.text
+
+
+def test_a_scan_that_a_size_cuts_is_shown_whole_with_what_is_left_bright(tmp_path):
+    cut = make_run(write_data(tmp_path / "set.npz", sizes=(11, 8, 13)), read={"size": SIZES})
+    scan, left = reload_cases(cut).inputs.whole(0)
+    np.testing.assert_array_equal(scan.values[0, 1:9, :, 2:10], reload_cases(cut).inputs.prepared(0).values[0])
+    assert left[1:9, :, 2:10].all() and left.sum() == 8**3
+    *_, heading, whole = parts_of(cut)["cases"]
+    assert heading.words == "The whole scan" and whole.sentence == "The network sees the bright box."
+    depth = imread(io.BytesIO(base64.b64decode(str(whole.films[0].scan).partition(",")[2])))
+    outer, inner = depth.reshape(11, 8, 13)[~left], depth.reshape(11, 8, 13)[left]
+    assert outer.max() <= 0.31 * inner.max()
 
 
 @pytest.mark.slow

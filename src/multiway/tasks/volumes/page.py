@@ -35,6 +35,7 @@ TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
 AVERAGED_CASES, DELETION_CASES = 64, 8
 TOLERANCE, MOST_POINTS = 0.1, 17
+DIM = 0.3
 """Of the gradients of large volumes: share of the logit's change that their sum may miss, and points at most."""
 LARGE = (
     "Of volumes this large fewer cases are explained. Gradients take 9 points, and more until their sum is "
@@ -117,8 +118,26 @@ def _views(run: Run, cases: Cases) -> Iterator[Section]:
     shown = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
     explained, remark = _explained(run, cases, [index for _, index in shown], deletion=False)
     yield from headed((heading, _view(run, item)) for (heading, _), item in zip(shown, explained, strict=True))
+    if shown:
+        yield from _uncut(cases, shown[0][1])
     if remark:
         yield Text(words=remark)
+
+
+def _uncut(cases: Cases, index: int) -> Iterator[Section]:
+    """A scan before a size cuts it, dim where it is cut."""
+    found = cases.inputs.whole(index)
+    if found is None:
+        return
+    scan, left = found
+    grey = scan.values.mean(axis=0, dtype=np.float32)
+    shown = np.where(left, grey, grey.min() + DIM * (grey - grey.min()))
+    yield Text(words="The whole scan", style="heading")
+    yield Planes(
+        name=cases.names["case"][index],
+        films=films(shown, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation),
+        sentence="The network sees the bright box.",
+    )
 
 
 def _explained(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:

@@ -15,6 +15,7 @@ from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.scans.bodies import Room, needed_sizes, room_of
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import check_finite, prepare, prepared_header
+from multiway.data.sources.scans.resampling import crop_starts
 from multiway.data.sources.scans.storing import MEMORY_LIMIT, SAME_SIZE, stacked
 from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres
 from multiway.data.splitting import Splits
@@ -160,6 +161,17 @@ class Scans:
             return None
         whole, left = (prepare(mask, options, is_mask=True).values[0] != 0 for options in (self._whole, self.options))
         return CutMask(int(left.sum()), int(whole.sum()), needed_sizes(whole))
+
+    def whole(self, index: int) -> tuple[Volume, NDArray[np.bool_]] | None:
+        """A scan before a size cuts it, and which of its voxels are left; None where none is lost."""
+        target, volume = self.options.size, prepare(self.read(index), self.options.replace(size=None, distance=False))
+        if target is None or all(old <= new for old, new in zip(volume.sizes, target, strict=True)):
+            return None
+        starts = (max(start, 0) for start in crop_starts(volume.sizes, target))
+        box = tuple(slice(start, start + new) for start, new in zip(starts, target, strict=True))
+        left = np.zeros(volume.sizes, dtype=bool)
+        left[box] = True
+        return volume, left
 
     @property
     def _whole(self) -> VolumeOptions:
