@@ -56,6 +56,7 @@ SPEED = {
         "python -m benchmarks.adapters text --encoder FOLDER --out results/adapters.jsonl"
     ),
     "whole_models": "python -m benchmarks.whole_models --out results/whole_models.jsonl",
+    "smaller": "python -m benchmarks.smaller RUN SMALL --out results/smaller.jsonl",
     "fev": "multiway reproduce fev --out results/fev.jsonl",
     "gift": "multiway reproduce gift --out results/gift.jsonl",
     "kills": "python -m benchmarks.kills",

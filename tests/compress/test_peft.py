@@ -10,6 +10,7 @@ from tolerances import assert_same
 
 peft = pytest.importorskip("peft", reason="peft is not installed (pip install 'multiway[peft]')")
 
+from multiway import nn as mw  # noqa: E402
 from multiway.errors import ConfigError  # noqa: E402
 from multiway.peft import AdapterConfig, Branched, KroneckerLinear, convert_to_lora  # noqa: E402
 from multiway.peft.lokr import kronecker_rows  # noqa: E402
@@ -196,3 +197,38 @@ def test_what_lora_alone_has_is_refused():
     model = adapted(CONFIGS["nd_linear"]())
     with pytest.raises(ConfigError, match=r"takes no LoRA. Give an AdapterConfig"):
         model.add_adapter("plain", peft.LoraConfig(target_modules=["0"]))
+
+
+def compact() -> nn.Sequential:
+    """Layers of multiway alone: modes on axes of their own, flat ones, a tensor train and a low rank."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        modes = mw.NdLinear((3, 5), (7, 11)), nn.Flatten(-2), mw.NdLinear((7, 11), (2, 13), flat=True)
+        return nn.Sequential(*modes, mw.TTLinear((2, 13), (3, 5), tt_ranks=2), mw.LowRankLinear(15, 6, rank=2)).double()
+
+
+@pytest.mark.parametrize("layer", ["nd_linear", "tensor_train"])
+def test_layers_of_multiway_take_adapters(layer, generator, tmp_path):
+    x = torch.randn(3, 2, 3, 5, dtype=torch.float64, generator=generator)
+    config = AdapterConfig(r=2, target_modules=["0", "2", "3", "4"], multiway_layer=layer)
+    tuned = peft.get_peft_model(compact(), config, autocast_adapter_dtype=False)
+    tuned.double()
+    assert torch.equal(tuned(x), compact()(x))
+    with torch.no_grad():
+        for each in tuned.parameters():
+            if each.requires_grad:
+                each.normal_(0, 0.3, generator=generator)
+    expected = x
+    for own, wrapped in zip(compact(), tuned.base_model.model, strict=True):
+        inputs = expected
+        expected = own(inputs)
+        if isinstance(wrapped, Branched):
+            delta = wrapped.get_delta_weight("default")
+            rows = inputs.reshape(-1, delta.shape[1])
+            expected = expected + (rows @ delta.mT).reshape(expected.shape)
+    assert_same(tuned(x), expected)
+    tuned.save_pretrained(tmp_path)
+    again = peft.PeftModel.from_pretrained(compact(), tmp_path, autocast_adapter_dtype=False).double()
+    torch.testing.assert_close(again(x), tuned(x))
+    with pytest.raises(ConfigError, match="NdLinear has no dense weight to add a branch to"):
+        tuned.merge_and_unload()

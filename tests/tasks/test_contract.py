@@ -253,3 +253,17 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
     code, out, err = outcome(*tiny.train(tmp_path / "runs" / "run"))
     assert (code, out, err.count("\n")) == (1, "", 1) and err.startswith("multiway: error: ")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path):
+    """The smaller run is saved, loaded and asked, as any other; its network has lower ranks and the same data."""
+    small = tmp_path / "small"
+    said = printed("compress", made.run, "--rule", ".*=lowrank:max_share=.8", "--distil", 1, "--out", small)
+    assert "after recovery" in said
+    swaps = json.loads((small / "compression.json").read_text())["layers"]
+    before, after = (load(run) for run in (made.run, small))
+    sizes = [sum(each.numel() for each in run.model.parameters()) for run in (before, after)]
+    assert swaps and sizes[1] < sizes[0]
+    assert after.facts["recovery"]["distil"]
+    printed("predict", small, "--data", made.tiny.data, "--out", tmp_path / "answer.csv")
+    assert list(tmp_path.glob("answer*"))

@@ -7,6 +7,9 @@ from multiway.compress.adapters import load_adapters as load_adapters
 from multiway.compress.adapters import merge_adapters as merge_adapters
 from multiway.compress.adapters import remove_adapters as remove_adapters
 from multiway.compress.adapters import save_adapters as save_adapters
+from multiway.compress.hub import from_pretrained as from_pretrained
+from multiway.compress.hub import push_to_hub as push_to_hub
+from multiway.compress.hub import save_pretrained as save_pretrained
 from multiway.compress.plan import Plan as Plan
 from multiway.compress.plan import plan as plan
 from multiway.compress.recovering import distil as distil

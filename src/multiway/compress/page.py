@@ -195,7 +195,7 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
         kind=type(target.module).__name__,
         in_features=in_features,
         out_features=out_features,
-        becomes="dense" if layer is None else _describe(layer),
+        becomes="dense" if layer is None else becomes(layer),
         parameters=(count_parameters(target.module), count_parameters(layer or target.module)),
         input_shape=tuple(x.shape),
         flops=(before, before if layer is None else measuring.count_flops(layer, x)),
@@ -208,7 +208,7 @@ def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Obs
     return dataclasses.replace(numbers, advice=advice_of(numbers, is_called=seen.calls > 0, rank=target.rule.rank))
 
 
-def _describe(layer: Compressed) -> str:
+def becomes(layer: Compressed) -> str:
     """Kind, sizes and ranks."""
     if isinstance(layer, LowRankLinear):
         return f"low rank {layer.rank}"

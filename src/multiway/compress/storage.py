@@ -25,6 +25,8 @@ from multiway.nn import NdLinear as NdLayer
 WEIGHTS, CONFIG = "weights.safetensors", "config.json"
 SWAPS = "compression.json"
 """File of a folder that says what became of its layers."""
+FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.md")
+"""What a compressed model consists of, a tokenizer beside it; nothing else is fetched from the hub."""
 FORMAT = 1
 TABLE = "tt_embedding"
 CHAINS: dict[str, type[TuckerConv] | type[CPConv]] = {Tucker.kind: TuckerConv, CP.kind: CPConv}

@@ -1,5 +1,6 @@
 """The layer that PEFT puts in the place of a dense one: the frozen layer and a factorised branch for each adapter."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,15 +14,19 @@ from multiway.compress.adapters import zero_branch
 from multiway.compress.kinds import dense_kind
 from multiway.compress.rules import NdLinear, Rule, TensorTrain
 from multiway.errors import ConfigError, DataError
+from multiway.nn import LowRankLinear, TTLinear
+from multiway.nn import NdLinear as NdLayer
 
 LAYERS = ("nd_linear", "tensor_train")
+OWN = (NdLayer, TTLinear, LowRankLinear)
+"""Layers of multiway that take a branch."""
 
 
 class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes are not typed
     r"""A frozen dense layer and branches beside it: $y = W x + b + \sum s \, branch(dropout(x))$ over active adapters.
 
     Args:
-        base_layer: `nn.Linear`, or Conv1D of transformers.
+        base_layer: `nn.Linear`, Conv1D of transformers, or a layer of multiway, which a branch cannot be merged into.
         adapter_name: Of the first branch.
         config: An `AdapterConfig`.
         r: Rank of the branch; of `nd_linear` its number of terms.
@@ -68,6 +73,7 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         dropout = nn.Dropout(config.lora_dropout) if config.lora_dropout > 0 else nn.Identity()
         self.lora_dropout[adapter_name] = dropout
         branch = zero_branch("AdapterConfig", rule, self.in_features, self.out_features)
+        branch.to(next(self.get_base_layer().parameters()).device)
         if config.init_lora_weights is False:  # as LoRA does: no factor is zero
             branch.reset_parameters()  # type: ignore[operator]
         self.lora_branch[adapter_name] = branch
@@ -86,8 +92,9 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         dtype = result.dtype
         for name in self._branches(self.active_adapters):
             branch = self.lora_branch[name]
-            given = self._cast_input_dtype(x, next(branch.parameters()).dtype)
-            result = result + branch(self.lora_dropout[name](given)) * self.scaling[name]
+            rows = x.flatten(x.ndim - modes_of(self.get_base_layer()))
+            given = self._cast_input_dtype(rows, next(branch.parameters()).dtype)
+            result = result + branch(self.lora_dropout[name](given)).reshape(result.shape) * self.scaling[name]
         return result.to(dtype)
 
     def merge(self, safe_merge: bool = False, adapter_names: list[str] | None = None) -> None:
@@ -99,7 +106,13 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
 
         Raises:
             DataError: `safe_merge` found one.
+            ConfigError: The layer is one of multiway.
         """
+        if isinstance(self.get_base_layer(), OWN):
+            raise ConfigError(
+                f"multiway.peft: {type(self.get_base_layer()).__name__} has no dense weight to add a branch to. Keep "
+                f"the adapter beside it, or put a dense layer in its place by compress.undo."
+            )
         weight = self.get_base_layer().weight
         for name in self._branches(check_adapters_to_merge(self, adapter_names)):
             merged = weight.data + self.get_delta_weight(name).to(weight.dtype)
@@ -126,8 +139,22 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         """Whether `peft.convert_to_lora` takes this layer."""
         return adapter_name in self.lora_branch
 
+    def _get_in_out_features(self, module: nn.Module) -> tuple[int | None, int | None]:
+        """PEFT's name; it knows no layers of multiway."""
+        if isinstance(module, NdLayer | TTLinear):
+            return math.prod(module.in_sizes), math.prod(module.out_sizes)
+        if isinstance(module, LowRankLinear):
+            return module.in_features, module.out_features
+        features: tuple[int | None, int | None] = super()._get_in_out_features(module)
+        return features
+
     def _branches(self, names: list[str] | None) -> list[str]:
         return [name for name in names or [] if name in self.lora_branch]
+
+
+def modes_of(module: nn.Module) -> int:
+    """Axes that hold the features of a layer's input."""
+    return len(module.in_sizes) if isinstance(module, NdLayer) and not module.flat else 1
 
 
 def rule_of(config: Any, rank: int) -> Rule:

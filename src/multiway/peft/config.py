@@ -13,7 +13,7 @@ from transformers.pytorch_utils import Conv1D
 
 from multiway.compress.rules import MIN_CORES
 from multiway.errors import ConfigError, closest
-from multiway.peft.branches import LAYERS, Branched
+from multiway.peft.branches import LAYERS, OWN, Branched
 from multiway.peft.lokr import KroneckerLinear
 
 
@@ -48,7 +48,7 @@ class AdapterConfig(LoraConfig):  # type: ignore[misc]  # PEFT's classes are not
             raise ConfigError(
                 f"AdapterConfig: init_lora_weights is True or False. Got {self.init_lora_weights!r}, which is LoRA's."
             )
-        self._register_custom_module({nn.Linear: Branched, Conv1D: Branched})
+        self._register_custom_module(dict.fromkeys((nn.Linear, Conv1D, *OWN), Branched))
 
 
 def register_adapters() -> None:

@@ -4,7 +4,7 @@ import contextlib
 import copy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from torch import nn
 
@@ -12,8 +12,8 @@ from multiway import compress
 from multiway.compress.budget import RankOptions
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
+from multiway.report.text import number
 from multiway.tasks.declarations import Context
-from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.lifecycle import costs_of, finish, parameters_of, unchanged_data
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, load, opening, store
@@ -53,8 +53,6 @@ def compress_run(
     """
     run = load(path)
     network = run.task.swappable(run.model)
-    if recovery is not None and recovery.distil and not isinstance(run.task, EncodedTask):
-        raise ConfigError(f"compress: distil is not for runs of {run.task.name}. Train them further by finetune.")
     run.prepared = unchanged_data(run, path)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, **limits)
@@ -69,7 +67,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
     assert run.folder is not None
     log = run.folder.read_log()
     run.facts["before_compression"] = run.task.sentence(run)
-    teacher = copy.deepcopy(run.model) if recovery is not None and recovery.distil else None
+    teacher = copy.deepcopy(run.task.swappable(run.model)) if recovery is not None and recovery.distil else None
     scores = {} if recovery is None else {"before": network_score(run)}
     network = plan.apply(inplace=True, keep_originals=False)
     if recovery is not None:
@@ -87,6 +85,15 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
         run.folder = folder
         store(run, folder)
     return run
+
+
+def recovery_line(run: Run, recovery: dict[str, Any]) -> str:
+    """The network's score on the validation samples before, after, and after its training."""
+    metric = run.task.metrics(run.config)[0]
+    told = (number(recovery[name], 4) for name in ("before", "after", "recovered"))
+    return "{} of the network on validation: {} before, {} with smaller layers, {} after recovery".format(
+        metric.title, *told
+    )
 
 
 def network_score(run: Run) -> float | None:

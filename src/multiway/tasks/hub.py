@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from multiway import files
-from multiway.errors import ConfigError
-from multiway.extras import load_extra
+from multiway.compress.hub import card_lines, fetched, head, send
+from multiway.tasks.compressed import recovery_line
 from multiway.tasks.run import Run, save_run
 from multiway.tasks.scores import models_of, score_of, scored_metrics, shown
 
@@ -24,19 +24,18 @@ class OnHub:
 
     def push_to_hub(self, name: str, *, private: bool = True) -> None:
         """Send the run to the repository of that name, which is made if it is not there."""
-        hub: Any = load_extra("huggingface_hub", "push_to_hub", "text")
         run: Run = self._run()  # type: ignore[attr-defined]
         kept = run.folder
         with tempfile.TemporaryDirectory() as scratch:
             write_with_card(run, Path(scratch) / "run")
             run.folder = kept  # not the scratch, which goes
-            hub.HfApi().create_repo(name, private=private, exist_ok=True)
-            hub.HfApi().upload_folder(repo_id=name, folder_path=str(Path(scratch) / "run"))
+            send(Path(scratch) / "run", name, private=private)
 
     @classmethod
     def from_pretrained(cls, name: str | Path) -> Self:
         """Take up a run from a folder, or from the repository of that name."""
-        loaded: Self = cls.load(name if Path(name).is_dir() else _fetched(str(name)))  # type: ignore[attr-defined]
+        folder = name if Path(name).is_dir() else fetched(str(name), FILES, "run")
+        loaded: Self = cls.load(folder)  # type: ignore[attr-defined]
         return loaded
 
 
@@ -57,27 +56,28 @@ def model_card(run: Run) -> str:
         f"| {model} | {' | '.join(shown(score_of(run, model, metric)['value']) for metric in metrics)} |"
         for model in models
     ]
-    head = [f"| model | {' | '.join(metric.title for metric in metrics)} |", f"|---{'|---' * len(metrics)}|"]
+    titles = [f"| model | {' | '.join(metric.title for metric in metrics)} |", f"|---{'|---' * len(metrics)}|"]
     splits = run.facts.get("splits", {})
     lines = [f"- {split}: {_counted(facts)}" for split, facts in splits.items()]
     name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
     return "\n".join([
-        "---", "library_name: multiway", f"tags: [multiway, {run.task.name}]", "---", f"# {name}: {run.task.name}", "",
-        run.line, "", "Split:", "", *lines, "", "Test scores:", "", *head, *rows, "",
+        *head(run.task.name), f"# {name}: {run.task.name}", "", run.line, "", "Split:", "", *lines, "",
+        "Test scores:", "", *titles, *rows, "", *_compressed(run),
         "Load it with `from_pretrained` of the task's estimator in [multiway](https://pypi.org/project/multiway/).", "",
     ])  # fmt: skip
+
+
+def _compressed(run: Run) -> list[str]:
+    """What became of the network's layers, and its scores before, after and recovered, if it was made smaller."""
+    if "before_compression" not in run.facts:
+        return []
+    lines = ["Made smaller:", "", *card_lines(run.task.swappable(run.model)), ""]
+    lines += ["Before, of the answer: " + run.facts["before_compression"], ""]
+    recovery = run.facts.get("recovery")
+    return lines if recovery is None else [*lines, recovery_line(run, recovery), ""]
 
 
 def _counted(facts: Any) -> str:
     if not isinstance(facts, dict):
         return str(facts)
     return ", ".join(f"{name} {value}" for name, value in facts.items() if isinstance(value, int | str))
-
-
-def _fetched(name: str) -> Path:
-    hub: Any = load_extra("huggingface_hub", "from_pretrained", "text")
-    try:
-        return Path(hub.snapshot_download(name, allow_patterns=list(FILES)))
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise ConfigError(f"{name} is no folder, and the hub has no such run: {reason}. Name another.") from None

@@ -14,6 +14,7 @@ def nearing(teacher: nn.Module, objective: Objective) -> Objective:
     teacher.eval().requires_grad_(False)
 
     def together(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+        teacher.to(next(model.parameters()).device)
         calls: list[tuple[tuple[object, ...], dict[str, object], object]] = []
         handle = model.register_forward_hook(lambda _, *call: calls.append(call), with_kwargs=True)
         try:
@@ -24,7 +25,14 @@ def nearing(teacher: nn.Module, objective: Objective) -> Objective:
             teacher.to(device_of(model))
             with torch.no_grad():
                 expected = floats(teacher(*inputs, **named))
-            total = total + count * relative_distance(floats(output), expected) / len(calls)
+            answers = floats(output)
+            expected = [_as_often(*pair) for pair in zip(expected, answers, strict=True)]
+            total = total + count * relative_distance(answers, expected) / len(calls)
         return total, count
 
     return together
+
+
+def _as_often(expected: Tensor, answers: Tensor) -> Tensor:
+    """What the teacher says, once for each network of a mean, which answer one batch after another in training."""
+    return expected if expected.shape == answers.shape else torch.cat([expected] * (len(answers) // len(expected)))

@@ -9,8 +9,7 @@ from multiway import files, leftovers
 from multiway.compress import NdLinear, Plan, Rule, compress_pretrained, parse_rule
 from multiway.compress.budget import RankOptions
 from multiway.errors import ConfigError, Fix, RunError
-from multiway.report.text import number
-from multiway.tasks.compressed import Recovery, compress_run
+from multiway.tasks.compressed import Recovery, compress_run, recovery_line
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import score_table
@@ -75,15 +74,6 @@ def compress(
         if report is not None:
             files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run)
-
-
-def recovery_line(run: Run, recovery: dict[str, Any]) -> str:
-    """The network's score on the validation samples before, after, and after its training."""
-    metric = run.task.metrics(run.config)[0]
-    told = (number(recovery[name], 4) for name in ("before", "after", "recovered"))
-    return "{} of the network on validation: {} before, {} with smaller layers, {} after recovery".format(
-        metric.title, *told
-    )
 
 
 def _recovery(finetune: int | None, distil: int | None, *, is_run: bool) -> Recovery | None:

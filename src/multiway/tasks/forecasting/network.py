@@ -22,6 +22,7 @@ from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.outputs import at_least_zero
 from multiway.tasks.forecasting.regression import left_of
 from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inputs_of
+from multiway.tasks.nearing import nearing
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
@@ -256,9 +257,10 @@ def train_on_windows(
     for member in members_of(model):
         if isinstance(member, StartsFromTraining):
             member.start_from(ridge, lambda: step_bases(windows["train"]))
+    loss = WindowLoss(training.loss, horizons)
     return train(
         model,
-        WindowLoss(training.loss, horizons),
+        loss if context.teacher is None else nearing(context.teacher, loss),
         samples["train"],
         samples["validation"],
         training,

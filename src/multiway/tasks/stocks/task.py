@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
@@ -22,7 +22,7 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.options import read_names, read_number
-from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Metric, Option, Row, Task
+from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Metric, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stocks.answers import explain_stocks, predict_next
@@ -39,6 +39,7 @@ from multiway.tasks.stocks.encode import (
     learn_stocks,
 )
 from multiway.tasks.stocks.network import (
+    INPUTS,
     OVER_BATCHES,
     MovementLoss,
     Scored,
@@ -127,7 +128,6 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
             help="Cost of a trade in hundredths of a percent; 10 if not given.",
         ),
     )  # fmt: skip
-    sample = Task.sample  # a compression of this network is not measured
 
     def recognises(self, source: object) -> bool:
         """Prices in any of the known layouts."""
@@ -299,6 +299,12 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The next session of every stock."""
         return predict_next(run, data, out, options)
+
+    def sample(self, run: Run, prepared: Prepared[StockWindows, StockState]) -> tuple[Tensor | None, ...]:
+        """Some validation days."""
+        validation = prepared.part("validation")
+        batch = validation.inputs.batch(validation.some(self.sampled))
+        return tuple(batch.get(name) for name in INPUTS)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """What moved the answers of some tickers and days."""
