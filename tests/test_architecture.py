@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "auditing": {"data"} | GROUND,
     "report": {"explain"} | GROUND,
     "compress": {"nn", "ops", "report"} | GROUND,
-    "peft": {"compress", "ops"} | GROUND,
+    "peft": {"compress", "nn", "ops"} | GROUND,
     "tasks": {
         "models",
         "nn",
