@@ -212,7 +212,6 @@ def test_layers_of_multiway_take_adapters(layer, generator, tmp_path):
     x = torch.randn(3, 2, 3, 5, dtype=torch.float64, generator=generator)
     config = AdapterConfig(r=2, target_modules=["0", "2", "3", "4"], multiway_layer=layer)
     tuned = peft.get_peft_model(compact(), config, autocast_adapter_dtype=False)
-    tuned.double()
     assert torch.equal(tuned(x), compact()(x))
     with torch.no_grad():
         for each in tuned.parameters():
@@ -228,7 +227,7 @@ def test_layers_of_multiway_take_adapters(layer, generator, tmp_path):
             expected = expected + (rows @ delta.mT).reshape(expected.shape)
     assert_same(tuned(x), expected)
     tuned.save_pretrained(tmp_path)
-    again = peft.PeftModel.from_pretrained(compact(), tmp_path, autocast_adapter_dtype=False).double()
-    torch.testing.assert_close(again(x), tuned(x))
+    again = peft.PeftModel.from_pretrained(compact(), tmp_path, autocast_adapter_dtype=False)
+    assert torch.equal(again(x), tuned(x))
     with pytest.raises(ConfigError, match="NdLinear has no dense weight to add a branch to"):
         tuned.merge_and_unload()

@@ -73,7 +73,8 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         dropout = nn.Dropout(config.lora_dropout) if config.lora_dropout > 0 else nn.Identity()
         self.lora_dropout[adapter_name] = dropout
         branch = zero_branch("AdapterConfig", rule, self.in_features, self.out_features)
-        branch.to(next(self.get_base_layer().parameters()).device)
+        if isinstance(self.get_base_layer(), OWN):  # PEFT looks for the device and dtype of a dense weight
+            branch.to(next(self.get_base_layer().parameters()))
         if config.init_lora_weights is False:  # as LoRA does: no factor is zero
             branch.reset_parameters()  # type: ignore[operator]
         self.lora_branch[adapter_name] = branch
