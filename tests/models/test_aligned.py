@@ -126,6 +126,18 @@ def test_training_windows_are_foreseen_by_those_before_them():
     assert (one[-1] - other[-1]).abs().min() > 1e-4
 
 
+def test_windows_of_several_seasons_are_foreseen_by_those_that_ended_before_them():
+    values, known = rows()
+    model = AlignedSeasons(LOOKBACK, 7, SEASON, SERIES, 2)
+    model.penalty.fill_(0.1)
+    model.fit(values, known, torch.arange(ROWS), [1])
+    later = values.clone()
+    later[394:] += 100  # the last window of the phase
+    one, other = (model.foreseen(each, 1) for each in (values, later))
+    assert len(one) == -(-len(range(LOOKBACK + 2, ROWS - 6, SEASON)) // 3)
+    assert_same(one, other)
+
+
 def test_a_stored_fit_takes_the_sizes_of_its_rows():
     model, values, known, _ = fitted_to_few()
     loaded = AlignedSeasons(LOOKBACK, HORIZON, SEASON, SERIES, 2)

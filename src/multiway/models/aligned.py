@@ -84,7 +84,6 @@ class AlignedSeasons(DrawnIn):
     are kept, and the kernel is computed from them.
 
     Args:
-        horizon: At most a season, so that a window ends before the next of its phase begins.
         known: Features that are known ahead, the first of those that there are.
 
     Shape:
@@ -150,11 +149,11 @@ class AlignedSeasons(DrawnIn):
         starts = [-lag * self.season for lag in lags if lag * self.season <= self.lookback]
         return torch.cat([torch.arange(start, start + self.season) for start in starts])
 
-    def _starts(self, phase: int, count: int) -> Tensor:
-        """Rows at which the last windows of a phase begin to look back."""
+    def _starts(self, phase: int, count: int, every: int = 1) -> Tensor:
+        """Rows at which the last windows of a phase begin to look back, or every k-th of them."""
         last = len(self.rows) - self.lookback - self.horizon
         last -= (int(self.first) + last + self.lookback - phase) % self.season
-        return last + self.season * torch.arange(1 - count, 1)
+        return (last + self.season * torch.arange(1 - count, 1))[(count - 1) % every :: every]
 
     def _examples(self, starts: Tensor) -> Tensor:
         """z of windows of the training rows, `(series, windows, features)`."""
@@ -196,31 +195,37 @@ class AlignedSeasons(DrawnIn):
         count = min((len(rows) - self.lookback - self.horizon + 1) // self.season, LATEST)
         if not float(self.penalty):
             self.penalty.fill_(self._best_noise(values, int(self.phases[-1]), count))
-        fits = [self._fitted(values, phase, count, float(self.penalty)) for phase in self.phases.tolist()]
+        each = (self._starts(phase, count) for phase in self.phases.tolist())
+        fits = [self._fitted(values, starts, float(self.penalty)) for starts in each]
         self.weight = torch.stack([weight for _, weight in fits])
 
     def foreseen(self, rows: Tensor, phase: int) -> Tensor:
         """Forecasts of the windows of a phase of the rows that were fitted, each by those before it, in their order.
 
-        `(windows, horizon, series)`.
+        `(windows, horizon, series)`; of a horizon of several seasons every k-th window, as these share no step.
         """
-        values, count = self.into(rows), self.weight.shape[3]
-        errors, _ = self._fitted(values, phase, count, float(self.penalty))
-        ahead = self._starts(phase, count)[:, None] + self.lookback + torch.arange(self.horizon)
+        values, starts = self.into(rows), self._starts(phase, self.weight.shape[3], self._apart)
+        errors, _ = self._fitted(values, starts, float(self.penalty))
+        ahead = starts[:, None] + self.lookback + torch.arange(self.horizon)
         return self.back(values[ahead] - errors.permute(1, 2, 0))
 
     def _best_noise(self, values: Tensor, phase: int, count: int) -> float:
-        """That with the least absolute error ahead of the later half of the windows."""
-        losses = {noise: self._fitted(values, phase, count, noise)[0][:, count // 2 :] for noise in NOISES}
+        """That with the least absolute error ahead of the later half of windows that share no step."""
+        starts = self._starts(phase, count, self._apart)
+        losses = {noise: self._fitted(values, starts, noise)[0][:, len(starts) // 2 :] for noise in NOISES}
         return min(losses, key=lambda noise: float(losses[noise].abs().nanmean()))
 
-    def _fitted(self, values: Tensor, phase: int, count: int, noise: float) -> tuple[Tensor, Tensor]:
-        """Errors one window ahead and weights of a phase, some series at a time."""
-        starts = self._starts(phase, count)
+    @property
+    def _apart(self) -> int:
+        """Windows of a phase from one to the next that begins after it."""
+        return -(-self.horizon // self.season)
+
+    def _fitted(self, values: Tensor, starts: Tensor, noise: float) -> tuple[Tensor, Tensor]:
+        """Errors one window ahead and weights of windows, some series at a time."""
         z = self._examples(starts)
         ahead = starts[:, None] + self.lookback + torch.arange(self.horizon)
         y = values[ahead].permute(2, 0, 1)
-        gap, size = self._gap(self._ahead_of(starts), self._ahead_of(starts)), max(CELLS // max(count, 1) ** 2, 1)
+        gap, size = self._gap(self._ahead_of(starts), self._ahead_of(starts)), max(CELLS // max(len(starts), 1) ** 2, 1)
         parts = [
             clipped_process(_kernels(x, x, gap), own.expand(len(DRIFTS), -1, -1, -1), noise)
             for x, own in zip(z.split(size), y.split(size), strict=True)

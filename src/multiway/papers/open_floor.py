@@ -46,7 +46,8 @@ class Rows:
         names = [name for name in item.frame.columns[1:] if name not in item.targets]
         known = torch.tensor(item.frame[names].to_numpy(np.float64))
         before = known[: next(iter(windows_of(task, item)))]
-        scaled = ((known - before.mean(0)) / before.std(0, correction=0).clamp_min(1e-9))[:, None]
+        deviation = before.square().mean(0).sub(before.mean(0).square()).clamp_min(1e-18).sqrt()
+        scaled = ((known - before.mean(0)) / deviation)[:, None]
         return cls(item.values, Regressors(scaled, scaled[..., :0], torch.arange(len(known))), task)
 
     @property
@@ -76,8 +77,9 @@ class Rows:
 
     @property
     def phases(self) -> list[int]:
-        """Of the windows, where a process is fitted: its horizon is at most a season."""
-        return [(len(self.values) - self.task.horizon * self.task.windows) % self.task.season]
+        """Of the windows."""
+        starts = len(self.values) - self.task.horizon * np.arange(1, self.task.windows + 1)
+        return sorted({int(start) for start in starts % self.task.season})
 
 
 class Mix(NamedTuple):
@@ -131,38 +133,41 @@ def aligned_forecast(task: OpenTask, item: Item) -> Floats:
 
 
 def choose(rows: Rows, stop: int) -> tuple[Mix, Floats]:
-    """The mix that errs least on windows before a row, each forecast by fits on what lies before it; and its errors."""
+    """The mix that errs least on windows before a row, each forecast by fits on what lies before it; and its errors.
+
+    Ridge is fitted before each stretch; a process before every window, if these share no step.
+    """
     season = rows.task.season
     length = int(VALIDATION * stop) // STRETCHES // season * season
     first = stop - STRETCHES * length
     units = DrawnIn(rows.values.shape[1])
     units.set_units(torch.tensor(rows.values[:first]))
-    ridge, errors = _robust_errors(rows, units, range(first, stop, length), length, stop)
+    stretches = [range(start, min(start + length, stop - rows.task.horizon + 1), season)
+                 for start in range(first, stop, length)]  # fmt: skip
+    ridge = rows.built(RobustRidge)
+    candidates.choose_penalty(ridge, rows.between(0, first), rows.between(first, first + length))
+    errors = _errors(rows, ridge, units, stretches)
     if rows.task.horizon > season:
-        return Mix([ridge], [1.0], units), errors
-    process = rows.fitted(rows.built(AlignedSeasons), stop)
-    others = _process_errors(rows, process, units, stop, len(errors))
+        process = rows.fitted(rows.built(AlignedSeasons), first)
+        others = _errors(rows, process, units, stretches)
+    else:
+        process = rows.fitted(rows.built(AlignedSeasons), stop)
+        others = _foreseen(rows, process, units, stop, len(errors))
     losses = {w: float(np.nanmean(np.abs(w * others + (1 - w) * errors))) for w in WEIGHTS}
     weight = min(losses, key=lambda weight: losses[weight])
     return Mix([process, ridge], [weight, 1 - weight], units), weight * others + (1 - weight) * errors
 
 
-def _robust_errors(
-    rows: Rows, units: DrawnIn, starts: Sequence[int], length: int, stop: int
-) -> tuple[RobustRidge, Floats]:
-    """Of stretches, each after what ridge was fitted on; the first decides the penalty."""
-    like, errors = rows.built(RobustRidge), []
-    candidates.choose_penalty(like, rows.between(0, starts[0]), rows.between(starts[0], starts[0] + length))
-    for first in starts:
-        origins = range(first, min(first + length, stop - rows.task.horizon + 1), rows.task.season)
-        like = rows.fitted(like, first)
-        errors.append(Mix([like], [1.0], units).errors(rows, origins))
-    return like, np.concatenate(errors)
+def _errors(rows: Rows, like: Model, units: DrawnIn, stretches: Sequence[Sequence[int]]) -> Floats:
+    """Of stretches, each after what a candidate like another is fitted on."""
+    return np.concatenate(
+        [Mix([rows.fitted(like, origins[0])], [1.0], units).errors(rows, origins) for origins in stretches]
+    )
 
 
-def _process_errors(rows: Rows, process: AlignedSeasons, units: DrawnIn, stop: int, count: int) -> Floats:
+def _foreseen(rows: Rows, process: AlignedSeasons, units: DrawnIn, stop: int, count: int) -> Floats:
     """Of the last windows before a row, each forecast by the process on those before it."""
-    forecast = process.foreseen(torch.tensor(rows.values[:stop]), rows.phases[0])[-count:]
+    forecast = process.foreseen(torch.tensor(rows.values[:stop]), stop % rows.task.season)[-count:]
     origins = stop - rows.task.horizon - rows.task.season * np.arange(count - 1, -1, -1)
     future = _future(rows.between(0).gather(torch.from_numpy(origins) - rows.lookback))
     return np.asarray((units.into(future) - units.into(forecast)).numpy())

@@ -79,7 +79,6 @@ def clocked(rows, horizon=5, season=7, features=0, network=False):
 
 def test_processes_take_part_where_every_phase_has_enough_windows(monkeypatch):
     assert clocked(711) and not clocked(710)  # 100 windows of every phase
-    assert not clocked(1001, horizon=8)  # they end after the next of their phase began
     assert not clocked(1001, season=11)  # no season in the look-back
     assert clocked(1001, features=1, network=True) and not clocked(1001, network=True)
     monkeypatch.setattr(candidates, "MOST_WORK", 1e6)

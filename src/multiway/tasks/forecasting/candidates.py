@@ -143,8 +143,7 @@ def allowed_names(
 def _is_aligned(training: Windows, season: int) -> bool:
     """Whether every phase has enough windows for a process of its own, and all have not too many."""
     count, series = len(training) // season, training.num_targets
-    is_whole = 2 <= season <= training.lookback and training.horizon <= season
-    if not is_whole or count < SEASONS or training.covariates is None:
+    if not 2 <= season <= training.lookback or count < SEASONS or training.covariates is None:
         return False
     weights = len(DRIFTS) * count * season * series * training.horizon
     return weights <= MOST_WEIGHTS and len(DRIFTS) * season * series * min(count, LATEST) ** 3 / 3 <= MOST_WORK
