@@ -32,7 +32,7 @@ LONG_ROWS, STORES, ITEMS = 2_000_000, 20, 100
 CHECK_SECONDS, CHECK_TIMES = 6, 4
 PANELS = {500: (1000, {"first_seconds": 3, "seconds": 60, "gb": 1.5}), 30_000: (500, {"gb": 8})}
 """Rows of panels of so many series, and what their training may take."""
-PARTS, PART_SERIES, PART_ROWS, SHARE, EQUAL = 10, 1000, 1000, 0.6, 1e-12
+PARTS, PART_SERIES, PART_ROWS, SHARE, EQUAL = 10, 1500, 1000, 0.6, 1e-12
 """Parts of a folder, their series and rows; memory of each of two processes over that of one; how equal ridge is."""
 BUDGET, LATE, BUDGETED = 60, 1.1, (50, 4000)
 """Seconds that a training may take, what of them it takes at most, and series and rows of its panel."""

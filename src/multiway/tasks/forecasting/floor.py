@@ -20,6 +20,8 @@ PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
 windows hardly move, as a population."""
 MOST_OWN = 5_000
 """Series up to which each may have a matrix of its own; of more, only sums over all series are ever held."""
+AT_ONCE = 500
+"""Series whose moments are held at once, where they are only added up."""
 STANDARD_ERRORS = 1.0
 EARLIER = (0.4, 0.6, 0.8, 1.0)
 """Where stretches of the training windows begin and end that a fit on what lies before them is tried on."""
@@ -225,7 +227,7 @@ def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) 
     rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1].T
     if not _sums_at_once(windows):
         return ops.ridge_moments(rows.contiguous(), stop - start, windows.lookback)
-    parts = torch.split(rows, MOST_OWN)
+    parts = torch.split(rows, AT_ONCE)
     sums = (ops.ridge_moments(part.contiguous(), stop - start, windows.lookback).shared() for part in parts)
     return functools.reduce(ops.Moments.plus, sums)
 
