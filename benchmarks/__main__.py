@@ -15,6 +15,7 @@ BENCHMARKS = (
     "nd_linear",
     "tensor_train",
     "attention",
+    "small_layers",
     "compiled",
     "additive",
     "graph",

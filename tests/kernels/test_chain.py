@@ -8,13 +8,14 @@ import torch
 
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
-from multiway.kernels.library import library
+from multiway.kernels.library import library, nodes
 from multiway.ops import chains, ways
 from multiway.ops.plans import best_plan
 from tolerances import LONG32, SUMS32, SUMS64
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler")
 
+NODE = kernel._node
 ND_SIZES = [
     ((5, 7, 3), (11, 2, 6)),
     ((1, 1), (1, 1)),
@@ -41,6 +42,7 @@ def always(monkeypatch):
     caches = (
         chains.nd_linear_chain,
         chains.tensor_train_chain,
+        chains.low_rank_chain,
         ways.kept_nd_linear_chain,
         ways.kept_train_chain,
     )
@@ -51,13 +53,27 @@ def always(monkeypatch):
         cached.cache_clear()
 
 
-@pytest.fixture
-def calls(monkeypatch):
-    """Counts the calls of the library."""
+@pytest.fixture(params=["python", "node"])
+def calls(request, monkeypatch):
+    """Counts the passes by the chain, whether autograd reaches it through Python or by a node of its own."""
     made = []
     plain = kernel._call_chain
+
+    def run(*given):
+        out = NODE()(*given)
+        if out is not None:
+            made.append(given)
+            if out.grad_fn is not None:
+                assert out.grad_fn.name() == "ChainBackward"
+                out.grad_fn.register_hook(lambda *grads: made.append(grads))
+        return out
+
+    if request.param == "node" and nodes() is None:
+        pytest.skip("no nodes of autograd were built: python -m multiway.kernels")
+    monkeypatch.setattr(kernel, "_node", lambda: run if request.param == "node" else None)
     monkeypatch.setattr(kernel, "_call_chain", lambda *given: (made.append(given), plain(*given)))
-    return made
+    yield made
+    NODE.cache_clear()
 
 
 def results(layer, x, cotangent):
@@ -102,6 +118,13 @@ def test_tt_linear(sizes, generator, calls):
         layer = randomise(mnn.TTLinear(*sizes[:2], tt_ranks=sizes[2], bias=bias), generator)
         x = torch.randn(*lead, layer.dense_weight().shape[1], generator=generator)
         assert_near_float64(layer, x, generator, calls)
+
+
+def test_low_rank_linear(generator, calls, monkeypatch):
+    monkeypatch.setattr(kernel, "has_node", lambda: True)
+    for sizes, bias, lead in (((7, 11, 3), True, (5,)), ((19, 2, 2), False, (2, 3)), ((1, 17, 1), True, (1,))):
+        layer = randomise(mnn.LowRankLinear(*sizes[:2], rank=sizes[2], bias=bias), generator)
+        assert_near_float64(layer, torch.randn(*lead, sizes[0], generator=generator), generator, calls)
 
 
 def test_every_plan_gives_the_same(generator, calls, monkeypatch):
@@ -149,6 +172,29 @@ def test_gradients_that_nobody_asks_for_are_not_made(frozen, generator):
             torch.testing.assert_close(tensor.grad, gradient, rtol=SUMS32, atol=SUMS32)
 
 
+def test_what_a_node_keeps_is_watched(generator):
+    layer = randomise(mnn.NdLinear((3, 4), (2, 5)), generator)
+    x = torch.randn(6, 3, 4, generator=generator)
+    out = layer(x).sum()
+    with torch.no_grad():
+        layer.weights[0].add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor) or tensor, lambda tensor: tensor):
+        out = layer(x)
+    assert [tuple(each.shape) for each in kept] == [(6, 3, 4), (2, 3), (5, 4), (2,), (5,)]
+    out.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        out.sum().backward()
+
+
+def test_rows_of_another_size_are_not_read_beyond_their_end(generator, calls):
+    chain = chains.low_rank_chain((2, 5), (7, 2), 4, False)
+    tensors = [torch.randn(shape, generator=generator) for shape in ((3, 4), (2, 5), (7, 2))]
+    assert kernel.run_chain(chain, None, *tensors) is None and not calls
+
+
 def test_only_the_input_or_only_a_bias(generator):
     layer = randomise(mnn.TTLinear((5, 7), (3, 4), tt_ranks=2), generator)
     x = torch.randn(6, 35, generator=generator, requires_grad=True)
@@ -159,6 +205,7 @@ def test_only_the_input_or_only_a_bias(generator):
 
 def test_two_threads(generator, calls, monkeypatch):
     monkeypatch.setattr(kernel, "CHAIN_WORK", 1)
+    NODE.cache_clear()
     sizes = (16, 16, 5), (16, 12, 7)
     before = torch.get_num_threads()
     torch.set_num_threads(2)

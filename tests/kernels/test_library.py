@@ -13,7 +13,7 @@ import children
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
 from multiway.kernels import library as module
-from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build_library, library, library_path
+from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build_library, build_nodes, library, library_path
 from multiway.ops import chains
 from multiway.ops.ways import rounded_rows
 from tolerances import SUMS32, SUMS64
@@ -51,9 +51,10 @@ def test_it_can_be_switched_off(tmp_path):
 
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
 def test_a_compiler_that_is_absent_or_fails_leaves_nothing(compiler, tmp_path, monkeypatch):
-    monkeypatch.setenv("CC", compiler)
-    with pytest.raises(FAILURES):
-        build_library(tmp_path)
+    for variable, build in (("CC", build_library), ("CXX", build_nodes)):
+        monkeypatch.setenv(variable, compiler)
+        with pytest.raises(FAILURES):
+            build(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -93,6 +94,8 @@ def layer(monkeypatch):
         raise AssertionError("the chain was called")
 
     monkeypatch.setattr(kernel, "_call_chain", refuse)
+    node = kernel._node()
+    monkeypatch.setattr(kernel, "_node", lambda: node and (lambda *given: None if node(*given) is None else refuse()))
     return found
 
 

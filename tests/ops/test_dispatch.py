@@ -92,6 +92,7 @@ def equations(monkeypatch):
         monkeypatch.setattr(dispatch, "is_transformed", lambda: True)
         monkeypatch.setattr(dispatch, "is_open", lambda *tensors, **options: False)
         monkeypatch.setattr(compiled, "can_run", lambda *tensors: False)
+        monkeypatch.setattr(compiled, "_node", lambda: None)
 
     return close
 
@@ -132,7 +133,7 @@ def test_compiled_gradients_are_those_that_are_differentiated_again(name, genera
     expected = [result.detach() for result in results(function, leaves)]
     for options in ({}, {"create_graph": True}):
         narrow_results = results(function, narrow, **options)
-        assert type(narrow_results[0].grad_fn).__name__ in {"_ChainBackward", "_ScoresBackward"}
+        assert narrow_results[0].grad_fn.name().removeprefix("_") in {"ChainBackward", "ScoresBackward"}
         for ours, theirs in zip(narrow_results, expected, strict=True):
             torch.testing.assert_close(ours.double(), theirs, rtol=LONG32, atol=LONG32 * float(theirs.abs().max()))
 

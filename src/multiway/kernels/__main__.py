@@ -2,10 +2,11 @@
 
 import sys
 
-from multiway.kernels.library import FAILURES, build_library
+from multiway.kernels.library import FAILURES, build_library, build_nodes
 
 if __name__ == "__main__":
     try:
         print(build_library())
+        print(build_nodes())
     except FAILURES as error:
         sys.exit(f"multiway: error: no compiled kernels: {error}")

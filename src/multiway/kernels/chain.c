@@ -154,9 +154,17 @@ static void join_all(const header *h, const step *s, num term, const pointers *p
     all->free = free;
 }
 
-static void form(const header *h, const step *s, const pointers *p, float *matrix, float *turned, float *free) {
+/* Whether the matrix is a factor as it lies. */
+static int is_factor(const header *h, const step *s) {
+    const factor *f = factors_of(h) + s->first;
+    return s->last - s->first == 1 && s->rest * h->terms * f->left * f->right == 1 && s->by_out == f->by_out &&
+           s->by_in == f->by_in;
+}
+
+static const float *form(const header *h, const step *s, const pointers *p, float *matrix, float *free) {
     num last = s->last - s->first - 1;
     joins all;
+    if (is_factor(h, s)) return p->parameter[s->first];
     memset(matrix, 0, 4 * (size_t)(s->columns * s->inner));
     for (num term = 0; term < h->terms; term++) {
         join_all(h, s, term, p, &all, free);
@@ -166,7 +174,7 @@ static void form(const header *h, const step *s, const pointers *p, float *matri
             EACH(all.size[last], s->by_left, s->by_out, s->by_in, s->by_right, to[at] += from[n])
         }
     }
-    if (s->after == 1) transpose(s->columns, s->inner, matrix, turned, wide(s));
+    return matrix;
 }
 
 static void form_gradient(const header *h, const step *s, const pointers *p, const float *grad, float *free) {
@@ -333,13 +341,15 @@ static void finish(const job *j, float *free) {
         for (num n = 0; n < count; n++) sum[n] += sum[chunk * j->chunk_room + n];
     for (num k = 0; k < h->steps && j->wants_matrices; k++) {
         const step *s = steps_of(h) + k;
-        float *grad = sum + place[k], *rest = free;
+        float *grad = sum + place[k], *rest = free, *whole = is_factor(h, s) ? gradient(h, j->at, s->first) : NULL;
         if (s->columns > s->inner) {
-            float *right_way = take(&rest, s->columns * s->inner);
+            float *right_way = whole ? whole : take(&rest, s->columns * s->inner);
             transpose(s->inner, s->columns, grad, right_way, s->inner);
             grad = right_way;
+        } else if (whole) {
+            memcpy(whole, grad, 4 * (size_t)(s->columns * s->inner));
         }
-        form_gradient(h, s, j->at, grad, rest);
+        if (!is_factor(h, s)) form_gradient(h, s, j->at, grad, rest);
     }
     if (h->bias == FULL_BIAS && j->wants_bias)
         memcpy(gradient(h, j->at, h->factors), sum + place[h->steps], 4 * (size_t)h->out);
@@ -379,8 +389,8 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
     for (num k = 0; k < h->steps; k++) {
         const step *s = steps_of(h) + k;
         float *matrix = take(&free_, s->columns * s->inner), *turned = take(&free_, s->inner * wide(s));
-        form(h, s, at, matrix, turned, scratch);
-        j.matrix[k] = matrix, j.turned[k] = turned;
+        j.matrix[k] = form(h, s, at, matrix, scratch), j.turned[k] = turned;
+        if (s->after == 1) transpose(s->columns, s->inner, j.matrix[k], turned, wide(s));
     }
     if (!at->dy && h->bias > FULL_BIAS) fold(h, at, bias, scratch);
     j.bias = h->bias == FULL_BIAS ? at->parameter[h->factors] : h->bias ? bias : NULL;

@@ -1,6 +1,7 @@
 """The compiled kernels, forward and backward in one call each: chains (`chain.c`) and scores (`additive.c`)."""
 
 import ctypes
+import functools
 import math
 import struct
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from multiway.kernels.library import launcher, library
+from multiway.kernels.library import launcher, library, nodes
 
 Plain = Callable[..., Tensor]
 
@@ -93,6 +94,8 @@ class Chain(NamedTuple):
     out_shape: tuple[int, ...]
     work: int
     """Multiply-adds per sample, about."""
+    inputs: int
+    """Numbers of a sample."""
 
     @classmethod
     def of(
@@ -104,11 +107,12 @@ class Chain(NamedTuple):
         flat = [*head, *(n for part in (*factors, *links) for n in part)]
         layout = (ctypes.c_longlong * len(flat))(*flat)
         parameters = len(factors) + (0 if bias is None else 1 if bias == "full" else len(factors))
-        return cls(layout, ctypes.addressof(layout), struct.Struct(f"{4 + 2 * parameters}q"), out_shape, kind["work"])
+        pointers = struct.Struct(f"{4 + 2 * parameters}q")
+        return cls(layout, ctypes.addressof(layout), pointers, out_shape, kind["work"], inputs)
 
 
-def run_chain(chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Tensor:
-    """Apply a chain to rows, batch first, that `can_run`; parameters are its factors, then biases as it has them.
+def run_chain(chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Tensor | None:
+    """Apply a chain to rows, batch first; None where it cannot. Parameters are its factors, then biases as it has them.
 
     Args:
         chain: The layout.
@@ -116,9 +120,28 @@ def run_chain(chain: Chain, plain: Plain, x: Tensor, *parameters: Tensor) -> Ten
         x: Rows.
         parameters: One per factor; then, by the kind of bias, none, one, or one per factor.
     """
+    node = _node()
+    out: Tensor | None = None if node is None else node(chain, plain, x, *parameters)
+    if out is not None or not can_run(x, *parameters) or x.numel() != len(x) * chain.inputs:
+        return out
     if torch.is_grad_enabled():
         return _Chain.apply(chain, plain, x, *parameters)  # type: ignore[no-any-return,no-untyped-call]
     return chain_forward(chain, x, parameters)
+
+
+def has_node() -> bool:
+    """Whether autograd reaches a chain without Python: through it, two products of torch take no longer."""
+    return _node() is not None
+
+
+@functools.cache
+def _node() -> Callable[..., Tensor | None] | None:
+    """`run` of `autograd.cpp`, if it was built."""
+    module, kernels = nodes(), library()
+    if module is None or kernels is None:
+        return None
+    module.start(ctypes.cast(kernels.chain, ctypes.c_void_p).value, launcher(), CHAIN_WORK, plain_gradients)
+    return module.run  # type: ignore[no-any-return]
 
 
 class _Chain(torch.autograd.Function):

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
+from multiway import ops
 from multiway.errors import ConfigError
 from multiway.nn.checks import check_dtype
 
@@ -93,8 +93,13 @@ class LowRankLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
         """Map the last axis."""
-        check_dtype("LowRankLinear", "x", x, self.down)
-        return F.linear(F.linear(x, self.down), self.up, self.bias)
+        down = self.down
+        if x.dtype != down.dtype:
+            check_dtype("LowRankLinear", "x", x, down)
+        if x.ndim == 2:
+            return ops.low_rank_linear(x, down, self.up, self.bias)
+        rows = ops.low_rank_linear(x.reshape(-1, x.shape[-1]), down, self.up, self.bias)
+        return rows.view(*x.shape[:-1], self.out_features)
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
         """The weight of the dense layer that this one equals."""

@@ -113,13 +113,16 @@ class NdLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*out_shape"]:
         """Map every mode; leading axes stay as they are."""
-        count, weights = 1 if self.flat else len(self.in_sizes), ops.members(self.weights)
-        self._check_input(x, count, weights[0])
-        lead = x.shape[: x.ndim - count]
-        rows = x if len(lead) == 1 and not self.flat else x.reshape(math.prod(lead), *self.in_sizes)
-        y = ops.nd_linear(rows, weights, self.biases, full_bias=self.full_bias, descending=self.descending)
-        if rows is x:
-            return y
+        weights = ops.members(self._modules["weights"])  # type: ignore[arg-type]
+        biases = ops.members(self._modules["biases"])  # type: ignore[arg-type]
+        if x.dtype != weights[0].dtype:
+            check_dtype("NdLinear", "x", x, weights[0])
+        full_bias = self.full_bias if self.bias_kind == "full" else None
+        if x.ndim == 1 + len(self.in_sizes) and not self.flat and x.shape[1:] == self.in_sizes:
+            return ops.nd_linear(x, weights, biases, full_bias=full_bias, descending=self.descending)
+        lead = self._lead(x)
+        rows = x.reshape(math.prod(lead), *self.in_sizes)
+        y = ops.nd_linear(rows, weights, biases, full_bias=full_bias, descending=self.descending)
         return y.reshape(*lead, y.shape[1:].numel()) if self.flat else y.reshape(*lead, *y.shape[1:])
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
@@ -193,15 +196,16 @@ class NdLinear(nn.Module):
         parts += [f"error={self.approximation}"] if self.approximation else []
         return ", ".join(parts)
 
-    def _check_input(self, x: Tensor, count: int, weight: Tensor) -> None:
+    def _lead(self, x: Tensor) -> torch.Size:
+        """The axes before the modes."""
         expected = (math.prod(self.in_sizes),) if self.flat else self.in_sizes
+        count = len(expected)
         if x.ndim < count or x.shape[x.ndim - count :] != expected:
             raise ShapeError(
                 f"NdLinear: the last {count} axes of the input must be {expected}, after any batch axes. "
                 f"Got {tuple(x.shape)}."
             )
-        if x.dtype != weight.dtype:
-            check_dtype("NdLinear", "x", x, weight)
+        return x.shape[: x.ndim - count]
 
 
 def _accept_package_keys(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:

@@ -96,15 +96,16 @@ class TTLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "*lead in"]) -> Float[Tensor, "*lead out"]:
         """Map the last axis."""
-        if x.ndim == 0 or x.shape[-1] != self._in_features:
+        shape = x.shape
+        if not shape or shape[-1] != self._in_features:
             raise ShapeError(
                 f"TTLinear: the last axis of the input must be {self._in_features} = Π {self.in_sizes}. "
                 f"Got {tuple(x.shape)}."
             )
-        cores = ops.members(self.cores)
+        cores = ops.members(self._modules["cores"])  # type: ignore[arg-type]
         if x.dtype != cores[0].dtype:
             check_dtype("TTLinear", "x", x, cores[0])
-        if x.ndim == 2:
+        if len(shape) == 2:
             return ops.tt_linear(x, cores, self.bias)
         rows = ops.tt_linear(x.reshape(-1, self._in_features), cores, self.bias)
         return rows.view(*x.shape[:-1], rows.shape[1])

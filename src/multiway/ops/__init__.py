@@ -51,6 +51,7 @@ from multiway.ops.linear_models import ridge_moments as ridge_moments
 from multiway.ops.linear_models import ridge_path as ridge_path
 from multiway.ops.linear_models import seasonal_naive as seasonal_naive
 from multiway.ops.multilinear import fold as fold
+from multiway.ops.multilinear import low_rank_linear as low_rank_linear
 from multiway.ops.multilinear import mode_product as mode_product
 from multiway.ops.multilinear import multi_mode_product as multi_mode_product
 from multiway.ops.multilinear import nd_linear as nd_linear

@@ -7,7 +7,17 @@ import functools
 import math
 
 from multiway.kernels.compiled import Chain, Factor, Link
-from multiway.ops.plans import FLOPS_PER_BYTE, FOLDING, JOINING, LAUNCHES, Step, best_plan, priced_cut, priced_plan
+from multiway.ops.plans import (
+    FLOPS_PER_BYTE,
+    FOLDING,
+    JOINING,
+    LAUNCHES,
+    Step,
+    best_plan,
+    priced_cut,
+    priced_plan,
+    product_cost,
+)
 
 MOST_FACTORS = 16
 MARGIN = 1.08
@@ -61,6 +71,18 @@ def tensor_train_chain(
     bias = "full" if has_bias else None
     flat_out = (math.prod(out_sizes),)
     return _chain(cost, usual, factors, links, in_sizes, flat_out, rows, terms=1, bias=bias)
+
+
+@functools.lru_cache(maxsize=4096)
+def low_rank_chain(down: tuple[int, ...], up: tuple[int, ...], rows: int, has_bias: bool) -> Chain | None:
+    """The chain for two thin matrices, or None where ops of torch are faster."""
+    (rank, inputs), outputs = down, up[0]
+    factors = [Factor(1, out, in_, 1, 0, 0, in_, 1, 0) for out, in_ in (down, up)]
+    links = [Link(i, i + 1, 1, 0, 0, f.in_, 1, 0, 1, f.in_, f.out, 1) for i, f in enumerate(factors)]
+    cost = sum(_link_cost(link, rows) for link in links)
+    usual = product_cost(rows, rank, inputs) + product_cost(rows, outputs, rank)
+    bias = "full" if has_bias else None
+    return _chain(cost, usual, factors, links, (inputs,), (outputs,), rows, terms=1, bias=bias)
 
 
 def _chain(

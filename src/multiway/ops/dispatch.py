@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 
 from multiway.kernels import attention, compiled, lean, operators
 from multiway.kernels.attention import Factor
-from multiway.ops import plans, products, ways
+from multiway.ops import chains, plans, products, ways
 from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
 from multiway.ops.graph_strips import strip_graph_filter
 
@@ -108,7 +108,7 @@ def members(tensors: Iterable[Tensor]) -> list[Tensor]:
     """Tensors of a list; indexing a `ParameterList`, as parametrised members need, costs more than a small product."""
     if type(tensors) is list:
         return tensors
-    if isinstance(tensors, nn.ParameterList) and len(tensors._parameters) == len(tensors):
+    if isinstance(tensors, nn.ParameterList) and len(tensors._parameters) == tensors._size:
         return cast(list[Tensor], list(tensors._parameters.values()))
     return list(tensors)
 
@@ -130,17 +130,16 @@ def fast_nd_linear(
     if in_graph():
         if may_be_operator(x, *parameters) and ways.has_nd_linear_chain(shapes, kind):
             return operators.call_operator("nd_linear", x, parameters, count, kind or "")
-        way = ways.usual_way(shapes, bool(biases), descending)
+        way = ways.usual_way(shapes, len(biases) > 0, descending)
         return planned_nd_linear(way, x, weights, biases, full_bias, descending)
-    rows = ways.rounded_rows(len(x))
-    if compiled.can_run(x, *parameters):
-        chain = ways.kept_nd_linear_chain(shapes, rows, kind)
-        if chain is not None:
-            plain = functools.partial(_nd_linear_of, equation, count, kind)
-            return compiled.run_chain(chain, plain, x, *parameters)
+    rows = ways.rounded_rows(x.shape[0])
+    chain = ways.kept_nd_linear_chain(shapes, rows, kind)
+    out = None if chain is None else compiled.run_chain(chain, _nd_linear_of(equation, count, kind), x, *parameters)
+    if out is not None:
+        return out
     if is_transformed():
         return None
-    way = ways.nd_linear_way(rows, shapes, bool(biases), descending)
+    way = ways.nd_linear_way(rows, shapes, len(biases) > 0, descending)
     return planned_nd_linear(way, x, weights, biases, full_bias, descending)
 
 
@@ -170,14 +169,25 @@ def fast_tt_linear(
         if may_be_operator(x, *parameters) and ways.has_tensor_train_chain(shapes, bias is not None):
             return operators.call_operator("tt_linear", x, parameters, count)
         return products.tensor_train_product(x, cores, bias, ways.usual_train_cut(shapes))
-    if compiled.can_run(x, *parameters):
-        chain = ways.kept_train_chain(shapes, len(x), bias is not None)
-        if chain is not None:
-            plain = functools.partial(_tt_linear_of, equation, count)
-            return compiled.run_chain(chain, plain, x, *parameters)
+    chain = ways.kept_train_chain(shapes, x.shape[0], bias is not None)
+    out = None if chain is None else compiled.run_chain(chain, _tt_linear_of(equation, count), x, *parameters)
+    if out is not None:
+        return out
     if is_transformed():
         return None
     return products.tensor_train_product(x, cores, bias, ways.train_cut(shapes, len(x)))
+
+
+def fast_low_rank(
+    equation: Callable[..., Tensor], x: Tensor, down: Tensor, up: Tensor, bias: Tensor | None = None
+) -> Tensor | None:
+    """A compiled chain of both products, where calling them costs more than computing them."""
+    if in_graph() or down.shape[0] != up.shape[1] or not compiled.has_node():
+        return None
+    chain = chains.low_rank_chain(down.shape, up.shape, ways.rounded_rows(x.shape[0]), bias is not None)
+    return (
+        None if chain is None else compiled.run_chain(chain, equation, x, down, up, *(() if bias is None else (bias,)))
+    )
 
 
 def graph_attention(
@@ -281,15 +291,17 @@ def fast_dropout(equation: Callable[..., Tensor], x: Tensor, p: float, training:
     return lean.drop(x, p) if training and p and lean.can_meet(p) and is_open(x, cpu=True) else None
 
 
-def _nd_linear_of(equation: Callable[..., Tensor], count: int, kind: str | None, x: Tensor, *given: Tensor) -> Tensor:
-    """The equation of so many weights and what follows them."""
+@functools.cache
+def _nd_linear_of(equation: Callable[..., Tensor], count: int, kind: str | None) -> Callable[..., Tensor]:
+    """The equation as a function of x and of so many weights and what follows them."""
     if kind == "full":
-        return equation(x, given[:count], full_bias=given[count])
-    return equation(x, given[:count], given[count:], descending=kind == "descending")
+        return lambda x, *given: equation(x, given[:count], full_bias=given[count])
+    return lambda x, *given: equation(x, given[:count], given[count:], descending=kind == "descending")
 
 
-def _tt_linear_of(equation: Callable[..., Tensor], count: int, x: Tensor, *given: Tensor) -> Tensor:
-    return equation(x, given[:count], *given[count:])
+@functools.cache
+def _tt_linear_of(equation: Callable[..., Tensor], count: int) -> Callable[..., Tensor]:
+    return lambda x, *given: equation(x, given[:count], *given[count:])
 
 
 def merge_small(sizes: Sequence[int], factors: Sequence[Factor]) -> tuple[list[int], list[Factor]]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from multiway.errors import ShapeError
-from multiway.ops.dispatch import fast_nd_linear, faster
+from multiway.ops.dispatch import fast_low_rank, fast_nd_linear, faster
 
 
 def unfold(x: Float[Tensor, "batch *sizes"], mode: int) -> Float[Tensor, "batch size rest"]:
@@ -115,6 +115,17 @@ def nd_linear(
         for term in range(len(weights[0])):
             y = y + _in_turn(x, [weight[term] for weight in weights], [bias[term] for bias in biases], descending)
     return y if full_bias is None else y + full_bias.to(y.dtype)
+
+
+@faster(fast_low_rank)
+def low_rank_linear(
+    x: Float[Tensor, "batch in"],
+    down: Float[Tensor, "rank in"],
+    up: Float[Tensor, "out rank"],
+    bias: Float[Tensor, " out"] | None = None,
+) -> Float[Tensor, "batch out"]:
+    """Y = (X Vᵀ) Uᵀ + b: a dense map through a bottleneck."""
+    return torch.nn.functional.linear(torch.nn.functional.linear(x, down), up, bias)
 
 
 def _in_turn(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], descending: bool) -> Tensor:
