@@ -10,8 +10,9 @@ import pytest
 from multiway.errors import ConfigError
 from multiway.papers import reproduce
 from multiway.papers.open_benchmarks import beside_published_results, reproduce_open
+from multiway.papers.open_floor import aligned_forecast
 from multiway.papers.open_scores import QUANTILES, Actual, naive_quantiles, scores_of
-from multiway.papers.open_tasks import BASE, METRICS, OpenTask, published_results
+from multiway.papers.open_tasks import BASE, METRICS, Item, OpenTask, published_results
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,24 @@ def test_a_row_holds_protocol_and_fingerprint(real_data, tmp_path, monkeypatch):
         "target": "OT", "every": 1, "context": 1000, "quantiles": "0.1 to 0.9",
     }  # fmt: skip
     assert stored["data"] == shown["data"] == "a7950df5f12f6744"
+
+
+def made_item(rows=24 * 130):
+    make = np.random.default_rng(3)
+    known = np.repeat(make.normal(size=rows // 24), 24) + make.normal(size=rows) / 5
+    values = 50 + 10 * np.sin(np.arange(rows) * 2 * np.pi / 24) + 5 * known + make.normal(size=rows)
+    times = pd.date_range("2020-01-01", periods=rows, freq="h")
+    return Item(pd.DataFrame({"time": times, "load": known, "price": values}), ("price",))
+
+
+@pytest.mark.parametrize("horizon", [24, 48])
+def test_no_forecast_sees_what_comes_after_its_window_begins(horizon, monkeypatch):
+    monkeypatch.setattr("multiway.models.aligned.EXAMPLES", 101)
+    monkeypatch.setattr("multiway.papers.open_floor.WEIGHTS", (0.5,))
+    task = OpenTask(benchmark="fev", row="x", files=(), horizon=horizon, windows=3, season=24, target="price")
+    item = made_item()
+    later = item.frame.copy()
+    later.loc[len(later) - horizon :, "price"] += 1000
+    one, other = (aligned_forecast(task, each) for each in (item, Item(later, item.targets)))
+    np.testing.assert_array_equal(one, other)
+    assert np.abs(one[..., 5] - item.values[-3 * horizon :].reshape(3, horizon, 1)).mean() < 3

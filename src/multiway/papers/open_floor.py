@@ -114,17 +114,21 @@ class Mix(NamedTuple):
 
 
 def aligned_forecast(task: OpenTask, item: Item) -> Floats:
-    """Quantiles of every window, `(windows, horizon, targets, QUANTILES)`."""
+    """Quantiles of every window, `(windows, horizon, targets, QUANTILES)`.
+
+    Errors of windows that have ended are of the last fit before them.
+    """
     rows, starts = Rows.of(task, item), [*windows_of(task, item)]
     mix, errors = choose(rows, starts[0])
-    power = choose_power(errors, rows)
+    power, fits = choose_power(errors, rows), {0: mix}
     out, last, every = [], starts[0] - task.horizon, -(-len(starts) // REFITS)
     for place, start in enumerate(starts):
         passed = range(max(last + task.season, starts[0]), start - task.horizon + 1, task.season)
         if passed:
-            errors, last = np.concatenate([errors, mix.errors(rows, passed)]), passed[-1]
+            before = max(fitted for fitted in fits if fitted <= passed[0])
+            errors, last = np.concatenate([errors, fits[before].errors(rows, passed)]), passed[-1]
         if place % every == 0:
-            mix = mix.fitted(rows, start)
+            fits[start] = mix = mix.fitted(rows, start)
         sizes = recent_sizes(errors, rows) ** power
         spread = np.nanquantile(errors / sizes[:-1, None], QUANTILES, axis=0) * sizes[-1]
         centre, _ = mix.forecast(rows, [start])
