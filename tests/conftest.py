@@ -54,7 +54,11 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "real_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
     items.sort(key=lambda item: rank(lane(item.nodeid)))
 
 

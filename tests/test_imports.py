@@ -76,5 +76,5 @@ def test_the_package_is_small():
     assert sum(sizes) < 4_000_000
 
 
-def test_the_bare_import_takes_less_than_a_second():
-    assert seconds("import multiway") < 1
+def test_the_bare_import_takes_a_moment():
+    assert seconds("import multiway") < 0.2

@@ -15,7 +15,6 @@ CELLS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "horizon", "counts", "shared", "mse", "mae"), CELLS)
 def test_ridge_on_public_data(real_data, monkeypatch, name, horizon, counts, shared, mse, mae):
     monkeypatch.setenv("MULTIWAY_DATA", str(real_data))
