@@ -99,7 +99,7 @@ class LowRankLinear(nn.Module):
         if x.ndim == 2:
             return ops.low_rank_linear(x, down, self.up, self.bias)
         rows = ops.low_rank_linear(x.reshape(-1, x.shape[-1]), down, self.up, self.bias)
-        return rows.view(*x.shape[:-1], self.out_features)
+        return rows.view(*x.shape[:-1], rows.shape[1])
 
     def dense_weight(self) -> Float[Tensor, "out in"]:
         """The weight of the dense layer that this one equals."""
