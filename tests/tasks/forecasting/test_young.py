@@ -15,7 +15,7 @@ from tasks.forecasting.panels import fitted, forecast, make_config, make_frame
 from tolerances import ROUNDING32
 
 MASK = {"missing": "mask"}
-SAID = "series 1: no value in the training rows, so nothing is learnt or scored there"
+SAID = "series 1: no value in the training rows, so nothing is learnt there"
 
 
 def grown(rows: int = 40):
@@ -36,6 +36,32 @@ def test_the_others_are_scored_and_it_is_not(run):
     assert np.isfinite(errors[["series 0", "series 2"]]).all() and np.isnan(errors["series 1"])
     scaled = [row["value"] for row in run.scores if row["metric"] == "mse" and row["scale"] == "scaled"]
     assert np.isfinite(scaled).all() and run.facts["young"] == ["series 1"]
+
+
+def test_a_series_that_begins_before_the_test_rows_is_scored_on_them():
+    frame = grown(80)  # of 300 rows, of which the last 60 are scored
+    with pytest.warns(MultiwayWarning, match=SAID):
+        run = fitted(frame, read=MASK, network=False, levels=())
+    before = frame["series 1"][:240]
+    assert run.state.scaler.mean[1] == pytest.approx(before.mean())
+    errors = run.tables["errors"].query("split == 'test' and model == 'ridge' and variate == 'series 1'")["mse"]
+    rows, weight = frame["series 1"].to_numpy(), run.model.refits["test"]["ridge"].weight
+    scaled = (rows - before.mean()) / before.std(ddof=0)
+    missed = []
+    for first in range(240, 297):
+        past, future = scaled[first - 12 : first], scaled[first : first + 4]
+        past = np.where(np.isnan(past), past[~np.isnan(past)][0], past)
+        matrix = weight[min(1, len(weight) - 1)].double().numpy()
+        missed.append((past[-1] + matrix @ (past - past[-1]) - future) ** 2)
+    assert errors.mean() == pytest.approx(np.mean(missed), rel=1e-4)
+    assert all(np.isfinite(row["value"]) for row in run.scores if row["metric"] in ("mse", "mase"))
+    changed = frame.copy()
+    changed.loc[240:, "series 1"] *= 5
+    with pytest.warns(MultiwayWarning, match=SAID):
+        other = fitted(changed, read=MASK, network=False, levels=())
+    for name in ("mean", "std"):
+        np.testing.assert_array_equal(getattr(other.state.scaler, name), getattr(run.state.scaler, name))
+    assert torch.equal(other.model.candidates["ridge"].weight, run.model.candidates["ridge"].weight)
 
 
 def test_what_it_holds_reaches_no_window_and_no_weight(run):

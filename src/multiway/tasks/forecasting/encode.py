@@ -86,7 +86,8 @@ class PreparedPanel:
     windows: Of each split; of later data, which is not split, the same ones under every name.
     rows: Of the panel that are split; those after them came later, and are of no window.
     covariates: What the training rows say of them.
-    young: Series without a value in the training rows: in no window, scaled by all rows that they have.
+    young: Series without a value in the training rows: in no window but those of test, and there only where they began
+        before the test rows, which then scale them; the others are scaled by all rows that they have.
     notes: What a reader of the scores should know about data and splits, one line each.
     """
 
@@ -120,13 +121,15 @@ class PreparedPanel:
         if panel.covariates is not None:
             roles = config.roles.replace(static=panel.covariates.named("static"))
             covariates = LearntCovariates.of(panel.covariates, roles, training, panel.frequency)
-        features = regressors_of(panel, covariates)
-        windows = {
-            name: part.with_covariates(features).shared(panel.share)
-            for name, part in split_windows(scaled, borders, *_sizes(config)).items()
-        }
+        windows = split_windows(scaled, borders, *_sizes(config))
         if young.any():
-            scaler = scaler.taking(Scaler.fit(panel.values[:rows]), young)
+            before = panel.values[: borders.test[0]]
+            began = young & ~np.isnan(before).all(0)
+            scaler = scaler.taking(Scaler.fit(panel.values[:rows]), young).taking(Scaler.fit(before), began)
+            seen = scaler.transform(np.where(young & ~began, np.nan, panel.values))
+            windows["test"] = split_windows(seen, borders, *_sizes(config))["test"]
+        features = regressors_of(panel, covariates)
+        windows = {name: part.with_covariates(features).shared(panel.share) for name, part in windows.items()}
         names = tuple(itertools.compress(panel.names, young))
         return cls(
             panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, covariates=covariates,
@@ -275,8 +278,10 @@ def prepare_later(config: ForecastConfig, state: ForecastState, source: object) 
 def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
     panel, scaler, season = prepared.panel, prepared.scaler, _season_in(config, prepared.panel)
-    training = scaler.transform(panel.values[slice(*prepared.borders.train)])
-    targets = mase_scales(training, season)[-prepared.windows["train"].num_targets :]
+    known = scaler.transform(panel.values[: prepared.borders.test[0]])
+    training, young = known[slice(*prepared.borders.train)], np.isin(panel.names, prepared.young)
+    scales = np.where(young, mase_scales(known, season), mase_scales(training, season))
+    targets = scales[-prepared.windows["train"].num_targets :]
     windows = prepared.windows["train"].of_targets()
     values = panel.values[slice(*prepared.borders.train), -windows.num_targets :]
     (low, high), seen = _range(values), np.maximum((~np.isnan(values)).sum(0), 1)

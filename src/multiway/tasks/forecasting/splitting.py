@@ -174,6 +174,6 @@ def young_series(panel: Panel, borders: Borders) -> NDArray[np.bool_]:
 def about_young(names: Sequence[str]) -> str:
     """What becomes of series without a value in the training rows."""
     return (
-        f"{listed(names)}: no value in the training rows, so nothing is learnt or scored there; the forecast is by "
-        "what the other series taught, on the scale of the rows that there are"
+        f"{listed(names)}: no value in the training rows, so nothing is learnt there; the forecast is by what the "
+        "other series taught, on the scale of the rows there are, and scored where these begin before the test rows"
     )
