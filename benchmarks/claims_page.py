@@ -1,9 +1,10 @@
 """`python -m benchmarks.claims_page`: write docs/papers/README.md, a line per claim and all printed figures."""
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.results_page import ROOT, markdown, recipe_rows, short
+from benchmarks.results_page import RESULTS, ROOT, markdown, read_rows, recipe_rows, short
 from multiway.config import load_yaml
 from multiway.papers.cells import recipe_names, table_names
 from multiway.papers.printed import HIGHER_IS_BETTER
@@ -12,7 +13,7 @@ from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
-PAGE, CLAIMS = FOLDER / "README.md", FOLDER / "claims.yaml"
+PAGE, CLAIMS, COSTS = FOLDER / "README.md", FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
 VERDICTS = ("holds", "does not", "leaks", "untested")
 OWN = {"adrenal", "floor", "peers", "segmentation"}
 HEAD = """# What holds
@@ -32,6 +33,12 @@ SECTIONS = {
     "own": ("In our own form", "Other forms of the network, or another training."),
     "short": ("Cut short", "Too short: one epoch of the 100 that print states, so that nothing is told apart."),
 }
+
+
+LEFT = """{} cells of the papers' form have no row of the whole training, {} of them for want of data or weights. What
+can be run takes some {} hours of two cores: seconds of a step on one thread, times the steps of all epochs and seeds,
+two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early.
+Validation and scoring come on top; of a frozen encoder that is not here, hashed words stand in."""
 
 
 class Claim(NamedTuple):
@@ -57,7 +64,7 @@ def main() -> None:
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_claim_lines(), *_row_lines()]) + "\n"
+    return "\n".join([HEAD, *_claim_lines(), *_row_lines(), *_left_lines()]) + "\n"
 
 
 def claims() -> list[Claim]:
@@ -132,6 +139,37 @@ def left() -> dict[str, Recipe]:
         for name, recipe in recipes.items()
         if kind_of(recipe) == "paper" and (name not in rows or kind_of(recipe, rows[name]) == "short")
     }
+
+
+def _left_lines() -> Iterator[str]:
+    """What cells left cost or lack: a line for each table, data set, reason and number of seeds."""
+    costs = {row["cell"]: row for row in read_rows(COSTS)}
+    groups = dict[tuple[str, ...], dict[str, Row]]()
+    for name, recipe in left().items():
+        row = costs.get(name, {"missing": "timing"})
+        place = (recipe.table, recipe.data or "–", row.get("missing", "–"), str(row.get("seeds", "–")))
+        groups.setdefault(place, {})[name] = row
+    rows = [row for cells in groups.values() for row in cells.values()]
+    hours = round(sum(row.get("hours_of_2_cores", 0) for row in rows))
+    yield from ("## Not run", "", LEFT.format(len(rows), sum("missing" in row for row in rows), hours), "")
+    yield from markdown(["table", "data", "lacks", "seeds", "cells, hours of two cores"])
+    yield from (f"| {' | '.join((*place, _cells(cells)))} |" for place, cells in sorted(groups.items()))
+
+
+def _cells(cells: dict[str, Row]) -> str:
+    """Names after what they share, each with its hours."""
+    parts = zip(*(f"{name}-".split("-") for name in cells), strict=False)
+    shared = "".join(f"{each[0]}-" for each in itertools.takewhile(lambda each: len({*each}) == 1, parts))
+    if len(cells) == 1 or not shared:
+        return ", ".join(f"`{name}`{_hours(row)}" for name, row in cells.items())
+    return f"`{shared}`: {', '.join(f'{name[len(shared) :]}{_hours(row)}' for name, row in cells.items())}"
+
+
+def _hours(row: Row) -> str:
+    if "seeds" not in row:
+        return ""
+    hours = row["hours_of_2_cores"]
+    return f" {'≤ ' if row['at_most'] else ''}{short(hours, 1 if hours >= 1 else 2)}"
 
 
 def kind_of(recipe: Recipe, row: Row | None = None) -> str:

@@ -137,6 +137,9 @@ def _draw_column(axes: Sequence[Any], column: Sequence[FigurePanel], *, is_first
 def _draw_panel(axis: Any, panel: FigurePanel, words: str) -> None:
     for (method, values), colour in zip(panel.lines.items(), COLOURS, strict=False):
         axis.plot(list(values), list(values.values()), ".-", color=colour, label=method, linewidth=1, markersize=4)
+        halves = panel.halves.get(method, {})
+        ends = [[values[size] + sign * halves[size] for size in halves] for sign in (-1, 1)]
+        axis.fill_between(list(halves), *ends, color=colour, alpha=0.15, linewidth=0)
     for (rival, value), dash in zip(panel.levels.items(), DASHES, strict=False):
         axis.axhline(value, color="#7d8793", linestyle=dash, linewidth=1, label=rival)
     axis.set_xscale("log", base=2)

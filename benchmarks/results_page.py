@@ -64,8 +64,11 @@ SPEED = {
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
     "mutants": "python -m benchmarks.mutants",
     "formats": "python -m benchmarks.formats --out results/formats.jsonl",
+    "costs": "python -m benchmarks.costs --out results/costs.jsonl",
 }
 """Files of other rows, and what wrote them."""
+ELSEWHERE = {"costs": "[Not run](papers/README.md#not-run) has them."}
+"""Rows that another page shows."""
 NO_BASELINES = {"published", "network", "cl"}
 """What else stands before a metric's name: the paper, the network before it is mixed with ridge, Dice along a line."""
 DECIDED = {"network": True, "read.decimal": "."}
@@ -92,7 +95,9 @@ test compares. What the figures say of the papers stands in [papers/README.md](p
 
 ± is the standard deviation over seeds. *Printed* is the paper's figure. Baselines are scored on the same test rows,
 by the first metric. Times are those of all seeds together, mostly on busy cores. A row in its file has every score,
-setting and version, and the scores of each seed.
+setting and version, and the scores of each seed. Rows measured on a processor
+come out equal to the bit on one with the same vector units, threads and compiled kernels; elsewhere to rounding,
+which few samples magnify.
 """
 
 
@@ -217,7 +222,8 @@ def other_lines() -> Iterator[str]:
         path = RESULTS / f"{name}.jsonl"
         rows = [row for row in read_rows(path) if "recipe" not in row] if path.exists() else []
         if rows:
-            yield from (f"## {name}", "", f"`{command}`", "", *_plain_table(rows), "")
+            table = [ELSEWHERE[name]] if name in ELSEWHERE else _plain_table(rows)
+            yield from (f"## {name}", "", f"`{command}`", "", *table, "")
 
 
 def _plain_table(rows: Sequence[Row]) -> Iterator[str]:

@@ -4,14 +4,19 @@ import re
 import shlex
 from pathlib import Path
 
-from benchmarks.claims_page import PAGE, VERDICTS, claims, difference_of, kind_of, page
-from benchmarks.results_page import overridden, recipe_rows
+from benchmarks.claims_page import COSTS, PAGE, VERDICTS, claims, difference_of, kind_of, left, page
+from benchmarks.costs import timed
+from benchmarks.results_page import overridden, read_rows, recipe_rows
 
 from loops import check_all
 from multiway.models.target_baselines import usual_baselines
 from multiway.papers import reproducible_names
 from multiway.papers.cells import recipes_of
-from multiway.workflows.recipe import load_recipe
+from multiway.tasks import lifecycle
+from multiway.tasks.series.task import TASK
+from multiway.training.steps import Steps
+from multiway.workflows.recipe import Recipe, load_recipe
+from tasks.tiny import TINY
 
 ROOT = Path(__file__).parents[1]
 ROWS = recipe_rows()
@@ -109,6 +114,28 @@ def baselines_of(row) -> tuple[str, ...]:
     """Names of a row's baselines; those of tables stand there as they were called when these rows were measured."""
     names = tuple(row["settings"].get("baselines") or ())
     return usual_baselines(None, is_class="acc" in row) if names == ("constant", "linear", "trees") else names
+
+
+UNTIMED = {"resnet50-adrenal", "hot-type-weather-full-kernel"}
+"""Cells whose first step takes minutes of a busy core."""
+
+
+def test_every_cell_left_names_its_hours_or_what_it_lacks():
+    told = {row["cell"]: row for row in read_rows(COSTS)}
+    assert left().keys() - told.keys() <= UNTIMED, "python -m benchmarks.costs --out results/costs.jsonl adds them"
+    for row in told.values():
+        assert row.get("missing") or min(row[key] for key in ("seconds_per_step", "steps", "seeds")) > 0
+        hours = row.get("seconds_per_step", 0) * row.get("steps", 0) * row.get("seeds", 0) / 7200
+        assert abs(row.get("hours_of_2_cores", 0) - hours) < 0.02 + 0.01 * hours, row["cell"]
+
+
+def test_the_steps_of_a_cell_are_timed_and_counted(tmp_path):
+    data, take = str(TINY["series"](tmp_path).data), Steps.take
+    settings = {"model": {"dim": 8, "num_heads": 2}, "baselines": [], "training": {"epochs": 7, "batch_size": 8}}
+    recipe = Recipe(task="series", table="", row="", data=data, settings=settings)
+    seconds, steps = timed(recipe, *recipe.settings_of_runs())
+    trained = len(lifecycle.make(TASK, TASK.configure(*recipe.settings_of_runs()), data).prepared.part("train"))
+    assert steps == 7 * -(-trained // 8) and seconds > 0 and Steps.take is take
 
 
 def test_commands_name_tables_and_recipes_that_exist():

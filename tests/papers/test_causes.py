@@ -10,7 +10,9 @@ from multiway.workflows.recipe import load_recipe
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "papers").glob("*.md"))
 CAUSE = re.compile(
-    r"\b(because|since|explain(?:s|ed)?|c[ao]mes? from|owing to|due to|thanks to|causes?|caused)\b", re.I
+    r"\b(because|since|explain(?:s|ed)?|c[ao]mes? from|owing to|due to|thanks to|causes?|caused|therefore|hence|thus"
+    r"|the reason|leads? to|led to|results? from|must have)\b",
+    re.I,
 )
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)", re.S)
 

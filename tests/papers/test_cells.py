@@ -18,7 +18,7 @@ CELLS = {
     "hot-components-forecast": 18,
     "hot-components-volumes": 9,
     "hot-figure-3": 18,
-    "hot-stocks-table-1": 15,
+    "hot-stocks-table-1": 21,
     "hot-stocks-table-2": 36,
     "hot-stocks-table-3": 24,
     "hot-table-1": 96,
@@ -172,8 +172,10 @@ def check_ablation(table):
 
 
 CODE = ("stocknet complete as trained in the code", "published-code as trained in the code")
+LATER = ("astock", "dhaka")
+"""Named by the paper for later work."""
 STOCK_TABLES = {
-    "hot-stocks-table-1": {(row, None) for row in ("published-code", "stocknet", "stocknet complete", *CODE)},
+    "hot-stocks-table-1": {(row, None) for row in ("published-code", "stocknet", "stocknet complete", *LATER, *CODE)},
     "hot-stocks-table-2": {
         (row, f"{modality} {kernel}")
         for row in ("stocknet", "stocknet complete")
@@ -196,6 +198,9 @@ def check_table_of_stocks(table):
     recipes = recipes_of(table).values()
     assert {(recipe.row, recipe.variant) for recipe in recipes} == STOCK_TABLES[table]
     for recipe in recipes:
+        if recipe.row in LATER:
+            assert recipe.data == recipe.row and not recipe.figures and "states no more" in recipe.note
+            continue
         assert recipe.data == "stocknet" and "ACC 0.987, MCC 0.969" in recipe.note
         if recipe.row == "stocknet complete":
             assert set(recipe.figures) == {"acc", "f1", "mcc"}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from multiway.papers.cells import recipes_of
 from multiway.papers.printed import PublishedTable
+from multiway.papers.verdicts import half_width, seed_values
 from multiway.report import PagePart, text
 from multiway.report.curves import Sizes, size_chart
 from multiway.report.diagnostics import cost_bars, cost_chart
@@ -22,12 +23,14 @@ class FigurePanel(NamedTuple):
     words: What the values are.
     lines: Values by size, by method, in the table's order.
     levels: The figures of baselines, by their names.
+    halves: Half the 95 % interval over seeds of each value that has one.
     """
 
     row: str
     words: str
     lines: dict[str, Sizes]
     levels: dict[str, float]
+    halves: dict[str, Sizes]
 
 
 def curve_parts(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[PagePart]:
@@ -56,9 +59,12 @@ def panels(name: str, table: PublishedTable, cells: Sequence[Row]) -> Iterator[F
     for row, group in itertools.groupby(cells, key=lambda cell: recipes[cell["recipe"]].row):
         own = list(group)
         for metric, words in table.curves.panels.items():
-            measured = [(recipes[cell["recipe"]], cell[metric]) for cell in own if cell.get(metric) is not None]
-            if measured:
-                yield FigurePanel(row, words, _curves(table, measured), _levels(own, metric, table.curves.rivals))
+            known = [(recipes[cell["recipe"]], cell) for cell in own if cell.get(metric) is not None]
+            lines = _curves(table, [(recipe, cell[metric]) for recipe, cell in known])
+            spreads = [(recipe, half_width(seed_values(cell, metric))) for recipe, cell in known]
+            halves = _curves(table, [(recipe, half) for recipe, half in spreads if half is not None])
+            if lines:
+                yield FigurePanel(row, words, lines, _levels(own, metric, table.curves.rivals), halves)
 
 
 def _curves(table: PublishedTable, measured: Sequence[tuple[Recipe, float]]) -> dict[str, Sizes]:
