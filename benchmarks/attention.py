@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.comparison import Comparison, measure
 from multiway import nn as mnn
+from multiway.bench import attention_flops
 
 DIM, HEADS = 128, 8
 SHAPES = {
@@ -78,12 +79,6 @@ def check(paper: mnn.KroneckerAttention, sizes: tuple[int, ...]) -> None:
         torch.testing.assert_close(ours, literal, rtol=1e-8, atol=1e-8 * float(literal.abs().max()))
 
 
-def flops(sizes: tuple[int, ...]) -> float:
-    """Forward operations: N (4 D² + 2 D Σ Nᵢ), with N the tokens of the whole batch."""
-    tokens = math.prod(sizes)
-    return tokens * (4 * DIM**2 + 2 * DIM * sum(sizes[1:]))
-
-
 def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
     """Rows of every shape, in float32 and bfloat16."""
     for name, sizes in SHAPES.items():
@@ -102,7 +97,7 @@ def _case(name: str, sizes: tuple[int, ...], layers: dict[str, nn.Module]) -> Co
         facts={"sizes": list(sizes), "dim": DIM, "heads": HEADS},
         layers=layers,
         x=torch.randn(*sizes, DIM),
-        flops=flops(sizes),
+        flops=sizes[0] * attention_flops((*sizes[1:], DIM)),
         traffic=4 * math.prod(sizes) * DIM,  # read the input, write and read the values once, write the output
         dtypes=(torch.float32, torch.bfloat16),
         bars={"forward+backward": {peer: bar[name] for peer, bar in BARS.items() if name in bar}},

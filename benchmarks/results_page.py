@@ -30,6 +30,10 @@ SPEED = {
     "graph": "python -m benchmarks graph long_graph --threads 2",
     "additive": "python -m benchmarks additive --threads 2",
     "small_layers": "python -m benchmarks small_layers --threads 1 --repeats 301",
+    "layers_cuda": (
+        "python -m benchmarks nd_linear --device cuda --repeats 9; "
+        "python -m benchmarks attention --device cuda --repeats 7"
+    ),
     "compiled": "python -m benchmarks compiled --threads 1",
     "images-speed": "python -m benchmarks images --threads 2",
     "stocks_speed": "python -m benchmarks stocks --threads 2 --repeats 15",

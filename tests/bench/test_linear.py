@@ -42,6 +42,17 @@ def test_rows_of_every_pass(layer, rank, operations):
         assert rows[name, "roof"]["ms"] == pytest.approx(worth * 6 * operations / 1e6 * 1e3)
 
 
+def test_attention_keeps_its_sizes_and_counts_every_mode():
+    done = bench.bench("KroneckerAttention", (2, 3, 5, 8), rank=2, repeats=3)
+    rows = {(row["pass"], row["layer"]): row for row in done["rows"]}
+    peers = ("KroneckerAttention", "AxialAttention", "scaled_dot_product_attention", "roof")
+    assert set(rows) == set(itertools.product(linear.PASSES, peers)) and done["to"] == (3, 5, 8)
+    projected, mixed = 2 * 2 * 15 * 8 * 8, 2 * 15 * 8 * (3 + 5)  # values and outputs; along both modes
+    assert rows["forward", "roof"]["ms"] == pytest.approx(2 * (projected + mixed) / 1e6 * 1e3)
+    with pytest.raises(ConfigError, match="keeps its sizes"):
+        bench.bench("KroneckerAttention", (2, 3, 5, 8), (3, 5, 7), rank=2)
+
+
 def test_the_order_of_fewest_operations_by_every_order():
     sizes, to = (3, 8, 5), (7, 2, 5)
     counts = []

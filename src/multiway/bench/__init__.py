@@ -1,6 +1,7 @@
 """Layers timed on the machine at hand: ours, the usual package, the dense layer, and the least that it could take."""
 
 from multiway.bench.linear import LAYERS as LAYERS
+from multiway.bench.linear import attention_flops as attention_flops
 from multiway.bench.linear import bench as bench
 from multiway.bench.linear import nd_linear_flops as nd_linear_flops
 from multiway.bench.linear import train_flops as train_flops

@@ -1,4 +1,4 @@
-"""Linear layers of our own beside the package for them and the dense layer, on one's own shape."""
+"""Layers of our own beside the package for them and the usual layer, on one's own shape."""
 
 import itertools
 import math
@@ -36,14 +36,16 @@ class Flat(nn.Module):
         return out
 
 
-def bench(layer: str, shape: Sequence[int], to: Sequence[int], *, rank: int = 2, repeats: int = 15) -> dict[str, Any]:
+def bench(
+    layer: str, shape: Sequence[int], to: Sequence[int] | None = None, *, rank: int = 2, repeats: int = 15
+) -> dict[str, Any]:
     """Time a layer and its peers in turns.
 
     Args:
         layer: A name of `LAYERS`.
-        shape: Of the input, batch first: `(64, 28, 28, 3)`.
-        to: Sizes of the output without the batch.
-        rank: Terms of NdLinear, rank of the others.
+        shape: Of the input, batch first: `(64, 28, 28, 3)`; of attention, features last.
+        to: Sizes of the output without the batch; those of the input if not given, which attention keeps.
+        rank: Terms of NdLinear, heads of attention, rank of the others.
         repeats: Timed rounds.
 
     Returns:
@@ -60,11 +62,12 @@ def bench(layer: str, shape: Sequence[int], to: Sequence[int], *, rank: int = 2,
         raise ConfigError(
             f"bench: shape is the batch and then at least one size. Got shape={tuple(shape)}, rank={rank}."
         )
-    layers, flops = LAYERS[layer](tuple(sizes), tuple(to), rank, batch)
+    to = tuple(sizes if to is None else to)
+    layers, flops = LAYERS[layer](tuple(sizes), to, rank, batch)
     x = torch.randn(batch, *sizes)
-    roof = max(batch * flops / gemm_flops(), _traffic(x, tuple(to), layers[layer]) / bandwidth())
+    roof = max(batch * flops / gemm_flops(), _traffic(x, to, layers[layer]) / bandwidth())
     rows = [row for name in PASSES for row in _rows(name, layers, x, roof, repeats)]
-    facts = {"layer": layer, "shape": tuple(shape), "to": tuple(to), "rank": rank}
+    facts = {"layer": layer, "shape": tuple(shape), "to": to, "rank": rank}
     return {**facts, "threads": torch.get_num_threads(), "rows": rows}
 
 
@@ -152,6 +155,28 @@ def _low_rank(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[
     return {"LowRankLinear": ours, **_dense(in_sizes, out_sizes)}, 2 * rank * sum(features)
 
 
+def _attention(sizes: Sizes, out_sizes: Sizes, heads: int, rows: int) -> tuple[dict[str, nn.Module], int]:
+    *modes, dim = sizes
+    if out_sizes != sizes or not modes:
+        raise ConfigError(f"bench: attention keeps its sizes, modes and then features. Got {sizes} to {out_sizes}.")
+    given: dict[str, Any] = {"num_heads": heads, "num_modes": len(modes)}
+    layers: dict[str, nn.Module] = {
+        "KroneckerAttention": mnn.KroneckerAttention(dim, **given),
+        "AxialAttention": mnn.AxialAttention(dim, **given),
+        "scaled_dot_product_attention": mnn.FullAttention(dim, **given),
+    }
+    package = _imported("axial_attention")
+    if package is not None:
+        layers["axial-attention"] = package.AxialAttention(dim, num_dimensions=len(modes), heads=heads)
+    return layers, attention_flops(sizes)
+
+
+def attention_flops(sizes: Sequence[int]) -> int:
+    """Operations per sample of modes and features: N (4 D² + 2 D Σ Nᵢ)."""
+    *modes, dim = sizes
+    return math.prod(modes) * (4 * dim**2 + 2 * dim * sum(modes))
+
+
 def _imported(package: str) -> Any:
     """A package to compare with, or None where it is not installed."""
     with warnings.catch_warnings():
@@ -163,5 +188,6 @@ LAYERS: dict[str, Callable[[Sizes, Sizes, int, int], tuple[dict[str, nn.Module],
     "NdLinear": _nd_linear,
     "TTLinear": _tt_linear,
     "LowRankLinear": _low_rank,
+    "KroneckerAttention": _attention,
 }
 """Layers that are timed, each with how it and its peers are made and the operations of a sample."""
