@@ -112,7 +112,7 @@ def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1
     therefore measured. Where all errors of so many models would not fit into memory, every k-th window is used.
     """
     windows = parts[-1].windows
-    cells = sum(len(part.windows) for part in parts) * windows.horizon * windows.num_targets
+    cells = sum(len(part.windows) for part in parts) * windows.horizon * windows.all_targets
     stride = math.ceil(cells * models / MAX_CELLS)
     errors, steps = errors_of(parts, stride), math.ceil(windows.horizon / stride)
     every = {OURS: (*LEVELS, *levels)}
