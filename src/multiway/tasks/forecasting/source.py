@@ -277,9 +277,12 @@ def _pivoted(
         names = later.among(names, findings)
     elif options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
-    series = pd.Index(names).get_indexer(pd.Index(labels))[series]
-    rows = np.flatnonzero(series >= 0)
-    stamps, unique = pd.factorize(times[rows], sort=True)
+    place = pd.Index(names).get_indexer(pd.Index(labels)).astype(np.int32)
+    series, rows = place[series], np.arange(len(series), dtype=np.int32)
+    if (place < 0).any():
+        rows = rows[series >= 0]
+        times, series, numbers = times[rows], series[rows], numbers[rows]
+    stamps, unique = pd.factorize(times, sort=True)
     size = len(unique) * len(names)
     if size > MAX_CELLS:
         rule = f"{len(names):,} series at {len(unique):,} different times would take {size * 8e-9:.1f} GB"
@@ -288,18 +291,19 @@ def _pivoted(
         values=np.full((len(unique), len(names)), np.nan), times=pd.Index(unique), names=tuple(names),
         origin=np.full((len(unique), len(names)), -1), table=table, options=options, findings=findings,
     )  # fmt: skip
-    draft.origin[stamps, series[rows]] = rows
+    cell = stamps * len(names) + series
+    draft.origin.reshape(-1)[cell] = rows
     if np.count_nonzero(draft.origin >= 0) == len(rows):
-        draft.values[stamps, series[rows]] = numbers[rows]
+        draft.values.reshape(-1)[cell] = numbers
         return draft
-    cells = pd.DataFrame({"time": times[rows], "stamp": stamps, "series": series[rows], "row": rows})
-    cells = _once(cells.assign(number=numbers[rows]).sort_values("stamp", kind="stable"), draft)
+    cells = pd.DataFrame({"time": times, "stamp": stamps, "series": series, "row": rows})
+    cells = _once(cells.assign(number=numbers).sort_values("stamp", kind="stable"), draft)
     draft.values[cells["stamp"], cells["series"]] = cells["number"]
     draft.origin[cells["stamp"], cells["series"]] = cells["row"]
     return draft
 
 
-def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[list[str], NDArray[np.intp]]:
+def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[list[str], NDArray[np.int32]]:
     """Series names as text in order of appearance, parts of one joined by a slash, and which one each row has."""
     parts = [_names(table, name, findings) for name in ids]
     if len(parts) == 1:
@@ -312,10 +316,10 @@ def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[
     if len(set(labels)) < len(labels):
         rule = f"two series would have one name where {listed(ids)} are joined by a slash"
         raise findings.fatal("columns", rule, "Write names without slashes.")
-    return labels, series
+    return labels, series.astype(np.int32)
 
 
-def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np.object_], NDArray[np.intp]]:
+def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
     """Different cells of a column as they are written, each of which names something, and which one each row has.
 
     Whole numbers have no fraction.
@@ -328,7 +332,7 @@ def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np
         raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
     text = as_text(cells) if pd.api.types.is_float_dtype(raw) else cells.astype(str)
     codes, names = pd.factorize(text.to_numpy(object))
-    return np.asarray(names, dtype=object), codes[rows]
+    return np.asarray(names, dtype=object), codes.astype(np.int32)[rows]
 
 
 def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
