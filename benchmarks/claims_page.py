@@ -146,7 +146,7 @@ def _left_lines() -> Iterator[str]:
     costs = {row["cell"]: row for row in read_rows(COSTS)}
     groups = dict[tuple[str, ...], dict[str, Row]]()
     for name, recipe in left().items():
-        row = costs.get(name, {"missing": "timing"})
+        row = costs.get(name, {"missing": "memory to time a step"})
         place = (recipe.table, recipe.data or "–", row.get("missing", "–"), str(row.get("seeds", "–")))
         groups.setdefault(place, {})[name] = row
     rows = [row for cells in groups.values() for row in cells.values()]
