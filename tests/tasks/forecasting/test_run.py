@@ -138,7 +138,7 @@ def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read():
         ConfigError, match=r"model.name must be one of hot_forecaster, hot_forecaster_later, hot_forecaster_paper"
     ):
         make_config(model={"name": "hot_volume_classifier"})
-    with pytest.raises(ConfigError, match=r"model.horizon is the horizon of the run. Set horizon instead"):
+    with pytest.raises(ConfigError, match=r"model.horizon is set by the horizon of the run. Set horizon instead"):
         make_config(model={"horizon": 4})
     with pytest.raises(ConfigError, match=r"model.num_variates is set by the data"):
         make_config(model={"num_variates": 4})
