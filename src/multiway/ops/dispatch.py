@@ -132,7 +132,7 @@ def fast_nd_linear(
             return operators.call_operator("nd_linear", x, parameters, count, kind or "")
         way = ways.usual_way(shapes, len(biases) > 0, descending)
         return planned_nd_linear(way, x, weights, biases, full_bias, descending)
-    rows = ways.rounded_rows(x.shape[0])
+    rows = ways.rounded_rows(len(x))
     chain = ways.kept_nd_linear_chain(shapes, rows, kind)
     out = None if chain is None else compiled.run_chain(chain, _nd_linear_of(equation, count, kind), x, *parameters)
     if out is not None:
@@ -169,7 +169,7 @@ def fast_tt_linear(
         if may_be_operator(x, *parameters) and ways.has_tensor_train_chain(shapes, bias is not None):
             return operators.call_operator("tt_linear", x, parameters, count)
         return products.tensor_train_product(x, cores, bias, ways.usual_train_cut(shapes))
-    chain = ways.kept_train_chain(shapes, x.shape[0], bias is not None)
+    chain = ways.kept_train_chain(shapes, len(x), bias is not None)
     out = None if chain is None else compiled.run_chain(chain, _tt_linear_of(equation, count), x, *parameters)
     if out is not None:
         return out
@@ -184,7 +184,7 @@ def fast_low_rank(
     """A compiled chain of both products, where calling them costs more than computing them."""
     if in_graph() or down.shape[0] != up.shape[1] or not compiled.has_node():
         return None
-    chain = chains.low_rank_chain(down.shape, up.shape, ways.rounded_rows(x.shape[0]), bias is not None)
+    chain = chains.low_rank_chain(down.shape, up.shape, ways.rounded_rows(len(x)), bias is not None)
     return (
         None if chain is None else compiled.run_chain(chain, equation, x, down, up, *(() if bias is None else (bias,)))
     )
