@@ -153,7 +153,7 @@ def on_step(draft: Draft) -> Draft:
 def _refuse_absurd(draft: Draft, used: int, grid: pd.DatetimeIndex) -> None:
     """Refuse a step that hardly any row or every row falls into."""
     sparse = len(grid) > SPARSEST * used
-    if not sparse and used >= FEWEST_STEPS:
+    if not sparse and used >= min(FEWEST_STEPS, len(draft.times) // 2):
         return
     frequency, rows = draft.options.frequency, _counted(len(draft.times), "row")
     rule = (
