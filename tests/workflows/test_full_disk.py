@@ -93,9 +93,6 @@ def test_every_other_command_leaves_all_as_it_was(command, made, monkeypatch):
     more = {"predict": ["--data", made.tiny.data], "compress": ["--rule", ".*=lowrank:rank=1"]}
     words, before = [command, made.run, "--out", out, *more.get(command, [])], tree(made.folder)
     code, _, err = outcome(*words)
-    if (command, made.tiny.task) == ("compress", "stocks"):  # which gives no sample to compress on
-        assert code == 1 and tree(made.folder) == before
-        return
     assert code == 0, err
     largest = max((path.stat().st_size for path in [out, *out.rglob("*")] if path.is_file()), default=11)
     shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)

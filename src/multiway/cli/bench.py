@@ -9,10 +9,14 @@ from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
 Shape = Annotated[str, typer.Option(help="Of the input, batch first: 64,28,28,3; of attention, features last.")]
-To = Annotated[str | None, typer.Option(help="Sizes of the output without the batch: 64,64,6. The input's by default.")]
+To = Annotated[
+    str | None, typer.Option(help="Sizes of the output without the batch: 64,64,6; those of the input if not given.")
+]
 Rank = Annotated[
     int | None,
-    typer.Option("--rank", "--heads", help="If not given 1 for NdLinear, 8 heads for attention, 2 for the others."),
+    typer.Option(
+        "--rank", "--heads", help="Rank or heads; if not given 1 for NdLinear, 8 heads for attention, 2 for the others."
+    ),
 ]
 
 
