@@ -65,7 +65,7 @@ def test_what_was_cut_short_decides_no_claim():
 
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"},
-    "hot-exchange-96": {"model.patch_length", "training.precision"},
+    "hot-exchange-96": {"model.dim", "model.num_heads", "model.pooling", "training.epochs"},
     **{
         f"image-cifar10-{each}": {"training.precision"}
         for each in ("linear-logits", "ndlinear", "matched-logits", "low-rank-logits")
