@@ -34,7 +34,7 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str
     save(model, folder)
     values = [f"| {name} | {value:.4g} |" for name, value in (scores or {}).items()]
     table = ["", "| score | value |", "|---|---|", *values] if values else []
-    lines = [*head("compressed"), f"# {type(model).__name__}, made smaller", "", *card_lines(model), *table]
+    lines = [*card_head("compressed"), f"# {type(model).__name__}, made smaller", "", *card_lines(model), *table]
     how = "Load it with `multiway.compress.from_pretrained` of [multiway](https://pypi.org/project/multiway/)."
     files.write_text(Path(folder) / "README.md", "\n".join([*lines, "", how, ""]))
 
@@ -53,7 +53,7 @@ def from_pretrained(name: str | Path, model: nn.Module | None = None) -> nn.Modu
     return load(name if Path(name).is_dir() else fetched(str(name), FILES, "model"), model)
 
 
-def head(tag: str) -> list[str]:
+def card_head(tag: str) -> list[str]:
     """First lines of a card, as the hub reads them."""
     return ["---", "library_name: multiway", f"tags: [multiway, {tag}]", "---"]
 

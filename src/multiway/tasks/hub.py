@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from multiway import files
-from multiway.compress.hub import card_lines, fetched, head, send
+from multiway.compress.hub import card_head, card_lines, fetched, send
 from multiway.tasks.compressed import recovery_line
 from multiway.tasks.run import Run, save_run
 from multiway.tasks.scores import models_of, score_of, scored_metrics, shown
@@ -61,7 +61,7 @@ def model_card(run: Run) -> str:
     lines = [f"- {split}: {_counted(facts)}" for split, facts in splits.items()]
     name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
     return "\n".join([
-        *head(run.task.name), f"# {name}: {run.task.name}", "", run.line, "", "Split:", "", *lines, "",
+        *card_head(run.task.name), f"# {name}: {run.task.name}", "", run.line, "", "Split:", "", *lines, "",
         "Test scores:", "", *titles, *rows, "", *_compressed(run),
         "Load it with `from_pretrained` of the task's estimator in [multiway](https://pypi.org/project/multiway/).", "",
     ])  # fmt: skip

@@ -21,16 +21,16 @@ ROWS = "rows of a series"
 """Column of `series_in`, whose name no table has."""
 
 
-def files_of(folder: Path) -> list[Path]:
+def parts_of(folder: Path) -> list[Path]:
     """The Parquet files of a folder, and of those in it that are named as `store=1`, in the order of their names."""
     inside = sorted(path for path in folder.iterdir() if path.name[0] not in "._")
-    deeper = (files_of(path) for path in inside if "=" in path.name and path.is_dir())
+    deeper = (parts_of(path) for path in inside if "=" in path.name and path.is_dir())
     return [*(path for path in inside if path.suffix.lower() in (".parquet", ".pq")), *itertools.chain(*deeper)]
 
 
 def holds_parts(source: object) -> bool:
     """Whether a source is a folder with Parquet files."""
-    return isinstance(source, str | Path) and Path(source).is_dir() and bool(files_of(Path(source)))
+    return isinstance(source, str | Path) and Path(source).is_dir() and bool(parts_of(Path(source)))
 
 
 class Parts:
@@ -42,7 +42,7 @@ class Parts:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.files = folder, files_of(folder)
+        self.folder, self.files = folder, parts_of(folder)
         if not self.files:
             raise DataError(f"{quoted(folder, 200)} is a folder without Parquet files. Give a file, or their folder.")
         try:

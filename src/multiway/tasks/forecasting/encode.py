@@ -14,7 +14,7 @@ from multiway.config import Config
 from multiway.data import ReadOptions, datasets
 from multiway.data.findings import listed
 from multiway.data.scaling import Floats, Scaler, mase_scales
-from multiway.data.sources.parts import files_of, holds_parts
+from multiway.data.sources.parts import holds_parts, parts_of
 from multiway.errors import DataError, Fix
 from multiway.files import sha256_of
 from multiway.models.regression import Regressors
@@ -25,7 +25,7 @@ from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import clock_of, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
-from multiway.tasks.forecasting.sharing import aligned, joined_scaler, joined_words, read_shared
+from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel, with_static
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
@@ -216,10 +216,10 @@ def _read_own(config: ForecastConfig, source: object) -> Panel:
     if not holds_parts(source):
         return targets_last(read_panel(*described(config, source)), config.targets)
     folder = Path(str(source))
-    files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in files_of(folder))
+    files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in parts_of(folder))
     if world() > 1 and (own := read_shared(config, folder)) is not None:
         frame, options, share = own
-        return dataclasses.replace(aligned(read_panel(frame, options), share, options), files=files)
+        return dataclasses.replace(on_times_of_all(read_panel(frame, options), share, options), files=files)
     panel = targets_last(read_panel(*described(config, source)), config.targets)
     return dataclasses.replace(panel, files=files)
 

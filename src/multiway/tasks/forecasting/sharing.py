@@ -113,7 +113,7 @@ def about_shares(share: Share) -> str:
     )
 
 
-def aligned(panel: Panel, share: Share, options: ReadOptions) -> Panel:
+def on_times_of_all(panel: Panel, share: Share, options: ReadOptions) -> Panel:
     """The series of this process at the times of all; where they have none they have not begun, or have ended."""
     if not panel.times.is_unique:
         raise DataError(f"{panel.source}: times repeat within a series, which one process alone can read.")
