@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.foreseen import check_exact, is_total
-from multiway.auditing.look_ahead import check_look_ahead
-from multiway.auditing.smoothing import check_smoothed, window_of
+from multiway.auditing.look_ahead import check_exact, check_look_ahead, is_total
+from multiway.auditing.windows import check_smoothed, window_of
 
 DRAW = np.random.default_rng(0)
 WALK = DRAW.normal(size=(600, 2)).cumsum(0)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.means import is_mean_of_numbers, is_share_of_class
+from multiway.auditing.probes import is_mean_of_numbers, is_share_of_class
 
 DRAW = np.random.default_rng(0)
 FAMILY = DRAW.permutation(600) // 3

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.common import fine_detail
-from multiway.auditing.fingerprints import SPREAD, Details, _Stretches, _thinned, check_near_stretches, surprises
 from multiway.auditing.near import far_above, unit_rows
+from multiway.auditing.near_images import Details, _thinned, fine_detail
+from multiway.auditing.near_series import SPREAD, _Stretches, check_near_stretches, surprises
 
 SIZES = (14, 15, 10)
 SPLITS = {"train": np.arange(24), "validation": np.arange(24, 32), "test": np.arange(32, 40)}

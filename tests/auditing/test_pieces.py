@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.pieces import check_pieces
+from multiway.auditing.near_series import check_pieces
 
 SPLITS = {"train": np.arange(0, 60), "validation": np.arange(60, 70), "test": np.arange(70, 90)}
 NAMES = [f"s{row}" for row in range(90)]

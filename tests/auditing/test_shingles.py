@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from multiway.auditing.shingles import SIZE, Shingles, share_in, shared_shingles, without_formulas
+from multiway.auditing.near_texts import SIZE, Shingles, share_in, shared_shingles, without_formulas
 
 WORDS = [f"w{number}" for number in range(400)]
 DRAW = np.random.default_rng(0)

@@ -1,5 +1,9 @@
-"""Whether one series knows another's future: shifted copies, means that reach ahead, lines drawn to later values."""
+"""Whether one series knows another's future: shifted copies, means that reach ahead, lines drawn to later values.
 
+Also cells that hold later values to the last digit, and covariates that are the target in disguise.
+"""
+
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -28,6 +32,21 @@ FEWEST_LINES = 6
 FEWEST_ROWS = 40
 
 Floats = NDArray[np.float64]
+TELLING = 0.95
+"""Correlation with a target, in what the past of neither foretells, from which on a covariate is one in disguise."""
+SHIFTS = range(-3, 4)
+FEWEST = 30
+"""Steps at which both change."""
+
+LEADS = 7
+"""Rows ahead that are looked at."""
+OFTEN, MORE = 0.05, 4.0
+"""Share of the rows that hold a later value exactly, and how much more often than one as long before."""
+FEWEST_PERIODS, SHORTEST = 10, 3
+"""Periods of one value, and rows of each on average."""
+SAME = 0.9999
+"""Correlation of a period's value with the mean of its rows."""
+MOST_PAIRED = 64
 
 
 def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict | None:
@@ -155,3 +174,100 @@ def _is_drawn(column: Floats) -> bool:
     straight = (np.abs(np.diff(steps)) <= 1e-7 * size) & sloped
     turns = np.isfinite(steps[1:]) & ~straight & sloped
     return bool(size > 0 and straight.mean() > STRAIGHT and turns.sum() >= FEWEST_LINES)
+
+
+def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping[str, Floats], season: int) -> Verdict:
+    """Compare the surprises of each covariate with those of its series, at the same step and a few around it.
+
+    A surprise is the change of a step less the change a season before: prices and plans have some, and explain part of
+    those of their series. One that explains nearly all holds the target itself, its later value, or a number made of
+    it.
+
+    Args:
+        targets: `(rows, series)`.
+        names: Of the series.
+        covariates: `(rows, series or 1)` by name; those of few different values, such as holidays, tell no target.
+        season: Steps in a season.
+    """
+    own = _surprises(targets, season)
+    places = []
+    for name, rows in covariates.items():
+        beside = _surprises(rows, season)
+        for series, label in enumerate(names):
+            at, strength = _strongest(own[:, series], beside[:, min(series, beside.shape[1] - 1)])
+            if abs(strength) >= TELLING:
+                away = f"{abs(at)} step{'s' * (abs(at) > 1)} {'later' if at > 0 else 'before'}"
+                places.append(f"{name}: {abs(strength):.1%} of {label} {away if at else 'at its step'}")
+    if not places:
+        return f"no covariate that is said to be known ahead holds its target in disguise ({len(covariates)} looked at)"
+    rule = "covariates that are said to be known ahead tell the target beyond what its past does"
+    fix = "If they are only measured with it, name them as past, or leave them out."
+    return finding("known", "warning", rule, fix, places)
+
+
+def _surprises(rows: Floats, season: int) -> Floats:
+    steps = np.diff(rows, axis=0)
+    return steps[season:] - steps[:-season] if 1 < season < len(steps) // 2 else steps
+
+
+def _strongest(own: Floats, other: Floats) -> tuple[int, float]:
+    """The shift of the target at which the correlation is strongest, and that correlation."""
+    strongest = (0, 0.0)
+    for shift in SHIFTS:
+        x, y = (other[max(0, -shift) : len(other) - max(0, shift)], own[max(0, shift) : len(own) + min(0, shift)])
+        both = ~np.isnan(x) & ~np.isnan(y)
+        changes = both & (x != 0) & (y != 0)
+        if changes.sum() < FEWEST or len(np.unique(x[both])) < FEWEST:
+            continue
+        strength = float(np.corrcoef(x[both], y[both])[0, 1])
+        if abs(strength) > abs(strongest[1]):
+            strongest = (shift, strength)
+    return strongest
+
+
+def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
+    """Whether cells of a series are those of another one in later rows, or the mean or total of a period to come."""
+    count = min(len(names), MOST_PAIRED)
+    told = [
+        said for one, other in itertools.permutations(range(count), 2)
+        for said in _told(values[:, one], values[:, other], quoted(names[one]), quoted(names[other]))
+    ]  # fmt: skip
+    if count < 2:
+        return None
+    if not told:
+        return "no series holds later values of another, or totals of periods that they lie in"
+    return finding(
+        "shifted", "error", f"{len(told)} series hold later values of others exactly",
+        "Leave out what is made from later values.", told[:3], len(told),
+    )  # fmt: skip
+
+
+def _told(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:
+    lead, share = max(((rows, _held(one, other, rows)) for rows in range(1, LEADS + 1)), key=lambda each: each[1])
+    if share > max(OFTEN, MORE * _held(one, other, -lead)):
+        yield f"{name} holds {of} of {lead} rows later in {share:.0%} of the rows"
+    if is_total(one, other):
+        yield f"{name} is the mean or total of {of} over a period, in each of its rows"
+
+
+def _held(one: Floats, other: Floats, lead: int) -> float:
+    """Share of rows whose value is another's so many rows later, and that row's alone."""
+    later = pd.Series(other).shift(-lead)
+    fresh = (later != other) & (later.diff() != 0)
+    return float(((later == one) & fresh).mean())
+
+
+def is_total(one: Floats, other: Floats) -> bool:
+    """Whether a series that is constant over periods follows the means of another over the same periods."""
+    if not np.isfinite(one).all():
+        return False
+    period = np.concatenate([[0], (one[1:] != one[:-1]).cumsum()])
+    count = int(period[-1]) + 1
+    if count < FEWEST_PERIODS or len(one) / count < SHORTEST:
+        return False
+    rows = pd.DataFrame({"one": one, "other": other}).groupby(period)
+    mean, size = rows.mean(), rows.size()
+    whole = (size == size.median()).to_numpy() & np.isfinite(mean["other"].to_numpy())
+    if whole.sum() < FEWEST_PERIODS or mean[whole].std().min() == 0:
+        return False
+    return bool(abs(mean[whole]["one"].corr(mean[whole]["other"])) > SAME)

@@ -16,9 +16,6 @@ LEAST_SPREAD = 0.01
 """Of Fisher's z."""
 FEWEST = 8
 """Training things, and steps of a series, that a search needs."""
-LEAST_OF_BENDS = 0.98
-"""Correlation of what steps do not share with their neighbours, from which on series may be copies with noise."""
-MOST_TRAIN, MOST_REST = 4000, 2000
 NEAR, NEARER = 0.5, 0.1
 """Distance to the nearest row beside that to the second nearest, of neighbours and of near copies in few dimensions."""
 RARE = 1e-3
@@ -70,6 +67,16 @@ def search(kind: Fingerprints, rows: Ints, digests: Sequence[bytes | None] | Non
     ]
 
 
+def near_pairs(
+    kind: Fingerprints, held: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None]
+) -> list[tuple[str, str, str, float]]:
+    """What `search` finds in splits held out: split, name, the training thing that it is like, and how much."""
+    return [
+        (split, names[row], names[other], value)
+        for split, rows in held.items() for row, other, value in search(kind, rows, digests)
+    ]  # fmt: skip
+
+
 def far_above(nearest: Floats, usual: Floats, least: float) -> NDArray[np.bool_]:
     """Which nearest correlations lie far above the usual ones, and above the least that says anything.
 
@@ -96,26 +103,6 @@ def thinned(rows: NDArray[NumberT], most: int) -> NDArray[NumberT]:
     return rows[:: max(-(-len(rows) // most), 1)]
 
 
-def check_near_series(
-    values: NDArray[np.float64], splits: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None]
-) -> Verdict | None:
-    """Whether series `(series, steps, variates)` of other splits are nearly training series."""
-    chosen = {split: thinned(rows, MOST_TRAIN if split == "train" else MOST_REST) for split, rows in splits.items()}
-    if len(chosen["train"]) < FEWEST or values.shape[1] < FEWEST:
-        return None
-    return check_near(Bends(values, chosen["train"]), chosen, names, digests, "series")
-
-
-def check_near(
-    kind: Fingerprints, splits: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None], what: str
-) -> Verdict:
-    """Whether things of other splits are nearly training things."""
-    held = {split: rows for split, rows in splits.items() if split != "train"}
-    pairs = [(split, *pair) for split, rows in held.items() for pair in search(kind, rows, digests)]
-    told = [(split, names[row], names[other], value) for split, row, other, value in pairs]
-    return near_verdict(told, sum(map(len, held.values())), what)
-
-
 def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what: str) -> Verdict:
     """Say near copies: split, name, what it is like, and their correlation, of so many that were looked at."""
     told = [f"{split} {quoted(name)} ~ {quoted(other)} (r {value:.3f})" for split, name, other, value in pairs]
@@ -125,27 +112,6 @@ def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what:
         "near", "error", f"{len(told):,} of {count:,} {what} are nearly copies of some in another split",
         "Keep all versions of a thing in one split.", told[:3], len(told),
     )  # fmt: skip
-
-
-class Bends:
-    """Series by their second differences: what steps do not share with their neighbours."""
-
-    least = LEAST_OF_BENDS
-
-    def __init__(self, values: NDArray[np.float64], known: Ints) -> None:
-        self.values, self.known = values, known
-        self.units = self._units(known)
-        among = self.similarities(known)
-        np.fill_diagonal(among, 0)
-        self.usual = among.max(1)
-
-    def similarities(self, rows: Ints) -> Floats:
-        """Absolute correlations."""
-        return np.asarray(np.abs(self._units(rows) @ self.units.T))
-
-    def _units(self, rows: Ints) -> NDArray[np.float32]:
-        bends = np.diff(np.nan_to_num(self.values[rows]), 2, axis=1)
-        return unit_rows(bends.reshape(len(rows), -1))
 
 
 def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Verdict | None:

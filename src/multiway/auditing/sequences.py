@@ -7,8 +7,7 @@ import numpy as np
 
 from multiway.auditing.duplicates import check_one_label, sample_digest
 from multiway.auditing.marks import Faces
-from multiway.auditing.near import check_near_series
-from multiway.auditing.pieces import check_pieces
+from multiway.auditing.near_series import check_near_series, check_pieces
 from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.auditing.samples import audited, check_codes, check_copies, check_scaling

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.auditing import means, probes
+from multiway.auditing import probes
 from multiway.auditing.duplicates import chance_of_repeats
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
@@ -161,7 +161,7 @@ def check_column(name: str, column: Floats, target: Floats, parts: Parts, *, cla
 
 def check_mean(name: str, column: Floats, target: Floats, labels: Ints | None) -> Verdict | None:
     """Whether a column is the target's mean over the rows that share a cell; None where it is not."""
-    is_mean = means.is_mean_of_numbers(column, target) if labels is None else means.is_share_of_class(column, labels)
+    is_mean = probes.is_mean_of_numbers(column, target) if labels is None else probes.is_share_of_class(column, labels)
     if len(target) < LEAST_ROWS or not is_mean:
         return None
     rule = f"column {quoted(name)} is the target's mean over few rows, those rows themselves included"

@@ -1,4 +1,4 @@
-"""Whether texts tell the outcome far more often than news can, by words or together, and what encoders have read."""
+"""What texts tell of their outcome or class: by one word or sign, by all together, or as encoders have read it."""
 
 import collections
 import itertools
@@ -34,6 +34,9 @@ HASHED = Fix("text.encoder", "hashed")
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
+MOST_LEARNT = 20_000
+"""Training texts that are counted."""
 
 
 def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
@@ -134,3 +137,31 @@ def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdi
         "encoder", "warning", f"the encoder {name} was trained until {month}, after {days}, began: it may know how "
         "they ended", ("Compare with ", HASHED, ", or take an encoder from before."),
     )  # fmt: skip
+
+
+def tells_of(text: str) -> set[str]:
+    """Words, and pairs of neighbouring signs where letters are A or a, digits 0, and ends ^ and $.
+
+    A pair is in quotes, so that no word is like it: a capital at the start is "^A", a blank before a comma " ,".
+    """
+    signs = f"^{LETTER.sub(_case, DIGIT.sub('0', text))}$"
+    return {f'"{one}{two}"' for one, two in itertools.pairwise(signs)} | set(WORD.findall(text.casefold()))
+
+
+def _case(letter: re.Match[str]) -> str:
+    return "A" if letter.group().isupper() else "a"
+
+
+def telling_tokens(texts: Sequence[str], labels: Ints, train: Ints, count: int) -> Iterator[tuple[str, Ints]]:
+    """The tokens whose presence tells most of the class of training texts, and which texts have them."""
+    learnt = train[:: max(-(-len(train) // MOST_LEARNT), 1)]
+    classes = int(labels.max()) + 1
+    table: dict[str, list[int]] = collections.defaultdict(lambda: [0] * classes)
+    for row in learnt.tolist():
+        for token in tells_of(texts[row]):
+            table[token][labels[row]] += 1
+    names, present = list(table), np.array([*table.values()], np.int64).reshape(-1, classes)
+    absent = np.bincount(labels[learnt], minlength=classes) - present
+    best = np.argsort(-(present.max(1) + absent.max(1)), kind="stable")[:count]
+    for token in (names[at] for at in best.tolist()):
+        yield token, np.array([token in tells_of(text) for text in texts], np.int64)

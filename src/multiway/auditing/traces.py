@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.fingerprints import Details
 from multiway.auditing.marks import Faces
 from multiway.auditing.near import thinned
+from multiway.auditing.near_images import Details
 from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import Verdict
 

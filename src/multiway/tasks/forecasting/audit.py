@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing import AuditReport, Verdict, check_complete
 from multiway.auditing.agreement import check_agreement
-from multiway.auditing.known_ahead import check_known_ahead
+from multiway.auditing.look_ahead import check_known_ahead
 from multiway.auditing.report import finding
 from multiway.auditing.windows import WindowSplit, verdicts_on_windows
 from multiway.data import Scaler, datasets

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from multiway.auditing.duplicates import by_split, check_duplicates
+from multiway.auditing.near_texts import share_in
 from multiway.auditing.report import AuditReport, Verdict, finding
-from multiway.auditing.shingles import share_in
 from multiway.data.findings import quoted
 from multiway.data.samples import Rows
 from multiway.tasks.language.encode import PreparedText, TokenOptions, Vocabulary, learn_vocabulary

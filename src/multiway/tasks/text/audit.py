@@ -11,7 +11,7 @@ from multiway.auditing.duplicates import check_one_label
 from multiway.auditing.near_texts import check_near_texts
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.auditing.samples import audited, check_codes, check_copies
-from multiway.auditing.tells import telling_tokens
+from multiway.auditing.texts import telling_tokens
 from multiway.data import Finding
 from multiway.data.samples import Prepared
 from multiway.tasks.text.encode import TextState

@@ -1,0 +1,188 @@
+"""Near copies among images: by their finest detail place by place, and at another place, as tiles that overlap."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from multiway.auditing.lookup import half_of
+from multiway.auditing.near import FEWEST, near_verdict, search, unit_rows
+from multiway.auditing.probes import class_numbers
+from multiway.auditing.report import Verdict
+
+SIDE = 16
+"""Places along each axis at which detail is compared."""
+LEAST_OF_DETAIL = 0.15
+"""Correlation of detail from which on two images may be one; that of strangers is about 0."""
+
+Ints = NDArray[np.int64]
+Array32 = NDArray[np.float32]
+COMMON, IMAGES_PER_COMMON, MOST_IMAGES = 8, 5, 400
+"""Patterns that images share, such as edges of the body, which are left out; and images they are learnt from."""
+SIDES, SMALLEST = {1: 256, 2: 48, 3: 16}, 12
+"""Places along each axis, about the middle, by the number of axes."""
+CANDIDATES = 4
+"""Training images, by the size of their frequencies, that are laid over an image."""
+
+
+class Common:
+    """Mean and first principal components of many images."""
+
+    def __init__(self, images: Array32) -> None:
+        chosen = images[np.unique(np.linspace(0, len(images) - 1, min(len(images), MOST_IMAGES)).astype(int))]
+        self.mean = chosen.mean(0)
+        rows = unit_rows((chosen - self.mean).reshape(len(chosen), -1))
+        self.patterns = np.linalg.svd(rows, full_matrices=False)[2][: min(COMMON, len(chosen) // IMAGES_PER_COMMON)]
+
+    def own(self, images: Array32) -> Array32:
+        """What each image has of its own, of length one; 0 for one without detail."""
+        rows = unit_rows((images - self.mean).reshape(len(images), -1))
+        own = unit_rows(rows - (rows @ self.patterns.T) @ self.patterns)
+        own[~images.reshape(len(images), -1).any(1)] = 0
+        return own
+
+
+def fine_detail(image: NDArray[Any]) -> Array32:
+    """Each inner voxel of `(channels, *sizes)` without the mean of its neighbours along the axes."""
+    values = image.astype(np.float32)
+    axes = range(1, values.ndim)
+    inner = values[(slice(None), *(slice(1, -1) for _ in axes))]
+    around = sum(_moved(values, axis, step) for axis in axes for step in (0, 2))
+    detail = np.asarray(inner - around / (2 * len(axes)))
+    return detail if np.linalg.norm(detail) > 1e-6 * np.abs(values).max(initial=1) else 0 * detail
+
+
+def _moved(values: Array32, axis: int, start: int) -> Array32:
+    """Inner voxels' neighbours along one axis."""
+    sizes = enumerate(values.shape[1:], 1)
+    return values[
+        (slice(None), *(slice(start, start + size - 2) if at == axis else slice(1, -1) for at, size in sizes))
+    ]
+
+
+class Details:
+    """What each image has that its neighbouring voxels do not, at places that mirroring exchanges."""
+
+    def __init__(self) -> None:
+        self.rows: list[Array32] = []
+        self.middles: list[Array32] = []
+
+    def add(self, image: NDArray[Any]) -> None:
+        """Take in one image `(channels, *sizes)`; smaller ones than three voxels are not compared."""
+        if min(image.shape[1:]) >= 3:
+            detail = fine_detail(image)
+            self.rows.append(_thinned(detail))
+            self.middles.append(middle_of(detail))
+        else:
+            self.rows.append(np.empty(0, np.float32))
+
+    def check(
+        self, splits: dict[str, Ints], names: Sequence[str], groups: Sequence[str], digests: Sequence[bytes | None]
+    ) -> Verdict | None:
+        """Whether images of other splits are nearly training images, be they noisy, scaled, negatives or mirrored."""
+        if len({row.shape for row in self.rows}) > 1 or not self.middles or len(splits["train"]) < FEWEST:
+            return None
+        placed = _Images(np.stack(self.rows), splits["train"], groups)
+        kinds = placed, Moved(np.stack(self.middles), splits["train"], placed.usual)
+        held = {split: rows for split, rows in splits.items() if split != "train"}
+        pairs = {(split, pair[0]): pair for kind in kinds for split, rows in held.items()
+                 for pair in search(kind, rows, digests)}  # fmt: skip
+        told = [(split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())]
+        return near_verdict(told, sum(map(len, held.values())), "images")
+
+
+class _Images:
+    """Details of images without what many share, which either half of the training images learns for the other."""
+
+    least = LEAST_OF_DETAIL
+
+    def __init__(self, stack: Array32, train: Ints, groups: Sequence[str]) -> None:
+        half = half_of(np.zeros(len(train), np.int64), class_numbers(groups[row] for row in train))
+        self.stack, self.halves = stack, [(_Placed(stack[rows]), rows) for rows in (train[half], train[~half])]
+        self.known = np.concatenate([rows for _, rows in self.halves])
+        strangers = zip(self.halves, reversed(self.halves), strict=True)
+        nearest = [common.correlations(stack[rows], stack[own]).max(1) for (common, own), (_, rows) in strangers]
+        self.usual = np.concatenate(nearest)
+
+    def similarities(self, rows: Ints) -> Array32:
+        """Largest absolute correlation over all ways to mirror."""
+        return np.hstack([common.correlations(self.stack[rows], self.stack[known]) for common, known in self.halves])
+
+
+class _Placed(Common):
+    """Details place by place."""
+
+    def correlations(self, images: Array32, known: Array32) -> Array32:
+        """`(images, known)`."""
+        against = self.own(known).T
+        best = np.zeros((len(images), len(known)), np.float32)
+        axes = range(2, images.ndim)
+        for count in range(len(axes) + 1):
+            for flipped in itertools.combinations(axes, count):
+                np.maximum(best, np.abs(self.own(np.flip(images, flipped)) @ against), out=best)
+        return best
+
+
+def _thinned(detail: Array32) -> Array32:
+    """Detail at places that mirroring exchanges, of length one."""
+    thinned = detail[np.ix_(np.arange(len(detail)), *map(_places, detail.shape[1:]))]
+    length = np.linalg.norm(thinned)
+    return np.asarray(thinned / length if length > 0 else thinned)
+
+
+def _places(size: int) -> Ints:
+    """Evenly spaced places, the same from either end."""
+    count = min(size, SIDE)
+    first = np.linspace(0, (size - 1) / 2, count // 2, endpoint=False).astype(np.int64)
+    middle = [] if count % 2 == 0 else [size // 2]
+    return np.concatenate([first, middle, size - 1 - first[::-1]]).astype(np.int64)
+
+
+class Moved:
+    """Details about the middle of each image, laid over those of training images at every shift.
+
+    Where an image has what another one has, the sizes of its frequencies are much alike at any shift, so few need
+    be laid over it.
+
+    Args:
+        stack: `(images, channels, *sizes)`.
+        train: Training images.
+        usual: How like the nearest other a training image is place by place, as tiles that overlap are not.
+    """
+
+    least = 0.35
+
+    def __init__(self, stack: Array32, train: Ints, usual: Array32) -> None:
+        self.stack, self.known, self.usual, self.common = stack, train, usual, Common(stack[train])
+        self.waves = self._waves(stack[train])
+        self.mean = _sizes(self.waves).mean(0)
+        self.sizes = unit_rows(_sizes(self.waves) - self.mean)
+
+    def similarities(self, rows: Ints) -> Array32:
+        """Largest correlation over all shifts; 0 where the sizes of frequencies are less alike than those of others."""
+        waves = self._waves(self.stack[rows])
+        alike = unit_rows(_sizes(waves) - self.mean) @ self.sizes.T
+        best = np.zeros(alike.shape, np.float32)
+        for row, others in enumerate(np.argsort(-alike, 1)[:, :CANDIDATES]):
+            product = (waves[row] * self.waves[others].conj()).sum(1)
+            shifts = np.fft.irfftn(product, self.stack.shape[2:], axes=range(1, product.ndim))
+            best[row, others] = np.abs(shifts).reshape(len(others), -1).max(1)
+        return best
+
+    def _waves(self, images: Array32) -> NDArray[np.complex64]:
+        own = self.common.own(images).reshape(images.shape)
+        return np.fft.rfftn(own, axes=range(2, images.ndim)).astype(np.complex64)
+
+
+def _sizes(waves: NDArray[np.complex64]) -> Array32:
+    """Roots of the sizes of all frequencies, so that no few of them outweigh the rest."""
+    return np.asarray(np.sqrt(np.abs(waves)).reshape(len(waves), -1))
+
+
+def middle_of(detail: Array32) -> Array32:
+    """The middle of `(channels, *sizes)`, which bounds what is kept of large images."""
+    side = SIDES.get(detail.ndim - 1, SMALLEST)
+    cuts = [max(size - side, 0) // 2 for size in detail.shape[1:]]
+    return detail[(slice(None), *(slice(cut, cut + side) for cut in cuts))].astype(np.float32)
