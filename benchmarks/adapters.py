@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from benchmarks.comparison import processor
 from multiway.bench import median, rounds
-from multiway.models.tuned_text import TunedText
+from multiway.models.text_classifier import TunedText
 from multiway.peft import AdapterConfig
 
 WIDTH = 1024

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from benchmarks.claims_page import kind_of
 from benchmarks.results_page import ROOT, recipe_rows
 from multiway.papers.cells import recipes_of
-from multiway.papers.figures import FigurePanel, panels
+from multiway.papers.page import FigurePanel, panels
 from multiway.papers.printed import load_published, published_tables
 from multiway.papers.verdicts import verdicts
 from multiway.report.scales import title

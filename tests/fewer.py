@@ -9,7 +9,7 @@ from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
 from multiway.models import target_baselines
-from multiway.tasks import evidence
+from multiway.tasks import samples
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.language import writing
 from multiway.tasks.stocks import explain, network, showing
@@ -22,7 +22,7 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
-CHOSEN_BY = {evidence: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
+CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
 
 
 def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:

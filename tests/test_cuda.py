@@ -8,7 +8,7 @@ import torch
 from command import printed
 from frozen_layers import LAYERS
 from multiway.models.tfidf import TfidfLogistic
-from multiway.tasks.nearing import nearing
+from multiway.tasks.fitting import nearing
 from tasks.tiny import TINY
 
 pytestmark = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multiway.auditing.sequences import audit_sequences
+from multiway.auditing.samples import audit_sequences
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import SequenceOptions
 from multiway.tasks.series.source import SequenceSplit

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from multiway.auditing.marks import Faces, Paint
+from multiway.auditing.near_images import Traces
 from multiway.auditing.probes import held_out
-from multiway.auditing.traces import Traces
 
 CHANCE = np.random.default_rng(4)
 IMAGES = CHANCE.integers(0, 256, (150, 1, 24, 24)).astype(np.uint8)

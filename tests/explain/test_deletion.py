@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from multiway.explain.deletion import leave_one_out, without_each
+from multiway.explain.occlusion import leave_one_out, without_each
 
 
 def test_every_word_is_left_out_once():

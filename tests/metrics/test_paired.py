@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from multiway.metrics.paired import clusters_of, standard_error
+from multiway.metrics.resampling import clusters_of, standard_error
 
 
 def test_blocks_are_clusters_of_neighbouring_units():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.models.intermittent import HALF_LIVES, Intermittent
 from multiway.models.series_units import Units
+from multiway.models.smoothing import HALF_LIVES, Intermittent
 from tolerances import ROUNDING64
 
 MEAN, STD = torch.tensor([0.7, 3.0]), torch.tensor([1.3, 2.0])

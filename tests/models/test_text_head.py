@@ -4,7 +4,7 @@ from torch import nn
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import TextHead, TunedText, create_model, list_models
-from multiway.models.tuned_text import masked_mean
+from multiway.models.text_classifier import masked_mean
 from tolerances import TIGHT64, assert_same
 
 

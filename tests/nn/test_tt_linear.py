@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from multiway import ops
 from multiway.nn import TTLinear
-from multiway.papers.reference import tensor_train
+from multiway.papers.reference import tga
 from tolerances import LONG64, SUMS64, TOLERANCES, assert_same
 
 CASES = [
@@ -41,7 +41,7 @@ def random_layer(generator, in_sizes, out_sizes, tt_ranks, **options):
 
 def literal(layer, x):
     """Eq. 3, core by core, and the bias, for `(batch, features)`."""
-    out = tensor_train.apply_cores(x.reshape(len(x), *layer.in_sizes), list(layer.cores)).flatten(1)
+    out = tga.apply_cores(x.reshape(len(x), *layer.in_sizes), list(layer.cores)).flatten(1)
     return out if layer.bias is None else out + layer.bias
 
 
@@ -59,7 +59,7 @@ def test_the_layer_is_the_equations_forward_and_backward(case, bias, generator):
     layer = random_layer(generator, *case, bias=bias)
     x = normal(generator, 4, math.prod(case[0])).requires_grad_()
     assert_same_with_gradients(layer(x), literal(layer, x), [x, *layer.parameters()], generator)
-    assert_same(layer.dense_weight(), tensor_train.flat_matrix(list(layer.cores)))
+    assert_same(layer.dense_weight(), tga.flat_matrix(list(layer.cores)))
     dense = layer.to_linear()
     assert_same(dense(x), layer(x))
     assert (dense.bias is None) == (not bias)

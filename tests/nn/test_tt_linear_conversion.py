@@ -11,7 +11,7 @@ from tensorly.tt_matrix import tt_matrix_to_tensor
 
 from multiway import errors, ops
 from multiway.nn import TTLinear
-from multiway.papers.reference import tensor_train
+from multiway.papers.reference import tga
 from tolerances import LONG64, ROUNDING64, SUMS64, assert_same
 
 CASES = [
@@ -49,7 +49,7 @@ def test_the_quantised_layer_has_16_parameters_per_mode_but_one(modes):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_layer_has_as_many_parameters_as_the_formula_says(case):
     layer = TTLinear(case[0], case[1], tt_ranks=case[2])
-    assert sum(core.numel() for core in layer.cores) == tensor_train.num_entries(*case)
+    assert sum(core.numel() for core in layer.cores) == tga.num_entries(*case)
     assert layer.bias.numel() == math.prod(case[1])
 
 
@@ -60,7 +60,7 @@ def test_the_quantised_layer_takes_any_powers_of_two(features, out_features, tt_
     x = normal(generator, 5, features)
     assert layer(x).shape == (5, out_features or features)
     assert set(layer.in_sizes + layer.out_sizes) <= {1, 2}
-    literal = tensor_train.apply_cores(x.reshape(5, *layer.in_sizes), list(layer.cores)).flatten(1)
+    literal = tga.apply_cores(x.reshape(5, *layer.in_sizes), list(layer.cores)).flatten(1)
     assert_same(layer(x), literal + layer.bias)
 
 
@@ -95,12 +95,12 @@ def test_tt_svd_keeps_oseledets_bounds_and_is_tensorlys(case, generator):
     assert layer.tt_ranks == tt_ranks
     norm = linear.weight.norm().item()
     error = (layer.dense_weight() - linear.weight).norm().item() / norm
-    tails = tensor_train.tails(linear.weight.detach(), in_sizes, out_sizes, tt_ranks)
+    tails = tga.tails(linear.weight.detach(), in_sizes, out_sizes, tt_ranks)
     assert max(tails) / norm - ROUNDING64 <= error <= math.hypot(*tails) / norm + ROUNDING64
     assert layer.approximation.error == pytest.approx(error, rel=SUMS64)
     assert layer.approximation.bound >= error - ROUNDING64
     count = len(in_sizes)
-    paired = tensor_train.paired(linear.weight.detach(), in_sizes, out_sizes)
+    paired = tga.paired(linear.weight.detach(), in_sizes, out_sizes)
     apart = paired.permute(*range(0, 2 * count, 2), *range(1, 2 * count, 2))
     with tensorly.backend_context("numpy"):
         theirs = torch.from_numpy(tt_matrix_to_tensor(tensor_train_matrix(apart.numpy(), tt_ranks)))
@@ -129,7 +129,7 @@ def test_an_error_is_kept_to_with_few_ranks(case, max_error, generator):
     full = TTLinear.from_linear(linear, in_sizes, out_sizes, max_error=0.0)
     assert all(rank <= most for rank, most in zip(layer.tt_ranks, full.tt_ranks, strict=True))
     first = torch.linalg.svdvals(
-        tensor_train.paired(linear.weight.detach(), in_sizes, out_sizes).reshape(in_sizes[0] * out_sizes[0], -1)
+        tga.paired(linear.weight.detach(), in_sizes, out_sizes).reshape(in_sizes[0] * out_sizes[0], -1)
     )
     if len(in_sizes) > 1:  # at the first bond one rank fewer would drop more than its share
         share = max_error * norm / math.sqrt(len(in_sizes) - 1)

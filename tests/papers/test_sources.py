@@ -6,8 +6,7 @@ from loops import check_all
 from multiway import papers
 from multiway.errors import ConfigError
 from multiway.papers.cells import recipe_names, recipes_of, table_names
-from multiway.papers.grid import RecipeGrid, trace
-from multiway.papers.sources import Stated, covering, repositories, traced
+from multiway.papers.grid import RecipeGrid, Stated, covering, repositories, trace, traced
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
 

@@ -8,11 +8,10 @@ import pandas as pd
 from multiway.explain import DeletionCurves, lag_labels, mode_maps
 from multiway.report import Page, PagePart
 from multiway.report import sections as kinds
-from multiway.report.attention import figures
+from multiway.report.attention import figures, films, grey_png
 from multiway.report.curves import RocCurve, confusion_table, deletion_sections, reliability_chart, roc_chart
 from multiway.report.diagnostics import TrainingRow, step_lines, timeline, training_chart, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
-from multiway.report.slices import films, grey_png
 
 NAMES = ("HUFL", "OT", "LULL")
 COLOURS = {"blend": 0, "ridge": 1}

@@ -17,8 +17,8 @@ from multiway.explain.planes import WARM
 from multiway.report import Page as Content
 from multiway.report import PagePart, render
 from multiway.report import sections as kinds
+from multiway.report.attention import MAX_SLICES
 from multiway.report.forecasts import groups
-from multiway.report.slices import MAX_SLICES
 from multiway.tasks.forecasting.leading import forecast_values
 from report.filled import COLOURS, error_sections, every_page, forecasts, heat_maps, make_panels, make_planes
 from report_pages import HOSTILE, Page

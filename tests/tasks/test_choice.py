@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from multiway.errors import ConfigError
-from multiway.models.complexity import BLEND
-from multiway.tasks.choice import Choice, Evidence, choose
+from multiway.tasks.choice import BLEND, Choice, Evidence, choose
 from multiway.tasks.protocol import NETWORK, Task
 
 CASES = 211

@@ -7,8 +7,8 @@ import torch
 
 from command import outcome, printed
 from interruption import Killed, kill_at
-from multiway.tasks import far_behind, lifecycle
-from multiway.tasks.far_behind import Rival
+from multiway.tasks import lifecycle
+from multiway.tasks.fitting import Rival
 from multiway.tasks.lifecycle import load, reread
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import TASKS, task_of
@@ -91,8 +91,8 @@ HOPELESS = Rival(name="trees", loss=-100.0)
 
 def always(patch):
     """Every network is far behind after two validations."""
-    patch.setattr(far_behind, "FIRST", 2)
-    patch.setattr(far_behind, "SHARE", 0.0)
+    patch.setattr(fitting, "FIRST", 2)
+    patch.setattr(fitting, "SHARE", 0.0)
     patch.setattr(Rival, "among", lambda losses, answer: HOPELESS if losses and answer == "auto" else None)
 
 

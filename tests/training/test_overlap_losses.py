@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from multiway.errors import ShapeError
-from multiway.training.overlap_losses import IGNORED, segmentation_loss, soft_cl_dice, soft_dice
+from multiway.training.losses import IGNORED, segmentation_loss, soft_cl_dice, soft_dice
 from tolerances import COARSE32, LONG32, SUMS32, assert_same
 
 

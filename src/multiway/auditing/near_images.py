@@ -1,15 +1,19 @@
-"""Near copies among images: by their finest detail place by place, and at another place, as tiles that overlap."""
+"""Near copies among images: by their finest detail place by place, and at another place, as tiles that overlap.
+
+`Traces` keeps what else gives an image away: its border, and the step between its intensities.
+"""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.lookup import half_of
-from multiway.auditing.near import FEWEST, near_verdict, search, unit_rows
-from multiway.auditing.probes import class_numbers
+from multiway.auditing.marks import Faces
+from multiway.auditing.near import FEWEST, near_verdict, search, thinned, unit_rows
+from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import Verdict
 
 SIDE = 16
@@ -25,6 +29,10 @@ SIDES, SMALLEST = {1: 256, 2: 48, 3: 16}, 12
 """Places along each axis, about the middle, by the number of axes."""
 CANDIDATES = 4
 """Training images, by the size of their frequencies, that are laid over an image."""
+MOST_TRAIN, MOST_REST = 2000, 1000
+"""Images whose borders are compared."""
+MOST_VALUES, FINEST = 5000, 1e-3
+"""Intensities that are looked at, and the share of their range from which on a step says something."""
 
 
 class Common:
@@ -186,3 +194,40 @@ def middle_of(detail: Array32) -> Array32:
     side = SIDES.get(detail.ndim - 1, SMALLEST)
     cuts = [max(size - side, 0) // 2 for size in detail.shape[1:]]
     return detail[(slice(None), *(slice(cut, cut + side) for cut in cuts))].astype(np.float32)
+
+
+class Traces:
+    """What is kept of each image.
+
+    steps: Smallest difference between two intensities of an image; 0 where it is too fine to say something.
+    """
+
+    def __init__(self) -> None:
+        self.details, self.faces = Details(), Faces()
+        self.steps: list[float] = []
+
+    def add(self, image: NDArray[Any]) -> None:
+        """Take in one image `(channels, *sizes)`."""
+        self.details.add(image)
+        self.faces.add(image)
+        self.steps.append(_step(image))
+
+    def check(
+        self, splits: dict[str, Ints], names: Sequence[str], groups: Sequence[str], digests: Sequence[bytes | None],
+        labels: Sequence[str], target: str = "the class",
+    ) -> Iterator[Verdict | None]:  # fmt: skip
+        """Whether images are near copies of each other, and whether the border tells the label."""
+        if "train" not in splits:
+            return
+        yield self.details.check(splits, names, groups, digests)
+        classes, own = class_numbers(labels), class_numbers(groups)
+        train, rest = splits["train"], [rows for name, rows in splits.items() if name != "train"]
+        if rest:
+            chosen = thinned(train, MOST_TRAIN), thinned(np.concatenate(rest), MOST_REST)
+            yield self.faces.check(classes, held_out(*chosen, classes, own), target)
+
+
+def _step(image: NDArray[Any]) -> float:
+    values = np.unique(thinned(image.ravel(), MOST_VALUES)).astype(np.float64)
+    gap = float(np.diff(values).min(initial=np.inf))
+    return round(gap, 9) if gap > FINEST * np.ptp(values) and np.isfinite(gap) else 0.0

@@ -1,4 +1,4 @@
-"""What audits of samples of every kind ask: copies and groups in two splits, what codes tell alone, and the scale."""
+"""What audits of samples ask: copies and groups in two splits, what codes tell, the scale; and that of series."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.agreement import check_statistics
-from multiway.auditing.duplicates import by_split, check_duplicates, check_groups
+from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
 from multiway.auditing.lookup import check_lookup
+from multiway.auditing.marks import Faces
+from multiway.auditing.near_series import check_near_series, check_pieces
+from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.data import Finding
 from multiway.data.findings import quoted
 from multiway.data.samples import Prepared
 from multiway.data.scaling import Scaler
+from multiway.data.sources.series import Values, lengths_of, missing_of
 
 
 def audited(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], word: str = "") -> AuditReport:
@@ -72,3 +76,40 @@ def check_scaling(
     scales = (used or state.scaler, state.fit(training).scaler, state.fit(samples).scaler)
     now, right, of_all = ({"mean": scale.mean, "std": scale.std} for scale in scales)
     return check_statistics(now, right, of_all, names, rows=rows)
+
+
+def audit_sequences(prepared: Prepared[Values, Any], used: Scaler | None = None) -> AuditReport:
+    """Whether series or groups are in two splits, and whether labels, lengths or the scale give a class away."""
+    return audited(prepared, _verdicts(prepared, used), "series")
+
+
+def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[Verdict | None]:
+    series, names = prepared.raw, prepared.raw.names["series"]
+    digests = [sample_digest(values) for values in series.inputs]
+    yield from check_copies(prepared, digests, "series")
+    yield check_one_label(digests, series.truth.tolist(), names, "series")
+    yield check_near_series(series.inputs, prepared.splits, names, digests)
+    yield check_pieces(series.inputs, prepared.splits, names, series.truth, digests)
+    yield _lengths(prepared)
+    yield _ends(prepared)
+    yield check_scaling(prepared, used, series.columns, rows="training series")
+
+
+def _lengths(prepared: Prepared[Values, Any]) -> Verdict | None:
+    """What the length and the missing values of a series tell of its class by themselves."""
+    values = prepared.raw.inputs
+    facts = {"length": lengths_of(values), "missing": missing_of(values).sum(1)}
+    facts = {name: codes for name, codes in facts.items() if len(np.unique(codes)) > 1}
+    if not facts:
+        return "all series have one length, and as many missing values"
+    return check_codes(prepared, facts, "the length of a series and its missing values", each=True)
+
+
+def _ends(prepared: Prepared[Values, Any]) -> Verdict | None:
+    """Whether the first or last step of a variate tells the class as none inside does, as a trigger left in does."""
+    faces, series = Faces(), prepared.raw
+    for values in series.inputs:
+        faces.add(values.T)
+    groups = class_numbers(prepared.raw.names["series"] if series.groups is None else series.groups)
+    rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
+    return faces.check(series.truth, held_out(prepared.rows("train"), rest, series.truth, groups), what="series")

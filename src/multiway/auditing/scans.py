@@ -13,9 +13,9 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import by_split, check_duplicates, check_groups, check_one_label, sample_digest
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.marks import Paint
+from multiway.auditing.near_images import Traces
 from multiway.auditing.probes import class_numbers
 from multiway.auditing.report import AuditReport, Verdict, finding
-from multiway.auditing.traces import Traces
 from multiway.data import Finding
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits

@@ -2,10 +2,10 @@
 
 from multiway.bench.linear import LAYERS as LAYERS
 from multiway.bench.linear import attention_flops as attention_flops
+from multiway.bench.linear import bandwidth as bandwidth
 from multiway.bench.linear import bench as bench
+from multiway.bench.linear import gemm_flops as gemm_flops
+from multiway.bench.linear import median as median
 from multiway.bench.linear import nd_linear_flops as nd_linear_flops
+from multiway.bench.linear import rounds as rounds
 from multiway.bench.linear import train_flops as train_flops
-from multiway.bench.timing import bandwidth as bandwidth
-from multiway.bench.timing import gemm_flops as gemm_flops
-from multiway.bench.timing import median as median
-from multiway.bench.timing import rounds as rounds

@@ -1,10 +1,16 @@
-"""The `multiway` command: how it starts, how an error reaches the user, and how it ends."""
+"""The `multiway` command: how it starts, how signals and errors reach the user, and how it ends."""
 
+import contextlib
+import os
+import signal
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from types import FrameType, TracebackType
+from typing import Any, NoReturn
 
-from multiway.cli import process
+IMPORT = "<frozen importlib._bootstrap>"
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def run() -> NoReturn:
@@ -13,11 +19,11 @@ def run() -> NoReturn:
     A signal ends it with one line and 128 and the signal's number; a training saves its state first and exits with 1.
     """
     try:
-        with process.Stoppable():
-            process.open_streams()
+        with Stoppable():
+            open_streams()
             _call()
-    except process.Stopped as stopped:
-        process.say(str(stopped))
+    except Stopped as stopped:
+        say(str(stopped))
         sys.exit(stopped.code)
 
 
@@ -30,15 +36,15 @@ def _call() -> NoReturn:
 
     keep_freed_memory()
     _hint(sys.argv[1:])
-    process.say_warnings(MultiwayWarning)
+    say_warnings(MultiwayWarning)
     try:
         app()
     except MultiwayError as error:
         command = next((word for word in sys.argv[1:] if word != "data"), "train")
-        process.say(f"error: {error.spelled(spelling.command_line(error.task, command))}")
+        say(f"error: {error.spelled(spelling.command_line(error.task, command))}")
     except OSError as error:
-        process.say(f"error: {error.filename or 'output'}: {error.strerror or error}")
-        process.drop_output()
+        say(f"error: {error.filename or 'output'}: {error.strerror or error}")
+        drop_output()
     sys.exit(1)
 
 
@@ -53,5 +59,78 @@ def _hint(words: Sequence[str]) -> None:
         name = word.partition("=")[0].removeprefix("--").replace("-", "_")
         own = here.get(ELSEWHERE[name]) if name in ELSEWHERE else None
         if word.startswith("--") and own is not None and name not in here.values():
-            process.say(f"error: {word.partition('=')[0]} is --{own.replace('_', '-')} here.")
+            say(f"error: {word.partition('=')[0]} is --{own.replace('_', '-')} here.")
             sys.exit(2)
+
+
+class Stopped(BaseException):
+    """A signal ended the command; what it was writing is taken away on the way out."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.code = 128 + number
+
+
+class Stoppable:
+    """While entered, a signal raises `Stopped`; one that the parent ignores, as nohup does, stays ignored."""
+
+    def __enter__(self) -> "Stoppable":
+        self._old: dict[int, Any] = {}
+        for number in SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                self._old[number] = signal.signal(number, _stop)
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """Raise, or end at once inside an import: libraries turn what is raised there into other errors."""
+    stopped = Stopped(number)
+    if _is_importing(frame):
+        take_back = getattr(sys.modules.get("multiway.files"), "take_back", None)
+        if take_back is not None:
+            take_back()
+        say(str(stopped))
+        os._exit(stopped.code)
+    raise stopped
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None and frame.f_code.co_filename != IMPORT:
+        frame = frame.f_back
+    return frame is not None
+
+
+def say(message: str) -> None:
+    """One line on stderr, where there is one."""
+    with contextlib.suppress(OSError):
+        print(f"multiway: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def say_warnings(kind: type[Warning]) -> None:
+    """Say a warning as an error is said, without the place in the code that gave it, and each of one kind once."""
+    warnings.simplefilter("default", kind)
+    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+
+
+def open_streams() -> None:
+    """Put the null device in the place of closed streams, so that no file gets their numbers and their messages."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def drop_output() -> None:
+    """Forget what could not be printed, which Python would try again at its end."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,5 @@
 """What a model attended to, as labelled arrays and figures."""
 
-from multiway.explain.deletion import Deletion as Deletion
-from multiway.explain.deletion import deletion_test as deletion_test
 from multiway.explain.figures import Explanation as Explanation
 from multiway.explain.figures import draw_explanation as draw_explanation
 from multiway.explain.figures import draw_maps as draw_maps
@@ -27,10 +25,12 @@ from multiway.explain.maps import mode_maps as mode_maps
 from multiway.explain.maps import rollout as rollout
 from multiway.explain.maps import strongest as strongest
 from multiway.explain.maps import top_pairs as top_pairs
+from multiway.explain.occlusion import Deletion as Deletion
+from multiway.explain.occlusion import deletion_test as deletion_test
 from multiway.explain.occlusion import occlude_image as occlude_image
 from multiway.explain.occlusion import occlude_series as occlude_series
-from multiway.explain.plane_figures import plot_planes as plot_planes
-from multiway.explain.plane_figures import save_planes as save_planes
+from multiway.explain.planes import plot_planes as plot_planes
+from multiway.explain.planes import save_planes as save_planes
 from multiway.explain.spectra import Spectrum as Spectrum
 from multiway.explain.spectra import graph_spectrum as graph_spectrum
 from multiway.explain.volumes import VolumeExplanation as VolumeExplanation

@@ -1,4 +1,4 @@
-"""Percentile intervals of scores by the bootstrap: one resampler for cases, for groups, and for blocks of days."""
+"""How sure scores are: intervals by the bootstrap for cases, groups or blocks of days, and errors of differences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +11,9 @@ from multiway.errors import ShapeError
 Rows = NDArray[np.int64]
 ScoreFunction = Callable[[Any, Any], float | None]
 Interval = tuple[float, float] | None
+Floats = NDArray[np.float64]
+ONE_SIDED = 0.8413447460685429
+"""Probability below one standard deviation."""
 
 
 def intervals(
@@ -123,3 +126,35 @@ def percentiles(values: Sequence[float], draws: int, level: float = 95.0) -> Int
     tail = (100.0 - level) / 2
     low, high = np.percentile(values, [tail, 100.0 - tail])
     return float(low), float(high)
+
+
+def clusters_of(count: int, units: NDArray[np.generic] | None = None, block: int = 1) -> NDArray[np.int64]:
+    """Number of the cluster of each case: its unit, or its block of neighbouring units in sorted order.
+
+    Args:
+        count: Cases.
+        units: What each belongs to, such as its patient or day; each case alone if not given.
+        block: Units of a cluster. Of fewer than two clusters nothing is known; cases then stand for themselves.
+    """
+    members = np.arange(count) if units is None else np.unique(np.asarray(units), return_inverse=True)[1]
+    clusters: NDArray[np.int64] = (members // max(block, 1)).astype(np.int64)
+    return clusters if clusters.any() else np.arange(count)
+
+
+def standard_error(differences: Floats, clusters: NDArray[np.int64]) -> float:
+    r"""Standard error of the mean of differences d over G clusters of unequal sizes n; infinite for fewer than two.
+
+    $$s^2 = \frac{G}{G - 1} \sum_g \Bigl(\sum_{i \in g} d_i - n_g \bar d\Bigr)^2 / N^2$$
+
+    times the quantile of Student's t with G - 1 degrees of freedom that one deviation has in a normal law: few clusters
+    know little of s.
+    """
+    from scipy.special import stdtrit  # takes longer to import than most of what is here
+
+    sizes = np.bincount(clusters)
+    count = int((sizes > 0).sum())
+    if count < 2:
+        return float("inf")
+    residuals = np.bincount(clusters, weights=differences - differences.mean())
+    spread = np.sqrt(count / (count - 1) * np.square(residuals).sum()) / len(differences)
+    return float(spread * stdtrit(count - 1, ONE_SIDED))

@@ -29,13 +29,13 @@ from multiway.models.tabular_mlp import TabularMLP as TabularMLP
 from multiway.models.tabular_mlp import TabularMLPConfig as TabularMLPConfig
 from multiway.models.text_classifier import TextClassifier as TextClassifier
 from multiway.models.text_classifier import TextClassifierConfig as TextClassifierConfig
+from multiway.models.text_classifier import TunedText as TunedText
 from multiway.models.text_head import TextHead as TextHead
 from multiway.models.text_head import TextHeadConfig as TextHeadConfig
 from multiway.models.tga_text_classifier import TGATextClassifier as TGATextClassifier
 from multiway.models.tga_text_classifier import TGATextClassifierConfig as TGATextClassifierConfig
 from multiway.models.transformer_forecaster import TransformerForecaster as TransformerForecaster
 from multiway.models.transformer_forecaster import TransformerForecasterConfig as TransformerForecasterConfig
-from multiway.models.tuned_text import TunedText as TunedText
 from multiway.models.vision_transformer import VisionTransformer as VisionTransformer
 from multiway.models.vision_transformer import VisionTransformerConfig as VisionTransformerConfig
 from multiway.models.volume_unet import VolumeUNet as VolumeUNet

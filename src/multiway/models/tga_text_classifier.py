@@ -13,7 +13,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.choices import AttentionConfig, build_attention
-from multiway.models.tuned_text import masked_mean, without_tail
+from multiway.models.text_classifier import masked_mean, without_tail
 
 START = 0.1
 """Standard deviation of new word vectors, so that training decides how large those of rare words become."""

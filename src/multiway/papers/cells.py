@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
-from multiway.papers.grid import GridCell, RecipeGrid, Reference, resolve, trace
+from multiway.papers.grid import GridCell, RecipeGrid, Reference, Setting, resolve, trace
 from multiway.papers.printed import Printing, PublishedTable, load_published, published_tables
-from multiway.papers.sources import Setting
 from multiway.workflows.recipe import Recipe, RecipeSource, register_recipes
 from multiway.workflows.space import register_space
 

@@ -8,11 +8,10 @@ from typing import Literal, NamedTuple
 
 from markupsafe import Markup
 
-from multiway.report.attention import MapFigure
+from multiway.report.attention import Film, MapFigure
 from multiway.report.charts import Drawing
 from multiway.report.forecasts import Group
 from multiway.report.scales import Tick
-from multiway.report.slices import Film
 
 Legend = Sequence[tuple[str, str]]
 """Names, each with the style of its line ("s0") or of its patch ("b0")."""

@@ -10,9 +10,7 @@ from pydantic import Field
 
 from multiway.config import Config
 from multiway.errors import ConfigError, closest
-from multiway.metrics.paired import clusters_of, standard_error
-from multiway.models.complexity import BLEND as BLEND
-from multiway.models.complexity import CONSTANT, complexity_of
+from multiway.metrics.resampling import clusters_of, standard_error
 from multiway.ops.simplex import few_weights
 from multiway.tasks.declarations import NETWORK
 
@@ -22,6 +20,19 @@ FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which neither a blend nor a constant is
 taken for as good as the best."""
 Floats = NDArray[np.float64]
+BLEND = "blend"
+"""Name of a blend of models."""
+CONSTANT, LINEAR, TREES, NET, MIXED = range(5)
+_CONSTANTS = (
+    "background", "majority", "mean", "naive", "previous", "random", "seasonal_naive", "training_quantiles", "unigram"
+)  # fmt: skip
+_LINEAR = ("calendar", "logistic", "ridge", "ridge_inputs", "tfidf", "tfidf_ticker", "threshold", "trigram", "vectors")
+OF_NAMES = {
+    **dict.fromkeys(_CONSTANTS, CONSTANT),
+    **dict.fromkeys(_LINEAR, LINEAR),
+    **dict.fromkeys(("rocket", "trees"), TREES),
+    BLEND: MIXED,
+}
 
 
 class Answering(Config):
@@ -276,3 +287,8 @@ def _out_of_fold(products: Floats, clusters: NDArray[np.int64]) -> Floats:
         weights = few_weights(products[~held].mean(0))
         losses[held] = np.einsum("i,nij,j->n", weights, products[held], weights)
     return losses
+
+
+def complexity_of(name: str) -> int:
+    """Rank of a model: a constant, a closed form or linear, trees, a network, a blend; unknown names are networks."""
+    return OF_NAMES.get(name, NET)

@@ -21,9 +21,8 @@ from multiway.data.sources.tables import source_name
 from multiway.data.splitting import Shares, Splits, drawn_notes, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix
-from multiway.tasks.far_behind import Rival
+from multiway.tasks.fitting import Rival, nearing
 from multiway.tasks.lifecycle import announce
-from multiway.tasks.nearing import nearing
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task, TaskConfig
 from multiway.tasks.run import Run
 from multiway.tasks.scores import lopsided, sentence_of

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from multiway.data.sources.arrays import Archive
-from multiway.data.sources.labelled_arrays import labels_in, named_rows, pairs_of
+from multiway.data.sources.arrays import Archive, labels_in, named_rows, pairs_of
 
 
 @pytest.mark.parametrize(

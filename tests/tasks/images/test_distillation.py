@@ -227,7 +227,7 @@ def test_a_teacher_by_option(folder, tmp_path):
 
 
 def test_images_of_several_shapes_of_answers_give_features():
-    from multiway.models.frozen_features import _features_of as features_of
+    from multiway.tasks.images.teaching import _features_of as features_of
 
     x = torch.arange(24.0)
     assert features_of(x.view(2, 12)).shape == (2, 12)

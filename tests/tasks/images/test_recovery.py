@@ -6,9 +6,9 @@ import torch
 from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
+from multiway.tasks.fitting import nearing
 from multiway.tasks.images.config import ImageConfig
 from multiway.tasks.images.task import TASK
-from multiway.tasks.nearing import nearing
 from tasks.images.shapes import write_folder
 from tolerances import ROUNDING32
 

@@ -10,7 +10,7 @@ from multiway.errors import DataError
 from multiway.tasks.run import digest_of
 from multiway.tasks.segmentation.encode import to_classes
 from multiway.tasks.segmentation.task import TASK
-from multiway.training.overlap_losses import IGNORED
+from multiway.training.losses import IGNORED
 from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
 
 

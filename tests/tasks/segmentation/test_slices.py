@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.tasks.segmentation.slices import load_slices, save_slices
+from multiway.tasks.segmentation.page import load_slices, save_slices
 from multiway.training import RunFolder
 
 SIZES = (5, 7, 3)

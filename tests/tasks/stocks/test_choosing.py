@@ -8,8 +8,8 @@ import pytest
 
 from command import printed
 from fewer import show_fewer
-from multiway.metrics.paired import clusters_of, standard_error
 from multiway.metrics.quantiles import pinball
+from multiway.metrics.resampling import clusters_of, standard_error
 from multiway.tasks import lifecycle
 from multiway.tasks.choice import Choice
 from multiway.tasks.stocks import StockMovementClassifier

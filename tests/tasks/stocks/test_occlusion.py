@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from command import printed
-from multiway.data.words import longest, word_ids
+from multiway.data.encoders.hashed import longest, word_ids
 from multiway.tasks import lifecycle
 from multiway.tasks.stocks import StockMovementClassifier
-from multiway.tasks.stocks.explain import explain_day, texts_of
+from multiway.tasks.stocks.explain import explain_day, texts_of, without_days, without_texts
 from multiway.tasks.stocks.network import rises_of
-from multiway.tasks.stocks.occlusion import without_days, without_texts
 from multiway.tasks.stocks.regressions import flat_inputs
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import make_config, make_prices, make_texts, write_stocks

@@ -7,7 +7,7 @@ import torch
 
 from data.encoders.networks import save_network
 from multiway.data.encoders import EncoderOptions, token_encoder
-from multiway.data.words import frequent_words
+from multiway.data.encoders.hashed import frequent_words
 from multiway.errors import ConfigError
 from multiway.tasks.text import TextConfig
 from multiway.tasks.text.encode import TextState

@@ -1,5 +1,6 @@
-"""Vectors from counts of words, word pairs and letter triples; numpy alone, the same on every machine."""
+"""Texts by their words: hashed counts of words, pairs and letter triples, and ids of the frequent words of training."""
 
+import collections
 import hashlib
 import re
 import zlib
@@ -16,6 +17,8 @@ FORM = "hashed n-grams 1"
 """Changes with anything below that changes a vector."""
 
 Hashes = NDArray[np.uint64]
+PADDING, UNKNOWN, FIRST = 0, 1, 2
+"""Ids of what stands behind a text, of a word that training had not, and of the most frequent word."""
 
 
 class HashedEncoder:
@@ -74,3 +77,30 @@ def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Rows of length one; those of zeros stay."""
     lengths = np.sqrt((rows * rows).sum(1, keepdims=True))
     return np.asarray(rows / np.where(lengths > 0, lengths, 1))
+
+
+def words_in(text: str) -> list[str]:
+    """Words and marks, case folded."""
+    return WORD.findall(text.casefold())
+
+
+def longest(texts: Sequence[str], most: int) -> int:
+    """Words of the longest text, at most `most`, at least one."""
+    return min(max([1, *(len(words_in(text)) for text in texts)]), most)
+
+
+def frequent_words(texts: Sequence[str], max_words: int, min_count: int) -> tuple[str, ...]:
+    """Words that so many texts hold at least, the most frequent first; ties go to the alphabet."""
+    counts = collections.Counter(word for text in texts for word in set(words_in(text)))
+    frequent = [word for word, count in counts.items() if count >= min_count]
+    return tuple(sorted(frequent, key=lambda word: (-counts[word], word))[:max_words])
+
+
+def word_ids(texts: Sequence[str], vocabulary: Sequence[str], length: int) -> NDArray[np.int64]:
+    """Ids `(texts, length)` int64, padded behind; `vocabulary[i]` has id i + 2, what is longer is cut off."""
+    id_of = {word: number for number, word in enumerate(vocabulary, start=FIRST)}
+    ids = np.full((len(texts), length), PADDING, np.int64)
+    for row, text in enumerate(texts):
+        words = words_in(text)[:length]
+        ids[row, : len(words)] = [id_of.get(word, UNKNOWN) for word in words]
+    return ids

@@ -17,12 +17,11 @@ from multiway.models.aligned import DRIFTS, EXAMPLES, LATEST, PENALTIES, Aligned
 from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression
 from multiway.models.flair import Flair, Moments
-from multiway.models.intermittent import Intermittent
 from multiway.models.lagged_trees import EXAMPLES as STEPS_OF_TREES
 from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.regression import Regression, Regressors
 from multiway.models.series_units import Units
-from multiway.models.smoothing import Smoothing, Theta
+from multiway.models.smoothing import Intermittent, Smoothing, Theta
 from multiway.models.transformed_ridge import TransformedRidge
 from multiway.models.weighed_forecasts import NAIVE
 from multiway.models.windows import LinearFloor, fill_gaps

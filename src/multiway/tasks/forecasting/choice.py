@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
-from multiway.models.complexity import BLEND
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
-from multiway.tasks.choice import AUTO, Candidate, Choice
+from multiway.tasks.choice import AUTO, BLEND, Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig

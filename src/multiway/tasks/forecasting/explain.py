@@ -20,7 +20,7 @@ from multiway.explain import (
     strongest,
     time_labels,
 )
-from multiway.explain.deletion import Positions
+from multiway.explain.occlusion import Positions
 from multiway.models import HOTForecaster
 from multiway.models.blocks import need_maps
 from multiway.models.regression import Regressors

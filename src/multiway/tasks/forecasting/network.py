@@ -12,7 +12,7 @@ from multiway.models.regression import Regression, Regressors
 from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, WeighedForecasts, members_of
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
-from multiway.tasks.far_behind import Rival
+from multiway.tasks.fitting import Rival, nearing
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -22,7 +22,6 @@ from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.outputs import at_least_zero
 from multiway.tasks.forecasting.regression import left_of
 from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inputs_of
-from multiway.tasks.nearing import nearing
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train

@@ -6,9 +6,9 @@ import numpy as np
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import check_one_label, sample_digest
+from multiway.auditing.near_images import Traces
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import audited, check_copies
-from multiway.auditing.traces import Traces
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.tasks.images.encode import ImageState, moments

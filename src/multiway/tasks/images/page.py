@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from multiway.explain.gradients import LEVELS
 from multiway.explain.planes import overlay
 from multiway.report import text
+from multiway.report.attention import colour_png, grey_png, palette_png
 from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
-from multiway.report.slices import colour_png, grey_png, palette_png
 from multiway.tasks import pages
 from multiway.tasks.images.explain import METHODS, Seen, method_of, seen, telling_images
 from multiway.tasks.page_parts import headed

@@ -1,29 +1,63 @@
-"""How surprised the models of a run are by text, window by window, and what that amounts to."""
+"""How surprised the models of a run are by text, by token, word or byte, window by window and document by document."""
 
 import dataclasses
+import functools
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from torch import nn
 
-from multiway.metrics.perplexity import FUNCTIONS, Values
-from multiway.metrics.resampling import model_rows
+from multiway.metrics.resampling import ScoreFunction, model_rows
 from multiway.models.next_token import token_nats
 from multiway.tasks.choice import Evidence
 from multiway.tasks.language.encode import TokenDocuments
-from multiway.tasks.language.windows import COUNTED, Tally, TokenWindows
+from multiway.tasks.language.windows import Tally, TokenWindows
 from multiway.tasks.protocol import Metric, Row
 
+Values = NDArray[np.float64]
+TOKENS, WORDS, BYTES = range(3)
+"""Columns of what is counted, a row per window or document."""
+LARGEST = 700.0
+"""Exponent up to which a perplexity is a number."""
 METRICS = (
     Metric(name="ppl", title="Perplexity", higher=False, spread=True),
     Metric(name="word_ppl", title="Word perplexity", higher=False, spread=True),
     Metric(name="bpb", title="Bits per byte", higher=False),
     Metric(name="loss", title="Nats per token", higher=False),
 )
-BYTES, TOKENS = COUNTED.index("bytes"), COUNTED.index("tokens")
 MANY, AT_ONCE = 10, 32
 """Documents from which on intervals are over documents, over windows below; and windows that are read at once."""
+
+
+def mean_nats(counted: NDArray[Any], nats: Values, column: int = TOKENS) -> float | None:
+    """Nats per unit of a column."""
+    count = float(counted[:, column].sum())
+    return float(nats.sum()) / count if count else None
+
+
+def perplexity(counted: NDArray[Any], nats: Values, column: int = TOKENS) -> float | None:
+    """Exponential of the mean nats; None where it is no number."""
+    mean = mean_nats(counted, nats, column)
+    return None if mean is None or mean >= LARGEST else math.exp(mean)
+
+
+def bits_per_byte(counted: NDArray[Any], nats: Values) -> float | None:
+    """Bits per byte, which compares whatever the tokens are."""
+    mean = mean_nats(counted, nats, BYTES)
+    return None if mean is None else mean / math.log(2)
+
+
+FUNCTIONS: dict[str, ScoreFunction] = {
+    "ppl": perplexity,
+    "word_ppl": functools.partial(perplexity, column=WORDS),
+    "bpb": bits_per_byte,
+    "loss": mean_nats,
+}
+"""By the name of the score."""
 
 
 def surprises(model: nn.Module, windows: TokenWindows) -> Values:

@@ -19,7 +19,7 @@ from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
 from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
 from multiway.tasks.segmentation.source import check_cuts, class_names, mask_of, values_of_masks
-from multiway.training.overlap_losses import IGNORED
+from multiway.training.losses import IGNORED
 
 PLAIN = "unet"
 MEMORY_LIMIT = 2 * 2**30

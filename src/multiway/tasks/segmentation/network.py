@@ -19,7 +19,7 @@ from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState
 from multiway.tasks.segmentation.scores import Predictor
 from multiway.training import Batch
-from multiway.training.overlap_losses import segmentation_loss
+from multiway.training.losses import segmentation_loss
 
 BINS = 256
 MOST_VOXELS = 40_000

@@ -1,30 +1,38 @@
-"""What the report of a segmentation says: slices with their masks, Dice by class and case by case."""
+"""What the report of a segmentation says: slices that are kept with their masks, Dice by class and case by case."""
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from multiway import files
+from multiway.config import Plain
+from multiway.data.samples import Array, Samples
 from multiway.report import charts, text
+from multiway.report.attention import grey_png, palette_png
 from multiway.report.scales import Scale, number_ticks
 from multiway.report.scores import UNDEFINED, Metric, Scores, best_rival
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
-from multiway.report.slices import grey_png, palette_png
 from multiway.tasks import pages
 from multiway.tasks.run import Run
-from multiway.tasks.segmentation.scores import headline
-from multiway.tasks.segmentation.slices import Shown, load_slices
+from multiway.tasks.segmentation.encode import Examples
+from multiway.tasks.segmentation.scores import Floats, Predictor, headline
 from multiway.tasks.target_page import SplitPage
 from multiway.tasks.volumes.page import INTERVAL, TITLES, selected_by
+from multiway.training import RunFolder
 
 OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 255], [213, 94, 0, 255], [0, 150, 255, 255]], np.uint8)
 """Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
 MAX_CLASSES = 40
 POOLED = "Pooled Dice counts all test pixels together, in the mean over classes."
 PERCENTS = np.linspace(0, 100, 101)
+SLICES, NAMES = "slices.safetensors", "slices.json"
+SHOWN = 9
 
 
 def sections(runs: Sequence[Run]) -> Iterator[PagePart]:
@@ -111,6 +119,17 @@ def _slices(run: Run) -> PagePart:
     )
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """One case: grey image, target and prediction of one slice, `(rows, columns)`, and its mean Dice."""
+
+    case: str
+    dice: float
+    image: NDArray[np.uint8]
+    target: NDArray[np.int16]
+    predicted: NDArray[np.int16]
+
+
 def _picture(item: Shown) -> Picture:
     right = (item.predicted == item.target) & (item.target > 0)
     wrong = (item.predicted != item.target) & (item.predicted > 0) & (item.target >= 0)
@@ -178,3 +197,57 @@ def _headline(subject: pages.Subject, run: Run) -> str:
 PAGE = SplitPage(
     SUBJECT, sections, headline=_headline, titles=TITLES, total="samples", support=_support, tables=_by_class,
 )  # fmt: skip
+
+
+def save_slices(
+    folder: RunFolder, cases: pd.DataFrame, model: str, predict: Predictor, test: Samples[Examples]
+) -> None:
+    """Keep the worst, middle and best test cases of a model by mean Dice."""
+    rows = cases[(cases["split"] == "test") & (cases["model"] == model) & cases["scored"]]
+    dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
+    tensors, names = {}, []
+    for number, position in enumerate(_spread(len(dice))):
+        case = str(dice.index[position])
+        example = test.inputs.read(test.names["case"].index(case))
+        predicted = predict(example.values).astype(np.int16)
+        shown = _slice(example.values, example.target, predicted)
+        for part, values in zip(("image", "target", "predicted"), shown, strict=True):
+            tensors[f"{number}.{part}"] = torch.from_numpy(np.ascontiguousarray(values))
+        names.append({"case": case, "dice": round(float(dice.iloc[position]), 6)})
+    files.write_tensors(folder.path / SLICES, tensors)
+    folder.write_json(NAMES, names)
+
+
+def _spread(count: int) -> list[int]:
+    """Positions of three thirds of what is shown: first, middle and last."""
+    third = SHOWN // 3
+    middle = max(count // 2 - third // 2, 0)
+    positions = [*range(third), *range(middle, middle + third), *range(count - third, count)]
+    return sorted({position for position in positions if 0 <= position < count})
+
+
+def _slice(
+    values: Array, target: NDArray[np.int16], predicted: NDArray[np.int16]
+) -> tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.int16]]:
+    """Across the first axis of a volume, where target and prediction mark most; the mean over channels in grey."""
+    grey: Floats = values.astype(np.float64).mean(0)
+    if grey.ndim == 3:
+        marked = ((target > 0) | (predicted > 0)).sum((1, 2))
+        strongest = int(marked.argmax())
+        grey, target, predicted = grey[strongest], target[strongest], predicted[strongest]
+    low, high = np.percentile(grey, [1, 99])
+    level = np.clip((grey - low) / max(high - low, 1e-12), 0, 1)
+    return np.rint(255 * level).astype(np.uint8), target, predicted
+
+
+def load_slices(folder: RunFolder) -> list[Shown]:
+    """Read what `save_slices` kept."""
+    tensors = folder.load_tensors(SLICES)
+    return [_shown(tensors, number, name) for number, name in enumerate(folder.read_json(NAMES))]
+
+
+def _shown(tensors: Mapping[str, Tensor], number: int, name: Plain) -> Shown:
+    parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
+    if {values.shape for values in parts.values()} != {parts["image"].shape} or parts["image"].ndim != 2:
+        raise ValueError("slices of one case differ in size")
+    return Shown(case=str(name["case"]), dice=float(name["dice"]), **parts)

@@ -13,7 +13,7 @@ from multiway.data.scaling import evenly
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.volume import Array
 from multiway.tasks.segmentation.encode import Example, Examples
-from multiway.training.overlap_losses import IGNORED
+from multiway.training.losses import IGNORED
 
 MOST_VOXELS = 4096
 """Voxels of each class of a case that patches are drawn about."""

@@ -16,7 +16,7 @@ from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.segmentation.encode import Examples
-from multiway.training.overlap_losses import IGNORED
+from multiway.training.losses import IGNORED
 
 Predictor = Callable[[Array], NDArray[np.int64]]
 """From `(channels, *sizes)` to a class per voxel, `(*sizes)`."""

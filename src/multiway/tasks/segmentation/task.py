@@ -40,10 +40,10 @@ from multiway.tasks.segmentation.config import SegmentConfig, SegmentFacts
 from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState, baselines_of
 from multiway.tasks.segmentation.explain import explain_run
 from multiway.tasks.segmentation.network import Baseline, PatchLoss, build_model, network_predictor, predictor_of
+from multiway.tasks.segmentation.page import save_slices
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches
 from multiway.tasks.segmentation.predict import predict_masks
 from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
-from multiway.tasks.segmentation.slices import save_slices
 from multiway.tasks.segmentation.source import check_masks, read_images, values_of_masks
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source

@@ -14,9 +14,8 @@ from multiway.tasks import pages
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.series.explain import how
-from multiway.tasks.target_page import class_page
+from multiway.tasks.target_page import class_page, wrong_answers
 from multiway.tasks.targets import WORDS
-from multiway.tasks.wrong_answers import wrong_answers
 
 DRAWN, VARIATES = 6, 4
 """Misclassified series of a report, and variates of each."""

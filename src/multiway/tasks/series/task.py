@@ -1,14 +1,16 @@
-"""The task `series`."""
+"""The task `series`, and `SeriesClassifier`: it in scikit-learn's manners."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.sequences import audit_sequences
+from multiway.auditing.samples import audit_sequences
 from multiway.config import Plain
 from multiway.data.checking import Hook, check_fillers
 from multiway.data.findings import Findings, listed
@@ -21,10 +23,12 @@ from multiway.errors import Fix
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import read_names
 from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
+from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SeriesConfig
@@ -106,7 +110,7 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         return (check_constant, check_fillers)
 
     def audit(self, config: SeriesConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.sequences`."""
+        """See `multiway.auditing.samples`."""
         prepared = self.prepare(config, self.locate(config.data or ""))
         return audit_sequences(prepared, None if run is None else run.state.scaler)
 
@@ -154,3 +158,34 @@ def check_constant(samples: Samples[Values], findings: Findings) -> None:
 
 
 TASK = Series()
+
+
+@estimator
+class SeriesClassifier(SampleClassifier):
+    """Classify series with a transformer of NdLinear layers, scored on held-out series beside baselines.
+
+    X is an array `(series, steps)` or `(series, steps, variates)`, NaN where a value is missing, or a list of arrays
+    `(steps,)` or `(steps, variates)` of unlike lengths.
+
+    Args:
+        layer: Maps of the feed-forward: nd_linear, linear, tensor_train or low_rank.
+        epochs: Passes over the training series.
+        validation: Share of the series that choose the best epoch.
+        test: Share of the series that are scored once, at the end.
+        baselines: Some of majority, logistic and rocket.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `SeriesConfig`, nested: `{"model": {"dim": 16}, "training": {"batch_size": 8}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame) and `classes_`.
+    """
+
+    task = "series"
+
+    _: dataclasses.KW_ONLY
+    layer: str = "nd_linear"
+    baselines: Sequence[str] = ("majority", "logistic", "rocket")
+
+    def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
+        """Share of each step and each variate in the answers to up to 16 series, or in those of a model of the run."""
+        return importance_frame(importance(self._run().asking(model), self._unlabelled(X)))

@@ -11,9 +11,9 @@ from torch.nn import functional as F
 
 from multiway.config import Plain
 from multiway.data.encoders import Encoded, EncoderOptions, chosen_encoder, encode_texts
+from multiway.data.encoders.hashed import longest, word_ids
 from multiway.data.samples import SPLITS, Prepared, Rows, Splits
 from multiway.data.sources.bytes import free_memory
-from multiway.data.words import longest, word_ids
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.panel import Groups, StockTexts

@@ -1,4 +1,7 @@
-"""What the classifier of stocks looked at, and which texts and prices moved its answer, for a ticker and a day."""
+"""What the classifier of stocks looked at, and which texts and prices moved its answer, for a ticker and a day.
+
+Where no gradient tells, its probability without each day's prices, its texts, and each text.
+"""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -26,7 +29,7 @@ from multiway.tasks.stocks.attribution import (
 )
 from multiway.tasks.stocks.encode import PreparedStocks, StockInputs
 from multiway.tasks.stocks.network import INPUTS, labelled_rows, rises_of, stock_outputs
-from multiway.tasks.stocks.occlusion import without_days, without_texts
+from multiway.tasks.stocks.panel import Groups
 from multiway.tasks.stocks.samples import StockWindows
 from multiway.training import Batch
 from multiway.training.devices import device_of
@@ -37,6 +40,7 @@ STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 TOKEN, TARGET = "token", "target day"
 AVERAGED_DAYS, AT_ONCE = 64, 8
 NOT_ATTRIBUTION = f"{page_parts.NOT_ATTRIBUTION} The deletion test asks whether what is marked matters."
+Values = NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -259,3 +263,44 @@ def partners(maps: Sequence[ModeMap], tickers: Sequence[str], stock: int, count:
     weights = np.mean(over_stocks, axis=0) if over_stocks else np.empty(0)
     order = [other for other in np.argsort(-weights, kind="stable") if other != stock][:count]
     return [(tickers[other], float(weights[other])) for other in order]
+
+
+def without_days(run: Run, one: StockInputs, stock: int) -> Contributions:
+    """How far the probability of a rise falls where prices or texts of one of the stock's own days are hidden."""
+    stocks, slots = one.windows.slot_valid.shape[1:]
+    many = one[np.zeros(1 + 2 * slots, np.int64)]
+    windows = many.windows
+    for slot in range(slots):
+        windows.slot_valid[1 + slot, stock, slot] = False
+        windows.text_rows[1 + slots + slot, stock, slot] = 0
+    windows.previous[slots, stock] = np.nan  # the last movement is what the last slot shows
+    rises = rises_of(run, many)[:, stock]
+    parts = np.zeros((2, stocks, slots))
+    parts[:, stock] = (rises[0] - rises[1:]).reshape(2, slots)
+    return Contributions(score=float(rises[0]), prices=parts[0], texts=parts[1], text_gradient=None)
+
+
+def without_texts(run: Run, one: StockInputs, stock: int, texts: SampleTexts) -> Values:
+    """How far it falls without each of the sample's texts; 0 for those about other stocks."""
+    own = np.flatnonzero(texts.stock == stock)
+    many, groups = one[np.zeros(1 + len(own), np.int64)], one.windows.groups
+    rows = many.windows.text_rows
+    left = [items[items != texts.item[text]] for text in own
+            for items in [groups.of(int(rows[0, stock, texts.slot[text]]))]]  # fmt: skip
+    for number, (text, items) in enumerate(zip(own, left, strict=True)):
+        rows[1 + number, stock, texts.slot[text]] = groups.num_rows + number if len(items) else 0
+    falls = np.zeros(len(texts))
+    rises = rises_of(run, _with_groups(many, left))[:, stock]
+    falls[own] = rises[0] - rises[1:]
+    return falls
+
+
+def _with_groups(inputs: StockInputs, more: list[NDArray[np.int64]]) -> StockInputs:
+    """The same with more groups of texts behind those that there are, and their mean vectors."""
+    groups, tables = inputs.windows.groups, inputs.tables
+    ends = groups.starts[-1] + np.cumsum([len(items) for items in more], dtype=np.int64)
+    longer = Groups(starts=np.append(groups.starts, ends), items=np.concatenate([groups.items, *more]))
+    if tables.vectors is not None:
+        means = [inputs.text_vectors(items).mean(0) if len(items) else tables.vectors[0] for items in more]
+        tables = dataclasses.replace(tables, vectors=torch.stack([*tables.vectors, *means]))
+    return StockInputs(windows=dataclasses.replace(inputs.windows, groups=longer), tables=tables)

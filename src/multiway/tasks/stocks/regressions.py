@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.data.words import FIRST
+from multiway.data.encoders.hashed import FIRST
 from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.models.tfidf import TfidfLogistic
 from multiway.tasks.stocks.encode import StockInputs

@@ -13,10 +13,10 @@ from torch.nn import functional as F
 
 from multiway.config import Config
 from multiway.data.encoders import Encoded
+from multiway.data.encoders.hashed import frequent_words
 from multiway.data.findings import listed
 from multiway.data.samples import SPLITS, Splits
 from multiway.data.scaling import Scaler
-from multiway.data.words import frequent_words
 from multiway.errors import DataError, Fix, RunError
 from multiway.tasks.stocks.panel import StockPanel, months, weekdays, years_of
 from multiway.tasks.stocks.protocols import StockProtocol

@@ -16,7 +16,7 @@ from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
-from multiway.tasks.wrong_answers import wrong_answers
+from multiway.tasks.target_page import wrong_answers
 
 SHUFFLES = 5
 EVERY = "all"

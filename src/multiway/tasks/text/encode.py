@@ -12,9 +12,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from multiway.config import Config
 from multiway.data.encoders import EncoderOptions, encode_texts, make_encoder, token_encoder
+from multiway.data.encoders.hashed import FIRST, frequent_words, longest, word_ids
 from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
-from multiway.data.words import FIRST, frequent_words, longest, word_ids
 from multiway.errors import ConfigError
 from multiway.tasks.text.source import Strings
 

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from multiway.data.encoders import make_encoder
 from multiway.data.samples import Samples
-from multiway.explain.deletion import WordEffects, leave_one_out
+from multiway.explain.occlusion import WordEffects, leave_one_out
 from multiway.explain.spectra import Filtering, spectrum_table
 from multiway.report.sections import CaseAnswer, Marked, PagePart
 from multiway.report.text import percent
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
+from multiway.tasks.target_page import wrong_answers
 from multiway.tasks.targets import class_values
-from multiway.tasks.wrong_answers import wrong_answers
 
 SHOWN, LONGEST, FAINT = 8, 60, 0.2
 """Misclassified texts of a report, the words of one whose words are left out in turn, and a share too small to show."""

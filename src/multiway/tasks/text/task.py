@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.encoders import EncoderOptions
+from multiway.data.encoders.hashed import longest, words_in
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, drawn_notes
-from multiway.data.words import longest, words_in
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
 from multiway.models.target_baselines import OF_TEXTS, build_baseline

@@ -10,9 +10,9 @@ from multiway.data.sources.scans.cases import Cases
 from multiway.errors import ConfigError, MultiwayError
 from multiway.explain import average_curves
 from multiway.report import text
+from multiway.report.attention import films
 from multiway.report.curves import deletion_sections
 from multiway.report.sections import PagePart, Planes, Section, Text
-from multiway.report.slices import films
 from multiway.tasks import pages
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
 from multiway.tasks.protocol import NETWORK

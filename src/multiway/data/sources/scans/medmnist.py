@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from multiway.data.catalogue import known_by_file
 from multiway.data.findings import listed, quoted
 from multiway.data.samples import SPELLINGS, SPLITS
-from multiway.data.sources.arrays import Archive
-from multiway.data.sources.labelled_arrays import ArrayPair, labels_in, named_rows, pairs_of
+from multiway.data.sources.arrays import Archive, ArrayPair, labels_in, named_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import prepared_header
