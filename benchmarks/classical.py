@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks.classical_sets import SETS, ClassicalSet
 from multiway.errors import MultiwayWarning
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.network import all_forecasts

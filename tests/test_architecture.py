@@ -10,20 +10,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
 
-GROUND = {"errors", "config", "files", "leftovers", "lazy", "extras"}
+GROUND = {"errors", "config", "files", "leftovers", "lazy"}
 MAY_IMPORT = {
     "errors": set(),
     "leftovers": {"files"},
-    "lazy": set(),
+    "lazy": {"errors"},
     "config": {"errors"},
     "files": {"errors"},
-    "extras": {"errors"},
     "memory": set(),
     "terminal": set(),
     "kernels": {"errors"},
     "ops": {"kernels", "errors"},
     "nn": {"kernels", "ops", "errors"},
-    "models": {"nn", "ops", "errors", "config", "extras", "lazy"},
+    "models": {"nn", "ops", "errors", "config", "lazy"},
     "data": {"terminal"} | GROUND,
     "metrics": {"errors"},
     "training": {"nn", "ops", "data", "metrics", "terminal"} | GROUND,
@@ -48,7 +47,7 @@ MAY_IMPORT = {
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
     "papers": {"workflows", "tasks", "models", "nn", "report", "data", "auditing"} | GROUND,
-    "bench": {"nn", "ops", "errors", "extras"},
+    "bench": {"nn", "ops", "errors", "lazy"},
     "cli": {
         "papers",
         "workflows",
@@ -64,7 +63,7 @@ MAY_IMPORT = {
 
 MODULE = re.compile(r"(multiway(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
 """A string that may name a module, one of its objects as `module:name`, or what a module's name begins with."""
-BY_NAME = {"lazy.py", "extras.py", "tasks/protocol.py", "compress/kinds.py"}
+BY_NAME = {"lazy.py", "tasks/protocol.py", "compress/kinds.py"}
 """Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 

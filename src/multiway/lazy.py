@@ -1,12 +1,18 @@
 """What is imported when it is first used: names of a package, and modules that add to a registry below them."""
 
 import ast
+import contextlib
 import functools
 import importlib
+import importlib.util
 import inspect
+import logging
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from multiway.errors import ConfigError
 
 
 def lazily(package: str) -> Callable[[str], Any]:
@@ -59,3 +65,35 @@ def load_extensions(registry: str) -> None:
     """Import what adds to a registry: it does so itself, when it misses a name or lists all of them."""
     for module in extensions(registry).values():
         importlib.import_module(module)
+
+
+def is_installed(name: str) -> bool:
+    """Whether a library can be imported, without importing it."""
+    return importlib.util.find_spec(name) is not None
+
+
+def load_extra(name: str, purpose: str, extra: str) -> Any:
+    """Import a library of an extra."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise missing(name.split(".")[0], purpose, extra) from None
+
+
+def missing(package: str, purpose: str, extra: str) -> ConfigError:
+    """The error that says which extra to install."""
+    return ConfigError(f"{purpose} needs {package}, which is not installed. Run `pip install 'multiway[{extra}]'`.")
+
+
+@contextlib.contextmanager
+def silenced(logger: str) -> Iterator[None]:
+    """Drop what a library warns of and logs while it reads a file; what matters is checked and raised by us."""
+    log = logging.getLogger(logger)
+    was = log.disabled
+    log.disabled = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.disabled = was

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from command import assert_one_line, assert_refused, call, printed
-from multiway.cli.spelling import command_line
+from multiway.cli.declared import command_line
 from multiway.data import ReadOptions
 from multiway.errors import spelled
 from multiway.tasks.forecasting.source import check_file

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from command import outcome
-from multiway.cli.spelling import command_line
+from multiway.cli.declared import command_line
 from multiway.errors import Fix
 
 

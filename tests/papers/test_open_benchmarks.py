@@ -11,8 +11,17 @@ from multiway.errors import ConfigError
 from multiway.papers import reproduce
 from multiway.papers.open_benchmarks import beside_published_results, reproduce_open
 from multiway.papers.open_floor import aligned_forecast
-from multiway.papers.open_scores import QUANTILES, Actual, naive_quantiles, scores_of
-from multiway.papers.open_tasks import BASE, METRICS, Item, OpenTask, published_results
+from multiway.papers.open_tasks import (
+    BASE,
+    METRICS,
+    QUANTILES,
+    Actual,
+    Item,
+    OpenTask,
+    naive_quantiles,
+    published_results,
+    scores_of,
+)
 
 
 @pytest.mark.parametrize(

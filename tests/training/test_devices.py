@@ -4,7 +4,7 @@ import accelerate
 import pytest
 import torch
 
-from multiway.training.devices import Engine, fastest
+from multiway.training.processes import Engine, fastest
 from training.toy import make_config, make_model
 
 

@@ -14,7 +14,7 @@ import torch
 import children
 from multiway.errors import RunError
 from multiway.training import Interrupted, RunFolder, loop, train
-from multiway.training.devices import Engine
+from multiway.training.processes import Engine
 from multiway.training.steps import Standing, Steps
 from multiway.training.validation import Validation
 from resealing import read_state, save_resealed

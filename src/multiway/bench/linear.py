@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from multiway import nn as mnn
 from multiway import ops
 from multiway.errors import ConfigError, closest
-from multiway.extras import is_installed, load_extra
+from multiway.lazy import is_installed, load_extra
 
 LARGEST_DENSE = 2**24
 """Weights of a dense layer that is still timed beside."""

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import completion, declared, options, show
+from multiway.cli import declared, options, show
+from multiway.cli.declared import command_line, train_command_of
 from multiway.cli.options import Quiet, Recipe, Sets
 from multiway.cli.show import Output
-from multiway.cli.spelling import command_line, train_command_of
 from multiway.errors import MultiwayError
 
 Task = declared.one_of("task", declared.TASKS)
@@ -26,7 +26,7 @@ def check_command(
     file: Annotated[
         str,
         typer.Argument(
-            help="A file, a folder of files, or a known data set's name.", autocompletion=completion.complete_data_sets
+            help="A file, a folder of files, or a known data set's name.", autocompletion=options.complete_data_sets
         ),
     ],
     task: Annotated[
@@ -90,7 +90,7 @@ def list_command() -> Output:
 
 def fetch_command(
     name: Annotated[
-        str, typer.Argument(help="A name from `multiway data list`.", autocompletion=completion.complete_data_sets)
+        str, typer.Argument(help="A name from `multiway data list`.", autocompletion=options.complete_data_sets)
     ],
 ) -> Output:
     """Download a data set from its official address, check its hash, and print its path."""
@@ -104,7 +104,7 @@ def make_command(
         typer.Option(
             "--from",
             help="An npz of volumes, a table, or a known data set's name.",
-            autocompletion=completion.complete_data_sets,
+            autocompletion=options.complete_data_sets,
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder to make.")],
@@ -119,7 +119,7 @@ def encode_command(
         str,
         typer.Argument(
             help="Prices with texts beside them, or a known data set's name.",
-            autocompletion=completion.complete_data_sets,
+            autocompletion=options.complete_data_sets,
         ),
     ],
     texts: Annotated[
@@ -142,7 +142,7 @@ AuditedData = Annotated[
     str | None,
     typer.Option(
         help="A file, a folder, or a known data set's name; the run's own if not given.",
-        autocompletion=completion.complete_data_sets,
+        autocompletion=options.complete_data_sets,
     ),
 ]
 
@@ -153,7 +153,7 @@ def audit_command(
         typer.Argument(
             help="A task, such as forecast, or a run folder.",
             metavar="TASK|RUN",
-            autocompletion=completion.complete_tasks,
+            autocompletion=options.complete_tasks,
         ),
     ],
     data: AuditedData = None,

@@ -29,8 +29,8 @@ def run() -> NoReturn:
 
 def _call() -> NoReturn:
     """Everything is imported here, where a signal is seen to already."""
-    from multiway.cli import spelling
     from multiway.cli.app import app
+    from multiway.cli.declared import command_line
     from multiway.errors import MultiwayError, MultiwayWarning
     from multiway.memory import keep_freed_memory
 
@@ -41,7 +41,7 @@ def _call() -> NoReturn:
         app()
     except MultiwayError as error:
         command = next((word for word in sys.argv[1:] if word != "data"), "train")
-        say(f"error: {error.spelled(spelling.command_line(error.task, command))}")
+        say(f"error: {error.spelled(command_line(error.task, command))}")
     except OSError as error:
         say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         drop_output()

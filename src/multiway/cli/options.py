@@ -1,17 +1,34 @@
 """Options that several commands share, those that tasks declare, and how `--set` becomes a nested mapping."""
 
 import datetime
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from multiway import workflows
-from multiway.cli import completion, declared
+from multiway import papers, workflows
+from multiway.cli import declared
 from multiway.errors import ConfigError
 
+Complete = Callable[[str], list[str]]
 DEEPEST = 50
 """Parts of a field's name at most."""
+
+
+def _any_of(names: Callable[[], Iterable[str]]) -> Complete:
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+complete_data_sets = _any_of(lambda: declared.DATA_SETS)
+complete_tasks = _any_of(lambda: declared.TASKS)
+complete_recipes = _any_of(lambda: papers.recipe_names())
+complete_published = _any_of(lambda: papers.published_tables())
+complete_tables = _any_of(lambda: papers.reproducible_names())
+complete_spaces = _any_of(lambda: workflows.space_names())
 
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
 TableOut = Annotated[
@@ -53,7 +70,7 @@ Recipe = Annotated[
     typer.Option(
         help="Name from `multiway recipes`, or a YAML file.",
         show_default="none",
-        autocompletion=completion.complete_recipes,
+        autocompletion=complete_recipes,
     ),
 ]
 Sets = Annotated[

@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from multiway import papers
-from multiway.cli import completion, options, show
+from multiway.cli import options, show
 from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
 
 
 def recipes_command(
     pattern: Annotated[
-        str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=completion.complete_recipes)
+        str, typer.Argument(help="Shell pattern, such as 'hot-*-96'.", autocompletion=options.complete_recipes)
     ] = "*",
 ) -> Output:
     """List the recipes, each one cell of a published table, with the published figure; of one, its settings.
@@ -43,9 +43,7 @@ def _plain(value: Any) -> str:
 def published_command(
     table: Annotated[
         str | None,
-        typer.Argument(
-            help="A table's name; lists them all if not given.", autocompletion=completion.complete_published
-        ),
+        typer.Argument(help="A table's name; lists them all if not given.", autocompletion=options.complete_published),
     ] = None,
 ) -> Output:
     """Print a published table as it stands in its paper: every method, with means over horizons."""
@@ -65,7 +63,7 @@ def _published_lines(answer: Mapping[str, Any]) -> Iterator[str]:
 
 def reproduce_command(
     table: Annotated[
-        str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=completion.complete_tables)
+        str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=options.complete_tables)
     ],
     rows: Annotated[
         str | None, typer.Option(help="Only these data sets, separated by commas; all if not given.")

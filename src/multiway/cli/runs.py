@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import completion, options, show
+from multiway.cli import options, show
 from multiway.cli.options import Model, Overwrite, Quiet, Raw, RunFolder, TableOut
 from multiway.cli.show import Output
 
@@ -16,7 +16,7 @@ LaterData = Annotated[
     typer.Option(
         "--data",
         help="A file, a folder, or a known data set's name; that of the training if not given.",
-        autocompletion=completion.complete_data_sets,
+        autocompletion=options.complete_data_sets,
     ),
 ]
 

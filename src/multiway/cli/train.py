@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import completion, options, show
+from multiway.cli import options, show
 from multiway.cli.options import AnswerBy, Epochs, Quiet, Recipe, Seeds, Sets, Track
 from multiway.cli.show import Output
 from multiway.errors import ConfigError
@@ -20,7 +20,7 @@ Data = Annotated[
     typer.Option(
         "--data",
         help="A file, a folder, or a known data set's name; the recipe's if not given.",
-        autocompletion=completion.complete_data_sets,
+        autocompletion=options.complete_data_sets,
     ),
 ]
 RunOut = Annotated[
@@ -106,13 +106,11 @@ def _answer(trained: "workflows.Trained") -> Output:
 
 Space = Annotated[
     str,
-    typer.Option(
-        help="A paper's space, such as hot-stocks, or a YAML file.", autocompletion=completion.complete_spaces
-    ),
+    typer.Option(help="A paper's space, such as hot-stocks, or a YAML file.", autocompletion=options.complete_spaces),
 ]
 SearchedData = Annotated[
     str,
-    typer.Option(help="A file, a folder, or a known data set's name.", autocompletion=completion.complete_data_sets),
+    typer.Option(help="A file, a folder, or a known data set's name.", autocompletion=options.complete_data_sets),
 ]
 SearchOut = Annotated[Path, typer.Option("--out", help="Folder of the search; one that lies there goes on.")]
 Trials = Annotated[int | None, typer.Option(min=1, help="Combinations to measure, each once; all if not given.")]

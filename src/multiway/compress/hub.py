@@ -15,7 +15,7 @@ from multiway.compress.page import becomes
 from multiway.compress.storage import FILES, load, save
 from multiway.compress.swap import record_of, required_record
 from multiway.errors import ConfigError
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
 
 

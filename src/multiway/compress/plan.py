@@ -14,9 +14,8 @@ from multiway.compress.budget import ModelBudget, count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
 from multiway.compress.page import advice_of_model, measured_layer, report_text
-from multiway.compress.readers import watched
 from multiway.compress.rules import Rule
-from multiway.compress.swap import copy_without, leave_fast_paths, swap_in, swapped, take_fast_paths
+from multiway.compress.swap import copy_without, leave_fast_paths, swap_in, swapped, take_fast_paths, watched
 from multiway.compress.targets import Comparison, LayerPlan, Refused, Target, find_targets
 from multiway.errors import ConfigError
 

@@ -23,8 +23,8 @@ from multiway.data.sources.series_reading import looks_like_sequences, read_sequ
 from multiway.data.sources.tables import load_table
 from multiway.data.writing import write_table
 from multiway.errors import DataError
-from multiway.extras import is_installed
 from multiway.files import atomic_folder, make_folder
+from multiway.lazy import is_installed
 
 FILE = Path(__file__).with_suffix(".yaml")
 LARGEST = 4 * 2**30

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from multiway.errors import ConfigError, closest
-from multiway.extras import is_installed, load_extra
+from multiway.lazy import is_installed, load_extra
 
 LIBRARY = "exchange_calendars"
 OF_ZONES = {

@@ -13,8 +13,8 @@ import numpy as np
 
 from multiway.errors import RunError, ShapeError
 from multiway.explain.maps import ModeMap
-from multiway.extras import load_extra
 from multiway.files import make_folder, write_with
+from multiway.lazy import load_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

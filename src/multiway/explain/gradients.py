@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.explain.planes import overlay
-from multiway.extras import load_extra
 from multiway.files import write_with
+from multiway.lazy import load_extra
 
 PIECES = (0.0, *(8.0**-power for power in range(5, 0, -1)), 1.0)
 """Parts of the path that get as many points each: behind a normalisation, most of the change is near the start."""

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 TERMS = 5
 """Autoregressive terms at most, and as many of the moving average: the bounds of the search."""

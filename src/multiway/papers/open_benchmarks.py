@@ -14,8 +14,18 @@ from multiway import files
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.papers.open_floor import aligned_forecast
-from multiway.papers.open_scores import Actual, naive_quantiles, scores_of
-from multiway.papers.open_tasks import BASE, METRICS, Floats, Item, OpenTask, published_results, tasks_of
+from multiway.papers.open_tasks import (
+    BASE,
+    METRICS,
+    Actual,
+    Floats,
+    Item,
+    OpenTask,
+    naive_quantiles,
+    published_results,
+    scores_of,
+    tasks_of,
+)
 from multiway.tasks.protocol import Row
 from multiway.tasks.scores import commit_of_source
 

@@ -11,8 +11,7 @@ from torch import Tensor
 from multiway.models.aligned import AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
-from multiway.papers.open_scores import QUANTILES
-from multiway.papers.open_tasks import Floats, Item, OpenTask, windows_of
+from multiway.papers.open_tasks import QUANTILES, Floats, Item, OpenTask, windows_of
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
 

@@ -4,7 +4,7 @@ PEFT's LoKr layers are then computed by mode products, and `get_peft_model` take
 either are read by `PeftModel.from_pretrained`. Needs `pip install 'multiway[peft]'`.
 """
 
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 load_extra("peft", "multiway.peft", "peft")
 

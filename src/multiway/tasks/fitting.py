@@ -15,7 +15,7 @@ from multiway.compress.measuring import floats
 from multiway.compress.recovering import relative_distance
 from multiway.tasks.choice import AUTO
 from multiway.training.config import Batch, Objective
-from multiway.training.devices import device_of
+from multiway.training.processes import device_of
 
 FIRST, SHARE = 4, 0.5
 """Validations, and the share of the training, before which no network is judged: many take off late."""

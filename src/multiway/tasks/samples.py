@@ -25,8 +25,8 @@ from multiway.tasks.protocol import NETWORK, Context, Fitted, Row, State
 from multiway.tasks.run import Models, Run
 from multiway.tasks.scores import sentence_of
 from multiway.training import Objective
-from multiway.training.devices import best_device, device_of
 from multiway.training.losses import TargetLoss
+from multiway.training.processes import best_device, device_of
 from multiway.training.validation import mean_loss
 
 PREDICTED = 256

@@ -9,9 +9,8 @@ from typing import Any
 from torch import nn
 
 from multiway.training.config import Callback, Objective, Source, TrainingConfig
-from multiway.training.devices import Engine
 from multiway.training.log import TrainingProgress
-from multiway.training.processes import Interrupted, StopRequest
+from multiway.training.processes import Engine, Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
 from multiway.training.steps import Standing, Steps, seed_everything

@@ -18,8 +18,7 @@ from multiway import ops
 from multiway.errors import RunError
 from multiway.nn import NdLinear
 from multiway.training.config import Batch, Objective, Source, TrainingConfig
-from multiway.training.devices import Engine
-from multiway.training.processes import StopRequest
+from multiway.training.processes import Engine, StopRequest
 
 
 def seed_everything(seed: int) -> None:

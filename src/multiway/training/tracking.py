@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from multiway.config import leaves
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.training.config import TrainingConfig
 from multiway.training.run_folder import RunFolder
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from multiway.errors import ConfigError
 from multiway.training.config import Objective, Source
-from multiway.training.devices import Engine
+from multiway.training.processes import Engine
 from multiway.training.steps import Standing, Steps
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

@@ -8,13 +8,11 @@ if TYPE_CHECKING:
     from multiway.config import read_yaml as read_yaml
     from multiway.data import CheckReport as CheckReport
     from multiway.data.datasets import list_datasets as list_datasets
-    from multiway.data.sources.once import reading_once as reading_once
+    from multiway.data.sources.bytes import reading_once as reading_once
     from multiway.tasks.answers import Answer as Answer
     from multiway.tasks.registry import TASKS as TASKS
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.tasks.registry import tasks_of_data as tasks_of_data
-    from multiway.workflows.compression import Compressed as Compressed
-    from multiway.workflows.compression import compress as compress
     from multiway.workflows.looking import EncodedTexts as EncodedTexts
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import check as check
@@ -34,8 +32,10 @@ if TYPE_CHECKING:
     from multiway.workflows.training import train as train
     from multiway.workflows.tuning import Tuned as Tuned
     from multiway.workflows.tuning import tune as tune
+    from multiway.workflows.using import Compressed as Compressed
     from multiway.workflows.using import backtest as backtest
     from multiway.workflows.using import compare as compare
+    from multiway.workflows.using import compress as compress
     from multiway.workflows.using import evaluate as evaluate
     from multiway.workflows.using import explain as explain
     from multiway.workflows.using import load_run as load_run

@@ -13,7 +13,7 @@ from multiway.config import merge
 from multiway.data import CheckReport, datasets
 from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
 from multiway.data.findings import Finding, Findings, quoted
-from multiway.data.sources.once import reading_once
+from multiway.data.sources.bytes import reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases

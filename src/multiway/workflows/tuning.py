@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from multiway.config import merge
 from multiway.errors import ConfigError, RunError, closest, typed
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted

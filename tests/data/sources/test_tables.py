@@ -16,10 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
-from multiway import extras
+from multiway import lazy
 from multiway.data import ReadOptions
 from multiway.data.findings import Findings
-from multiway.data.sources import excel, once, tables, text
+from multiway.data.sources import excel, tables, text
+from multiway.data.sources.bytes import reading_once
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.source import check_file, read_panel
@@ -231,7 +232,7 @@ def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(extras.importlib, "import_module", absent)
+    monkeypatch.setattr(lazy.importlib, "import_module", absent)
     with pytest.raises(ConfigError, match=r"Reading Excel needs openpyxl.*pip install 'multiway\[excel\]'"):
         read_panel(path)
     with pytest.raises(ConfigError, match=r"Writing Excel needs openpyxl.*pip install 'multiway\[excel\]'"):
@@ -288,7 +289,7 @@ def test_a_file_is_parsed_once_within_a_block_and_its_findings_are_noted_each_ti
     path.write_text(GOOD.replace("date,", "wann,"), encoding="utf-8")
     calls, parse = [], text.read_text
     monkeypatch.setattr(tables, "read_text", lambda *given: calls.append(1) or parse(*given))
-    with once.reading_once():
+    with reading_once():
         reports = [check_file(path), check_file(path), check_file(path, ReadOptions(time_column="a"))]
     assert reports[0] == reports[1] and reports[0].findings and reports[2] != reports[0]
     assert len(calls) == 2

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from multiway.errors import ConfigError
-from multiway.extras import is_installed
+from multiway.lazy import is_installed
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.candidates import allowed_names, error_of
 from multiway.tasks.forecasting.network import model_of

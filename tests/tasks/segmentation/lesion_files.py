@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multiway.tasks.segmentation.config import SegmentConfig
+from multiway.tasks.segmentation.source import SegmentConfig
 from multiway.tasks.segmentation.task import TASK
 
 FAST = {

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from multiway.config import merge
-from multiway.data.sources.scans.resampling import to_grid
+from multiway.data.sources.scans.bodies import to_grid
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores

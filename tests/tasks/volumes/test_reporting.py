@@ -22,8 +22,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.target_page import target_headline
 from multiway.tasks.targets import ERRORS, RIGHT
 from multiway.tasks.volumes import page as sections
-from multiway.tasks.volumes.config import VolumeConfig
-from multiway.tasks.volumes.encode import VolumeState
+from multiway.tasks.volumes.encode import VolumeConfig, VolumeState
 from multiway.tasks.volumes.explain import interesting, reload_cases
 from multiway.tasks.volumes.page import PAGE, SUBJECT
 from multiway.tasks.volumes.task import TASK as task

@@ -7,7 +7,7 @@ from multiway.data.encoders.encoder import EncoderOptions, TextEncoder
 from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.encoders.pretrained import find_minilm, find_model, has_minilm
 from multiway.errors import ConfigError, Fix
-from multiway.extras import is_installed, load_extra, missing
+from multiway.lazy import is_installed, load_extra, missing
 
 if TYPE_CHECKING:
     from multiway.data.encoders.transformer import TransformerEncoder

@@ -17,7 +17,7 @@ from typing import Any
 from multiway import files
 from multiway.data.findings import quoted
 from multiway.errors import ConfigError, DataError, Message, MultiwayError, in_a_line
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 WIDTHS = (

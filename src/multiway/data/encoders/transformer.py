@@ -14,7 +14,7 @@ from torch import Tensor
 from multiway.data.encoders.encoder import EncoderOptions
 from multiway.data.encoders.pretrained import digest_of_files, in_one_line, load_encoder, load_network, quietly
 from multiway.errors import ConfigError
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 UNUSED = ("pooler.",)
 """Parts whose weights a file may lack, since the mean does not pass through them."""

@@ -4,13 +4,15 @@ import contextlib
 import contextvars
 import os
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
+from multiway.config import Config
 from multiway.data.findings import quoted
-from multiway.data.letters import NamedOptions
 from multiway.errors import Fix, OverBudgetError
 
 MAX_BYTES = 2**29
@@ -18,6 +20,35 @@ MAX_BYTES = 2**29
 MAX_FILES = 250_000
 SECONDS, PER_FILE, PER_BYTE = 60.0, 0.01, 1e-6
 """What reading may take, and what every file that is opened and each of its bytes add to that."""
+
+
+def composed(text: str) -> str:
+    """Text with every accent in its letter (NFC)."""
+    return unicodedata.normalize("NFC", text)
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(map(composed, names)))]
+"""A field of names, composed."""
+
+
+class NamedOptions(Config):
+    """Options that name columns and series, composed as the names in tables are."""
+
+    paths: ClassVar[tuple[str, ...]] = ()
+    """Fields that are names of files, which stay as the disk has them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _composed(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {name: value if name in cls.paths else _each(value) for name, value in values.items()}
+
+
+def _each(value: Any) -> Any:
+    if isinstance(value, str):
+        return composed(value)
+    return type(value)(map(_each, value)) if type(value) in (list, tuple) else value
 
 
 class Limits(NamedOptions):

@@ -1,13 +1,16 @@
 """Bytes of a file, unpacked up to a limit: a few bytes can stand for more than memory holds."""
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import psutil
 
@@ -23,6 +26,8 @@ MAX_COLUMNS = 100_000
 XZ_MEMORY = 2**28
 """What the dictionary of an xz stream may take."""
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+T = TypeVar("T")
+_KEPT: ContextVar[dict[Hashable, tuple[Any, Findings]] | None] = ContextVar("kept", default=None)
 
 
 class _Several(ValueError):
@@ -150,3 +155,32 @@ FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
     "Zstandard": (b"\x28\xb5\x2f\xfd", _unzstd),
 }  # fmt: skip
 """First bytes of each form, and the first so many bytes of what it packs."""
+
+
+@contextlib.contextmanager
+def reading_once() -> Iterator[None]:
+    """Keep what is read until the outermost such block ends."""
+    token = _KEPT.set({} if (outer := _KEPT.get()) is None else outer)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def once(key: Hashable, findings: Findings, read: Callable[[Findings], T]) -> T:
+    """What a reader makes of a file; within `reading_once` it reads the first time alone, and notes what it found."""
+    kept = _KEPT.get()
+    if kept is None:
+        return read(findings)
+    if key not in kept:
+        own = Findings(findings.source)
+        try:
+            kept[key] = read(own), own
+        except Unreadable as end:
+            kept[key] = end, own
+    result, own = kept[key]
+    findings.found += own.found
+    findings.encoding = own.encoding
+    if isinstance(result, Unreadable):
+        raise result
+    return cast(T, result)

@@ -15,7 +15,7 @@ from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable, restored
 from multiway.data.sources.options import FileOptions
 from multiway.errors import DataError, Fix
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
           zipfile.BadZipFile, zlib.error)  # fmt: skip

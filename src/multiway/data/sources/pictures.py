@@ -17,7 +17,7 @@ from multiway.data.findings import Failures, kept, quoted
 from multiway.data.sources.budget import Limits, spend
 from multiway.data.sources.bytes import allowance
 from multiway.errors import DataError, Fix, MultiwayError
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 GREY, COLOUR, CLEAR = ("1", "L"), ("P", "RGB", "CMYK", "YCbCr", "HSV", "LAB"), ("LA", "La", "PA", "RGBA", "RGBa")
 LUMA = (299, 587, 114)

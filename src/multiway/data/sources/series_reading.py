@@ -1,22 +1,36 @@
 """`read_sequences`: from a file, a folder or data in memory to labelled series, with every flaw named."""
 
+import dataclasses
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiway.data.findings import Findings, Place, listed, quoted, soundly
-from multiway.data.sources.series import SequenceOptions, Sequences, joined_series
+from multiway.data.sources.bytes import bytes_of
+from multiway.data.sources.series import (
+    SequenceOptions,
+    Sequences,
+    Values,
+    check_observed,
+    class_text,
+    joined_series,
+    numbered_variates,
+    padded_series,
+)
 from multiway.data.sources.series_arrays import holds_series, looks_long, of_arrays, read_long, read_npz
-from multiway.data.sources.series_files import looks_like_rows_of_values, read_rows, read_ts
 from multiway.data.sources.tables import column_names, source_name
+from multiway.data.sources.text import decoded_text
 from multiway.errors import DataError, Fix
 
 ROWS = (".tsv", ".txt", ".csv")
 ARCHIVE = (".ts", ".tsv", ".txt")
 Reader = Callable[[Any, SequenceOptions, Findings], Sequences]
+MISSING = ("?", "", "NaN", "nan", "NAN")
+FLAGS = ("timestamps", "missing", "univariate", "equallength", "targetlabel")
 
 
 def read_sequences(source: Any, options: SequenceOptions | None = None, *, has_target: bool = True) -> Sequences:
@@ -124,3 +138,150 @@ def _note_missing(sequences: Sequences, options: SequenceOptions, findings: Find
         fix = ("Fill them in, or set missing to mask (", Fix("read.missing", "mask"), ").") if is_error else ""
         rule = f"{missing.sum()} values are missing"
         findings.add("missing", "error" if is_error else "note", rule, fix, places)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Header:
+    """What a `.ts` file says before its data.
+
+    classes: As declared; None where series have no class.
+    first: Line on which the data begin.
+    """
+
+    classes: tuple[str, ...] | None
+    dimensions: int | None
+    first: int
+
+
+def read_ts(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
+    """Read a `.ts` file: dimensions separated by colons, the class behind the last one."""
+    lines = _lines(path, options, findings)
+    header = _header(lines, findings)
+    rows = [
+        (number, line.strip()) for number, line in enumerate(lines[header.first - 1 :], header.first)
+        if line.strip() and not line.startswith(("#", "%"))
+    ]  # fmt: skip
+    cut = [(number, *_class_of(number, line, header, findings)) for number, line in rows]
+    series = [_dimensions(number, cells, header, findings) for number, cells, _ in cut]
+    labels = None if header.classes is None else tuple(label for *_, label in cut)
+    return _sequences(series, labels, [number for number, _ in rows], findings)
+
+
+def read_rows(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
+    """Read rows of a class and the values of one variate, separated by tabs, commas or blanks."""
+    lines = _lines(path, options, findings)
+    rows = [(number, _cells(line)) for number, line in enumerate(lines, 1) if line.strip()]
+    series = [_numbers(cells[1:], number, findings)[:, None] for number, cells in rows]
+    labels = tuple(class_text(cells[0]) for _, cells in rows)
+    return _sequences([_without_end(each) for each in series], labels, [number for number, _ in rows], findings)
+
+
+def looks_like_rows_of_values(path: Path) -> bool:
+    """Whether the first line of a text file is numbers alone, so that it has no header."""
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            cells = _cells(file.readline(1_000_000))
+    except OSError:
+        return False
+    return len(cells) > 2 and all(re.fullmatch(r"[-+.\deE]+", cell) or cell in MISSING for cell in cells)
+
+
+def _lines(path: Path, options: SequenceOptions, findings: Findings) -> list[str]:
+    return decoded_text(bytes_of(path, findings), options.encoding, options.max_bytes, findings).split("\n")
+
+
+def _header(lines: Sequence[str], findings: Findings) -> Header:
+    """Tags up to `@data`; time stamps and targets that are numbers are refused."""
+    tags: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if words and words[0].lower() == "@data":
+            return _checked(tags, number + 1, findings)
+        if words and words[0].startswith("@"):
+            tags[words[0][1:].lower()] = words[1:]
+    raise findings.fatal("header", "a .ts file has a line @data before its series", "Add it behind the header.")
+
+
+def _checked(tags: dict[str, list[str]], first: int, findings: Findings) -> Header:
+    is_set = {name: (tags.get(name) or ["false"])[0].lower() == "true" for name in FLAGS}
+    if is_set["timestamps"]:
+        rule = "series with time stamps of their own (@timeStamps true) are not read"
+        raise findings.fatal("time", rule, "Write values at even steps, NaN where one is missing.")
+    if is_set["targetlabel"]:
+        raise findings.fatal("target", "its targets are numbers (@targetLabel), not classes", "Give a set of classes.")
+    has_class, *classes = tags.get("classlabel") or ["false"]
+    dimensions = tags.get("dimensions") or tags.get("dimension") or [""]
+    return Header(
+        classes=tuple(map(class_text, classes)) if has_class.lower() == "true" else None,
+        dimensions=int(dimensions[0]) if dimensions[0].isdecimal() else None, first=first,
+    )  # fmt: skip
+
+
+def _class_of(number: int, line: str, header: Header, findings: Findings) -> tuple[list[str], str]:
+    """Dimensions of a line as text, and its class."""
+    *cells, label = line.split(":") if header.classes is not None else [*line.split(":"), ""]
+    label = class_text(label)
+    if header.classes and label not in header.classes:
+        raise findings.fatal(
+            "class", f"a series ends with its class, one of {', '.join(map(quoted, header.classes))}",
+            "Correct the line.", [Place(row=number, value=label)],
+        )  # fmt: skip
+    return cells, label
+
+
+def _dimensions(number: int, cells: Sequence[str], header: Header, findings: Findings) -> Values:
+    """`(steps, variates)` of a line; a shorter dimension ends with NaN."""
+    if header.dimensions not in (None, len(cells)):
+        rule = f"the header declares {header.dimensions} dimensions, and a series has {len(cells)}"
+        raise findings.fatal("dimensions", rule, "Correct the line.", [Place(row=number)])
+    if any(cell.strip().startswith("(") for cell in cells):
+        rule = "series with time stamps of their own, (time,value), are not read"
+        raise findings.fatal("time", rule, "Write values at even steps, NaN where one is missing.", [Place(row=number)])
+    columns = [_numbers(cell.split(","), number, findings) for cell in cells]
+    return _without_end(padded_series([column[:, None] for column in columns])[:, :, 0].T)
+
+
+def _cells(line: str) -> list[str]:
+    separator = next((mark for mark in ("\t", ",") if mark in line), None)
+    return [cell.strip() for cell in line.strip().split(separator)]
+
+
+def _numbers(cells: Sequence[str], number: int, findings: Findings) -> Values:
+    """Values of one series, NaN where one is missing."""
+    known = [np.nan if cell.strip() in MISSING else cell for cell in cells]
+    try:
+        values = np.array(known, dtype=np.float64)
+    except ValueError:
+        values = np.array([_number(cell) for cell in known])
+    wrong = np.flatnonzero(np.isinf(values))
+    if len(wrong):
+        place = Place(row=number, value=str(cells[wrong[0]]), detail=f"value {wrong[0] + 1}")
+        raise findings.fatal("number", "a value is no finite number", "Correct it, or write NaN.", [place], len(wrong))
+    return values
+
+
+def _number(cell: str | float) -> float:
+    """A number, or infinity for what is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return np.inf
+
+
+def _without_end(series: Values) -> Values:
+    """A series without the steps behind its last observed one, with which shorter ones are filled up."""
+    observed = np.flatnonzero(~np.isnan(series).all(1))
+    return series[: observed[-1] + 1] if len(observed) else series[:0]
+
+
+def _sequences(
+    series: Sequence[Values], labels: tuple[str, ...] | None, lines: Sequence[int], findings: Findings
+) -> Sequences:
+    """Series of a file; each is called by its place among them."""
+    if not series:
+        raise findings.fatal("empty", "it holds no series", "Give a file with some.")
+    check_observed(series, [Place(row=line) for line in lines], findings)
+    return Sequences(
+        values=padded_series(series), names=tuple(map(str, range(len(series)))), labels=labels, source=findings.source,
+        variates=numbered_variates(series[0].shape[1]),
+    )  # fmt: skip

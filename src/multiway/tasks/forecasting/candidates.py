@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from multiway.data.findings import listed
 from multiway.errors import ConfigError, Fix
-from multiway.extras import is_installed, load_extra
+from multiway.lazy import is_installed, load_extra
 from multiway.models.aligned import DRIFTS, EXAMPLES, LATEST, PENALTIES, AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.arima_forecaster import ArimaForecaster
 from multiway.models.autoregression import Autoregression

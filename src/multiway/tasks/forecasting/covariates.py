@@ -14,14 +14,13 @@ from torch import Tensor
 
 from multiway.config import Config
 from multiway.data.findings import Findings, listed
-from multiway.data.letters import Names
 from multiway.data.scaling import Floats
 from multiway.data.sources import columns as col
+from multiway.data.sources.budget import Names
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting.calendar import NONE, calendar_features, holiday_features, holiday_names
-from multiway.tasks.forecasting.frequency import clock_of
+from multiway.tasks.forecasting.frequency import NONE, calendar_features, clock_of, holiday_features, holiday_names
 
 Role = Literal["future", "past", "static"]
 ROLES: tuple[Role, ...] = ("future", "past", "static")

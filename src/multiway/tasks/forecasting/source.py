@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import Long, find_long
 from multiway.data.sources import columns as col
+from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
-from multiway.data.sources.once import once
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.times import parse_times

@@ -22,7 +22,7 @@ from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
 from multiway.tasks.targets import answers_of, sentence_on, telling
-from multiway.training.devices import device_of
+from multiway.training.processes import device_of
 
 SHOWN = 6
 METHODS = {

@@ -4,9 +4,11 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -23,23 +25,54 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
-from multiway.tasks.images.config import ImageConfig
-from multiway.tasks.images.encode import Augmented, ImageState
+from multiway.tasks.images.encode import Augmented, ImageAugmentation, ImageSplit, ImageState
 from multiway.tasks.images.explain import explain_one, explained, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
-from multiway.tasks.images.source import looks_like_images, read_images
-from multiway.tasks.images.teaching import DistillFacts, find_teacher, taught
-from multiway.tasks.options import read_names, read_whole
+from multiway.tasks.images.source import ImageOptions, looks_like_images, read_images
+from multiway.tasks.images.teaching import DistillFacts, DistillOptions, find_teacher, taught
+from multiway.tasks.options import NetworkConfig, check_class_losses, read_names, read_whole, starting_from
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
-from multiway.training import Objective, Source
+from multiway.training import Objective, Source, TrainingConfig
 from multiway.training.losses import DistillationLoss, Taught, class_weights
-from multiway.training.validation import Watched, accuracy_of, check_watched, quantiles_of
+from multiway.training.validation import Watched, accuracy_of, check_pattern, check_watched, quantiles_of
 
+Baseline = Literal["majority", "logistic"]
+TRAINING: Plain = {
+    "loss": "cross_entropy", "epochs": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 1e-3,
+    "weight_decay": 0.0, "patience": 5,
+}  # fmt: skip
+"""Fields of `TrainingConfig` where classes of images differ from a forecast."""
 FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 """Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
+
+
+class ImageConfig(NetworkConfig):
+    """A run of the task `images`; stored in its folder. Data are a folder per class, or a .npz."""
+
+    NETWORK, BY_DATA = "cnn_image_classifier", {"sizes": (32, 32), "in_channels": 3, "num_classes": 2}
+    NETWORKS = ("*image_classifier*", "vision_transformer*")
+
+    read: ImageOptions = ImageOptions()
+    split: ImageSplit = ImageSplit()
+    augment: ImageAugmentation = ImageAugmentation()
+    baselines: tuple[Baseline, ...] = ("majority", "logistic")
+    """Shares of the classes; logistic regression on means of blocks of pixels."""
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+    distill: DistillOptions | None = None
+    """A teacher that the network learns from beside the labels; none if not given."""
+    weights: str | None = None
+    """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        check_class_losses(self.training)
+        check_pattern(self.weights)
+        if self.model.get("distill_token") and self.distill is None:
+            raise ValueError("model.distill_token learns from a teacher: give distill.teacher, or leave it out")
+        return self
 
 
 class ImageFacts(SampleFacts):

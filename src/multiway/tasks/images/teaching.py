@@ -24,7 +24,7 @@ from multiway.data.datasets import cache_folder
 from multiway.data.encoders.pretrained import digest_of_files, find_model, in_one_line, load_network
 from multiway.data.samples import Samples
 from multiway.errors import ConfigError, Fix, RunError, typed
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.run import Run, digest_of, load

@@ -17,7 +17,7 @@ from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, in_one
 from multiway.data.findings import quoted
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.errors import ConfigError, DataError, Fix
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.models.next_token import ORDERS, table_sizes
 from multiway.tasks.language.source import Documents
 from multiway.tasks.language.windows import COUNTED, Tally, TokenWindows

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.letters import composed
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
-from multiway.data.sources.budget import Budget
+from multiway.data.sources.budget import Budget, composed
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.options import FileOptions

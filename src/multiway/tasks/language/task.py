@@ -1,11 +1,12 @@
 """The task `language`."""
 
 import collections
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Annotated, ClassVar, Literal, Self, cast
 
 import pandas as pd
+from pydantic import model_validator
 from torch import nn
 
 from multiway.auditing import AuditReport
@@ -15,26 +16,35 @@ from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.tables import source_name
+from multiway.models import model_defaults
 from multiway.models.next_token import KneserNey
 from multiway.tasks.answers import Answer, in_folder, written
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
 from multiway.tasks.language import page
 from multiway.tasks.language.audit import audit_documents
-from multiway.tasks.language.config import LanguageConfig
-from multiway.tasks.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
+from multiway.tasks.language.encode import (
+    LanguageState,
+    PreparedText,
+    TextCounts,
+    TokenDocuments,
+    TokenOptions,
+    learn_language,
+)
 from multiway.tasks.language.scores import METRICS, Surprise, surprise_of, surprises
-from multiway.tasks.language.source import Documents, cut, documents_of, looks_like_text
+from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, documents_of, looks_like_text
 from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.language.writing import answers, continuations, token_table
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import read_count, read_number, read_whole
+from multiway.tasks.options import NetworkConfig, Sizes, read_count, read_number, read_whole, starting_from
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stored import SplitFacts
-from multiway.training import Objective
+from multiway.training import Objective, TrainingConfig
 from multiway.training.losses import ClassLoss
 
+TRAINING: Plain = {"loss": "cross_entropy", "batch_size": 32, "learning_rate": 3e-3, "weight_decay": 0.1}
+"""Fields of `TrainingConfig` where text differs from a forecast."""
 UNKNOWN = "<unk>"
 """What a word-level set such as WikiText writes for a rare word."""
 SHARED = "shares of the text in its order"
@@ -44,6 +54,32 @@ LOST = (
     "The tokens lose text, as decoding them does not return it: bits per byte and perplexity of words are undefined. "
     "Tokens of bpe and bytes lose nothing."
 )
+
+
+class LanguageConfig(NetworkConfig):
+    """A run of the task `language`; stored in its folder. Intervals are over documents, or over windows of few."""
+
+    NETWORK, NETWORKS = "causal_transformer", ("causal_transformer", "opt_*")
+    BY_DATA: ClassVar[Mapping[str, Sizes]] = {"vocabulary": 2, "context": 2}
+
+    read: TextOptions = TextOptions()
+    split: TextSplit = TextSplit()
+    tokens: TokenOptions = TokenOptions()
+    baselines: tuple[Literal["unigram", "trigram"], ...] = ("unigram", "trigram")
+    """Kneser-Ney models of single tokens, and of three in a row."""
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+    """A sample is a window of tokens."""
+
+    @model_validator(mode="after")
+    def _loss_fits(self) -> Self:
+        if self.training.loss != "cross_entropy":
+            raise ValueError("training.loss must be cross_entropy, which is what tokens are said by")
+        return self
+
+    def network_fields(self, **set_by_data: Sizes) -> Plain:
+        """Fields of `create_model` on this text; a named size keeps its rows of the vocabulary, used or not."""
+        rows = max(set_by_data["vocabulary"], model_defaults(self.model_name).get("vocabulary", 0))
+        return super().network_fields(vocabulary=rows, context=self.tokens.context)
 
 
 class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):

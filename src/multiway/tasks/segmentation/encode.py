@@ -17,8 +17,14 @@ from multiway.data.sources.scans.preparing import to_file
 from multiway.data.sources.scans.volume import Array, VolumeHeader
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
-from multiway.tasks.segmentation.config import LARGEST_PATCH, SegmentConfig
-from multiway.tasks.segmentation.source import check_cuts, class_names, mask_of, values_of_masks
+from multiway.tasks.segmentation.source import (
+    LARGEST_PATCH,
+    SegmentConfig,
+    check_cuts,
+    class_names,
+    mask_of,
+    values_of_masks,
+)
 from multiway.training.losses import IGNORED
 
 PLAIN = "unet"

@@ -15,9 +15,9 @@ from multiway.models import create_model, sliding_window
 from multiway.models.baselines import Facts, Linear, fit_logistic
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.segmentation.config import SegmentConfig
 from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState
 from multiway.tasks.segmentation.scores import Predictor
+from multiway.tasks.segmentation.source import SegmentConfig
 from multiway.training import Batch
 from multiway.training.losses import segmentation_loss
 

@@ -36,7 +36,6 @@ from multiway.tasks.run import Run
 from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
 from multiway.tasks.segmentation import page
-from multiway.tasks.segmentation.config import SegmentConfig, SegmentFacts
 from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState, baselines_of
 from multiway.tasks.segmentation.explain import explain_run
 from multiway.tasks.segmentation.network import Baseline, PatchLoss, build_model, network_predictor, predictor_of
@@ -44,7 +43,7 @@ from multiway.tasks.segmentation.page import save_slices
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches
 from multiway.tasks.segmentation.predict import predict_masks
 from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
-from multiway.tasks.segmentation.source import check_masks, read_images, values_of_masks
+from multiway.tasks.segmentation.source import SegmentConfig, SegmentFacts, check_masks, read_images, values_of_masks
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
 

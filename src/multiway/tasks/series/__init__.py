@@ -1,4 +1,4 @@
 """Classes of series."""
 
-from multiway.tasks.series.config import SeriesConfig as SeriesConfig
 from multiway.tasks.series.task import SeriesClassifier as SeriesClassifier
+from multiway.tasks.series.task import SeriesConfig as SeriesConfig

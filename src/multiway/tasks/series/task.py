@@ -3,10 +3,12 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -17,24 +19,47 @@ from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Samples
-from multiway.data.sources.series import Values, lengths_of, missing_of
+from multiway.data.sources.series import SequenceOptions, Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
 from multiway.errors import Fix
-from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
+from multiway.models.series_baselines import SeriesBaseline, build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import read_names
+from multiway.tasks.options import NetworkConfig, read_names, starting_from
 from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.series import page
-from multiway.tasks.series.config import SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
-from multiway.tasks.series.source import series_of
+from multiway.tasks.series.source import SequenceSplit, series_of
+from multiway.training import TrainingConfig
+
+TRAINING: Plain = {
+    "loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0
+}  # fmt: skip
+"""Fields of `TrainingConfig` where labelled series differ from a forecast: they are few."""
+
+
+class SeriesConfig(NetworkConfig):
+    """A run of the task `series`; stored in its folder."""
+
+    NETWORK, BY_DATA = "series_classifier", {"variates": 1, "num_classes": 2}
+
+    read: SequenceOptions = SequenceOptions()
+    split: SequenceSplit = SequenceSplit()
+    baselines: tuple[SeriesBaseline, ...] = ("majority", "logistic", "rocket")
+    """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+
+    @model_validator(mode="after")
+    def _loss_fits(self) -> Self:
+        if self.training.loss != "cross_entropy":
+            raise ValueError(f"training.loss of classes is cross_entropy. Got {self.training.loss}")
+        return self
 
 
 class Series(SampleTask[SeriesConfig, Values, SeriesState]):

@@ -32,7 +32,7 @@ from multiway.tasks.stocks.network import INPUTS, labelled_rows, rises_of, stock
 from multiway.tasks.stocks.panel import Groups
 from multiway.tasks.stocks.samples import StockWindows
 from multiway.training import Batch
-from multiway.training.devices import device_of
+from multiway.training.processes import device_of
 
 EXPLAINED = 4
 STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}

@@ -25,8 +25,8 @@ from multiway.tasks.stocks.encode import StockInputs
 from multiway.tasks.stocks.samples import Marks, StockWindows
 from multiway.tasks.stocks.state import StockScale
 from multiway.training import Batch, TrainingConfig
-from multiway.training.devices import best_device, device_of
 from multiway.training.losses import NO_TARGET, class_loss, class_weights, pinball_terms
+from multiway.training.processes import best_device, device_of
 
 INPUTS = ("prices", "price_valid", "dates", "text", "text_valid")
 """What the network takes of a batch, in its order."""

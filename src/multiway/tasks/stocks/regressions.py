@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from multiway.data.encoders.hashed import FIRST
 from multiway.models.baselines import Facts, Linear, fit_logistic
-from multiway.models.tfidf import TfidfLogistic
+from multiway.models.target_baselines import TfidfLogistic
 from multiway.tasks.stocks.encode import StockInputs
 from multiway.tasks.stocks.samples import StockWindows
 from multiway.tasks.stocks.state import Sizes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.samples import Array
 from multiway.data.sources.tables import as_pandas
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 from multiway.tasks.estimator import Regressor, estimator
 from multiway.tasks.sample_estimator import SampleClassifier, SampleEstimator
 from multiway.tasks.tabular.explain import importance

@@ -4,11 +4,13 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -20,21 +22,45 @@ from multiway.data.looking import look_at, read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
 from multiway.data.sources.scans.checking import lists_scans
+from multiway.data.splitting import SplitShares
 from multiway.errors import Fix
-from multiway.models.target_baselines import build_baseline, usual_baselines
+from multiway.models.target_baselines import Baseline, build_baseline, usual_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import read_names
+from multiway.tasks.options import NetworkConfig, read_names, starting_from
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
-from multiway.tasks.tabular.config import TabularConfig
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some
 from multiway.tasks.tabular.page import PAGE, threshold_notes
-from multiway.tasks.tabular.source import rows_of
+from multiway.tasks.tabular.source import TableOptions, rows_of
+from multiway.training import TrainingConfig
+
+TRAINING: Plain = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
+"""Fields of `TrainingConfig` where rows differ from a forecast."""
+
+
+class TabularConfig(NetworkConfig):
+    """A run of the task `tabular`; stored in its folder."""
+
+    NETWORK, BY_DATA = "tabular_mlp", {"in_features": 1, "num_outputs": 1}
+
+    read: TableOptions = TableOptions()
+    split: SplitShares = SplitShares()
+    """By time or by group where one is named, else at random; classes in their proportions."""
+    baselines: tuple[Baseline, ...] | None = None
+    """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+    """`loss` is that of numbers; classes have cross-entropy."""
+
+    @model_validator(mode="after")
+    def _loss_fits(self) -> Self:
+        if self.training.loss == "cross_entropy":
+            raise ValueError("training.loss is that of numbers: mse, mae or huber; classes have cross-entropy anyway")
+        return self
 
 
 class Tabular(SampleTask[TabularConfig, Cells, TableState]):

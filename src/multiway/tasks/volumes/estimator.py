@@ -14,7 +14,7 @@ from multiway.data.sources.scans.memory import Arrays
 from multiway.tasks.estimator import Classifier, estimator, located, own_score, place_of, tell_far
 from multiway.tasks.run import Run
 from multiway.tasks.scan_task import ScanEstimator
-from multiway.tasks.volumes.config import OURS
+from multiway.tasks.volumes.encode import OURS
 from multiway.tasks.volumes.explain import explain_case
 from multiway.tasks.volumes.predict import predict_cases
 

@@ -32,7 +32,7 @@ from multiway.tasks.lifecycle import data_of
 from multiway.tasks.run import Run
 from multiway.tasks.targets import answers_of, sentence_on, telling
 from multiway.tasks.volumes.network import evaluated, scan_probabilities
-from multiway.training.devices import device_of
+from multiway.training.processes import device_of
 
 STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
 """Points of integrated gradients, and those of volumes with more voxels."""

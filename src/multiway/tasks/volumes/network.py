@@ -18,11 +18,10 @@ from multiway.models.baselines import pooled_baseline
 from multiway.tasks.options import Sizes
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
-from multiway.tasks.volumes.encode import Stored, VolumeState
+from multiway.tasks.volumes.encode import NETWORKS, Stored, VolumeConfig, VolumeState
 from multiway.training import Batch
-from multiway.training.devices import device_of
 from multiway.training.losses import class_loss
+from multiway.training.processes import device_of
 
 Probabilities = NDArray[np.float64]
 POOLED = 32

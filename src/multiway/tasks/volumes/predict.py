@@ -20,7 +20,7 @@ from multiway.tasks.targets import class_values, probability_frame, thresholds_o
 from multiway.tasks.volumes.explain import explain_case, write_maps
 from multiway.tasks.volumes.network import Probabilities, probabilities_of
 from multiway.terminal import TerminalBar
-from multiway.training.devices import best_device
+from multiway.training.processes import best_device
 
 MAX_LISTED = 20
 AnswerT = TypeVar("AnswerT")

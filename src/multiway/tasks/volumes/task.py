@@ -32,8 +32,7 @@ from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_v
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.targets import thresholds_of, youden_thresholds
 from multiway.tasks.volumes import page
-from multiway.tasks.volumes.config import NETWORKS, VolumeConfig
-from multiway.tasks.volumes.encode import Stored, VolumeState
+from multiway.tasks.volumes.encode import NETWORKS, Stored, VolumeConfig, VolumeState
 from multiway.tasks.volumes.explain import interesting, named_cases, reload_cases, write_explanations
 from multiway.tasks.volumes.network import (
     Probabilities,
@@ -45,8 +44,8 @@ from multiway.tasks.volumes.network import (
 )
 from multiway.tasks.volumes.predict import predict_scans
 from multiway.training import Objective, TrainingConfig
-from multiway.training.devices import best_device
 from multiway.training.losses import class_weights
+from multiway.training.processes import best_device
 
 EXPLAINED = 4
 """Test cases that are explained if none is named: the most confident errors first."""

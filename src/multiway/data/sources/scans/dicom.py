@@ -15,7 +15,7 @@ from multiway.data.findings import listed, quoted
 from multiway.data.sources.arrays import check_bytes, opened
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
 from multiway.errors import DataError
-from multiway.extras import load_extra, silenced
+from multiway.lazy import load_extra, silenced
 
 MAX_SLICES = 10_000
 EVEN = 0.02

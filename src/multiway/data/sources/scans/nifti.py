@@ -16,7 +16,7 @@ from multiway.data.findings import quoted
 from multiway.data.sources.arrays import MOST_DEFLATED, check_bytes, translated
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
 from multiway.errors import DataError, Fix
-from multiway.extras import load_extra, silenced
+from multiway.lazy import load_extra, silenced
 
 SIZES = {1: 348, 2: 540}
 """Bytes of a header, by the version of the format."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
-from multiway.data.sources.scans import resampling
+from multiway.data.sources.scans import bodies
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.volume import (
     Affine,
@@ -23,7 +23,7 @@ from multiway.data.sources.scans.volume import (
     turns,
 )
 from multiway.errors import DataError, Fix
-from multiway.extras import load_extra
+from multiway.lazy import load_extra
 
 Step = Callable[[Array], Array]
 """One change of values `(channels, *sizes)`."""
@@ -59,7 +59,7 @@ def to_file(
     affine = np.eye(4) if header.affine is None else header.affine
     grid = prepared_header(dataclasses.replace(header, affine=affine), options, source)
     assert grid.affine is not None
-    return resampling.to_grid(values, grid.affine, header.sizes, affine, nearest=nearest)
+    return bodies.to_grid(values, grid.affine, header.sizes, affine, nearest=nearest)
 
 
 def check_finite(volume: Volume) -> None:
@@ -89,12 +89,12 @@ def _plan(
         _check_bytes(sizes, header.channels, options, source)
         dtype = np.dtype(np.float64 if header.dtype == np.float64 else np.float32)
         header = dataclasses.replace(_moved(header, sizes, scales, offsets), dtype=dtype)
-        steps.append(lambda array: resampling.interpolated(array, sizes, scales, offsets, nearest=is_mask))
+        steps.append(lambda array: bodies.interpolated(array, sizes, scales, offsets, nearest=is_mask))
     if options.window is not None and not is_mask:
         header = dataclasses.replace(header, dtype=np.dtype(np.float32))
         steps.append(functools.partial(_windowed, window=options.window))
     if options.size is not None:
-        header = _moved(header, options.size, (1.0, 1.0, 1.0), resampling.crop_starts(header.sizes, options.size))
+        header = _moved(header, options.size, (1.0, 1.0, 1.0), bodies.crop_starts(header.sizes, options.size))
         steps.append(functools.partial(_cropped, sizes=options.size, is_mask=is_mask))
     if options.distance and not is_mask:
         header = dataclasses.replace(header, channels=2 * header.channels, dtype=np.dtype(np.float32))
@@ -126,11 +126,11 @@ def _affine(header: VolumeHeader, source: str, option: str) -> Affine:
     return header.affine
 
 
-def _grid(header: VolumeHeader, options: VolumeOptions, source: str) -> resampling.Grid | None:
+def _grid(header: VolumeHeader, options: VolumeOptions, source: str) -> bodies.Grid | None:
     if options.spacing is not None:
         spacing = spacing_of(_affine(header, source, "spacing"))
-        return resampling.grid_of_spacing(header.sizes, spacing, options.spacing)
-    return None if options.resample_to is None else resampling.grid_of_sizes(header.sizes, options.resample_to)
+        return bodies.grid_of_spacing(header.sizes, spacing, options.spacing)
+    return None if options.resample_to is None else bodies.grid_of_sizes(header.sizes, options.resample_to)
 
 
 def _moved(
@@ -159,7 +159,7 @@ def _windowed(values: Array, window: tuple[float, float]) -> Array:
 
 
 def _cropped(values: Array, sizes: tuple[int, ...], is_mask: bool) -> Array:
-    return resampling.cropped(values, sizes, 0.0 if is_mask or not values.size else float(values.min()))
+    return bodies.cropped(values, sizes, 0.0 if is_mask or not values.size else float(values.min()))
 
 
 def with_depth(values: Array) -> NDArray[np.float32]:

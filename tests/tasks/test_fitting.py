@@ -7,7 +7,7 @@ import torch
 
 from command import outcome, printed
 from interruption import Killed, kill_at
-from multiway.tasks import lifecycle
+from multiway.tasks import fitting, lifecycle
 from multiway.tasks.fitting import Rival
 from multiway.tasks.lifecycle import load, reread
 from multiway.tasks.protocol import NETWORK
