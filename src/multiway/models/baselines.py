@@ -120,7 +120,7 @@ def fit_logistic(
     x, held_x = model.standardise(x) if standardise else model.standardised(x), model.standardised(held_x)
     penalties = sorted(penalties, reverse=True)
     path = ops.logistic_path(x, y, penalties, len(model.bias))
-    return choose(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy)
+    return keep_best(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy)
 
 
 @torch.no_grad()
@@ -136,7 +136,7 @@ def fit_ridge(
     penalties, bias = sorted(penalties, reverse=True), y.double().mean(0)
     path = _ridge_path(x, y.double() - bias, penalties)
     solutions = ((penalty, (weight, bias)) for penalty, weight in zip(penalties, path, strict=True))
-    return choose(model, solutions, held_x, held_y.double(), F.mse_loss)
+    return keep_best(model, solutions, held_x, held_y.double(), F.mse_loss)
 
 
 def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Tensor]:
@@ -146,7 +146,7 @@ def _ridge_path(x: Tensor, y: Tensor, penalties: Sequence[float]) -> Iterable[Te
     return (dual @ x for dual in ops.ridge_path(x @ x.T / len(x), y / len(x), penalties))
 
 
-def choose(
+def keep_best(
     model: Solved, solutions: Iterable[tuple[float, Solution]], x: Tensor, y: Tensor, loss_of: Callable[..., Tensor]
 ) -> Facts:
     """Keep the solution of the lowest validation loss, of equal ones the first."""

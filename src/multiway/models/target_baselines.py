@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.errors import ConfigError
 from multiway.lazy import is_installed, load_extra
-from multiway.models.baselines import Facts, Linear, Majority, Mean, choose, fit_logistic, fit_ridge
+from multiway.models.baselines import Facts, Linear, Majority, Mean, fit_logistic, fit_ridge, keep_best
 from multiway.models.tree_ensemble import TreeEnsemble
 
 PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -59,7 +59,7 @@ class TfidfLogistic(nn.Module):
         self.gain[:KNOWN] = 0
         features, held = self.features(ids), self.features(held_ids)
         path = ops.logistic_path(features, labels, PENALTIES, len(self.bias))
-        return choose(self, zip(PENALTIES, path, strict=True), held, held_labels, F.cross_entropy)
+        return keep_best(self, zip(PENALTIES, path, strict=True), held, held_labels, F.cross_entropy)
 
     def keep(self, weight: Tensor, bias: Tensor) -> None:
         """Take a solution over."""

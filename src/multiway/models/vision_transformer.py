@@ -166,7 +166,7 @@ class VisionTransformer(torch_nn.Module):
         config = self.config
         if tuple(x.shape[1:]) != (config.in_channels, config.resize, config.resize):
             check_sizes("VisionTransformer", x, (config.in_channels, *config.sizes))
-            x = x if config.resize is None else resized(x, config.resize)
+            x = x if config.resize is None else at_side(x, config.resize)
         tokens = self._tokens(x)
         token = self.distill_token if self.training else None
         if token is not None:
@@ -212,7 +212,7 @@ class TokenMixing(torch_nn.Module):
         return out
 
 
-def resized(x: Tensor, size: int) -> Tensor:
+def at_side(x: Tensor, size: int) -> Tensor:
     """Images `(batch, channels, height, width)` brought to one height and width, interpolated."""
     return F.interpolate(x, (size, size), mode="bilinear")
 

@@ -118,7 +118,7 @@ def aligned_forecast(task: OpenTask, item: Item) -> Floats:
     Errors of windows that have ended are of the last fit before them.
     """
     rows, starts = Rows.of(task, item), [*windows_of(task, item)]
-    mix, errors = choose(rows, starts[0])
+    mix, errors = best_mix(rows, starts[0])
     power, fits = choose_power(errors, rows), {0: mix}
     out, last, every = [], starts[0] - task.horizon, -(-len(starts) // REFITS)
     for place, start in enumerate(starts):
@@ -135,7 +135,7 @@ def aligned_forecast(task: OpenTask, item: Item) -> Floats:
     return np.stack(out).transpose(0, 1, 3, 2)
 
 
-def choose(rows: Rows, stop: int) -> tuple[Mix, Floats]:
+def best_mix(rows: Rows, stop: int) -> tuple[Mix, Floats]:
     """The mix that errs least on windows before a row, each forecast by fits on what lies before it; and its errors.
 
     Ridge is fitted before each stretch; a process before every window, if these share no step.

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from multiway.papers.cells import recipes_of
 from multiway.papers.printed import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_beside
 from multiway.papers.rows import FACTS, filled, lines_beside
-from multiway.papers.verdicts import half_width, seed_values
+from multiway.papers.verdicts import seed_values
 from multiway.report import Page, PagePart, render, text
 from multiway.report.curves import Sizes, size_chart
 from multiway.report.diagnostics import cost_bars, cost_chart
 from multiway.report.scales import title
+from multiway.report.scores import half_width
 from multiway.report.sections import Section, Table, TableCell, Text
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe
@@ -202,8 +203,8 @@ def panels(name: str, table: PublishedTable, cells: Sequence[Row]) -> Iterator[F
         for metric, words in table.curves.panels.items():
             known = [(recipes[cell["recipe"]], cell) for cell in own if cell.get(metric) is not None]
             lines = _curves(table, [(recipe, cell[metric]) for recipe, cell in known])
-            spreads = [(recipe, half_width(seed_values(cell, metric))) for recipe, cell in known]
-            halves = _curves(table, [(recipe, half) for recipe, half in spreads if half is not None])
+            seeds = [(recipe, seed_values(cell, metric)) for recipe, cell in known]
+            halves = _curves(table, [(recipe, half_width(values)) for recipe, values in seeds if len(values) > 1])
             if lines:
                 yield FigurePanel(row, words, lines, _levels(own, metric, table.curves.rivals), halves)
 

@@ -59,13 +59,6 @@ def difference_of_rows(values: Sequence[float], others: Sequence[float]) -> Diff
     )
 
 
-def half_width(values: Sequence[float]) -> float | None:
-    """Half the 95 % interval of a mean over seeds (Student); None for fewer than two."""
-    if len(values) < 2:
-        return None
-    return _quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-
-
 def verdict_of(given: Difference, *, higher: bool) -> str:
     """`better`, `worse` or `level`.
 

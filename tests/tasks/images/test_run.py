@@ -10,7 +10,7 @@ import multiway
 from command import outcome, printed
 from multiway.data.augmentation import augment
 from multiway.models import create_model
-from multiway.models.vision_transformer import resized
+from multiway.models.vision_transformer import at_side
 from multiway.tasks import lifecycle
 from multiway.tasks.images.task import TASK
 from multiway.tasks.run import load
@@ -96,7 +96,7 @@ def test_a_crop_is_of_the_pixels_that_the_network_sees(monkeypatch):
     given = run.state.decode(torch.from_numpy(pixels)).contiguous()
     for before, after in batches:
         assert before.shape[2:] == after.shape[2:] == (24, 24) and not torch.equal(before, after)
-    torch.testing.assert_close(run.model(resized(given, 24)), run.model(given))
+    torch.testing.assert_close(run.model(at_side(given, 24)), run.model(given))
 
 
 def test_five_classes_have_no_accuracy_among_five():

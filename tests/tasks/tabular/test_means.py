@@ -10,7 +10,7 @@ from sklearn.preprocessing import TargetEncoder
 from multiway.data.splitting import SplitShares
 from multiway.metrics.classes import auc
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.means import SMOOTHING, held_out_means, level_means, parts_of
+from multiway.tasks.tabular.means import SMOOTHING, held_out_means, held_parts, level_means
 from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import match_table, prepare_table, read_table
 
@@ -81,7 +81,7 @@ def test_levels_of_noise_do_not_leak():
 
 def test_rows_of_a_group_are_in_one_part():
     table = read_table(shops(0.0).assign(owner=lambda frame: frame["shop"].str[:3]), OPTIONS.replace(group="owner"))
-    parts = pd.Series(parts_of(table)).groupby(np.array(table.groups))
+    parts = pd.Series(held_parts(table)).groupby(np.array(table.groups))
     assert (parts.nunique() == 1).all() and len(set(parts.first())) == 5
 
 

@@ -15,7 +15,7 @@ from multiway.data.scaling import Level, evenly
 from multiway.data.sources.pictures import Bytes
 from multiway.data.splitting import SplitShares
 from multiway.errors import Fix
-from multiway.models.vision_transformer import resized
+from multiway.models.vision_transformer import at_side
 from multiway.tasks.images.source import ImageOptions
 
 HALF = 127.5
@@ -59,7 +59,7 @@ class Augmented:
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """Inputs, changed, and classes of some samples."""
         batch = self.samples.gather(index)
-        inputs = batch["inputs"] if self.resize is None else resized(batch["inputs"], self.resize)
+        inputs = batch["inputs"] if self.resize is None else at_side(batch["inputs"], self.resize)
         return batch | {"inputs": augment(inputs, self.options)}
 
 

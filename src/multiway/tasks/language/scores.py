@@ -60,7 +60,7 @@ FUNCTIONS: dict[str, ScoreFunction] = {
 """By the name of the score."""
 
 
-def surprises(model: nn.Module, windows: TokenWindows) -> Values:
+def nats_of(model: nn.Module, windows: TokenWindows) -> Values:
     """Nats of every token of the windows, in their order."""
     nats = [token_nats(model, batch["inputs"], batch["target"]) for batch in windows.batches(AT_ONCE)]
     return np.concatenate([np.empty(0), *(part.double().numpy() for part in nats)])
@@ -102,5 +102,5 @@ class Surprise:
 def surprise_of(models: Mapping[str, nn.Module], documents: TokenDocuments, split: str) -> Surprise:
     """Score documents by every model, on the same tokens."""
     windows = documents.windows
-    nats = {name: windows.sums(surprises(model, windows)) for name, model in models.items()}
+    nats = {name: windows.sums(nats_of(model, windows)) for name, model in models.items()}
     return Surprise(tally=documents.tally(split), nats=nats)

@@ -31,7 +31,7 @@ from multiway.tasks.language.encode import (
     TokenOptions,
     learn_language,
 )
-from multiway.tasks.language.scores import METRICS, Surprise, surprise_of, surprises
+from multiway.tasks.language.scores import METRICS, Surprise, nats_of, surprise_of
 from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, documents_of, looks_like_text
 from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.language.writing import answers, continuations, token_table
@@ -215,7 +215,7 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
 
     def loss_of(self, run: Run, name: str, validation: Samples[TokenDocuments]) -> float:
         """Nats per token."""
-        return float(surprises(run.models[name], validation.inputs.windows).mean())
+        return float(nats_of(run.models[name], validation.inputs.windows).mean())
 
     def evidence(self, run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
         """Bits per byte of validation, by documents or by windows of few."""

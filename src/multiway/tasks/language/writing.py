@@ -9,7 +9,7 @@ from torch import nn
 
 from multiway.models import next_token
 from multiway.tasks.language.encode import TokenDocuments
-from multiway.tasks.language.scores import surprises
+from multiway.tasks.language.scores import nats_of
 
 SHOWN = 200
 """Characters of a text that an answer begins with."""
@@ -31,7 +31,7 @@ def answers(
     """A row per document: how it begins, its continuation, and how surprising it is."""
     texts, windows, listed = documents.texts, documents.windows, documents.tally("all").documents
     written = [continued(model, documents, text, tokens, temperature=temperature, seed=draw) for text in texts]
-    nats = np.bincount(np.repeat(windows.document, windows.length), surprises(model, windows), len(texts))
+    nats = np.bincount(np.repeat(windows.document, windows.length), nats_of(model, windows), len(texts))
     return pd.DataFrame(
         {
             "text": [text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…" for text in texts],
@@ -46,7 +46,7 @@ def answers(
 def token_table(models: Mapping[str, nn.Module], documents: TokenDocuments, first: int = 4) -> pd.DataFrame:
     """A row per token of the first documents: its place in its window, and its bits under each model."""
     windows = documents.windows.of_first(first)
-    bits = {f"bits_{name}": surprises(model, windows) / np.log(2) for name, model in models.items()}
+    bits = {f"bits_{name}": nats_of(model, windows) / np.log(2) for name, model in models.items()}
     return pd.DataFrame(
         {
             "document": documents.places[np.repeat(windows.document, windows.length)],

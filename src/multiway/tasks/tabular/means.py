@@ -48,7 +48,7 @@ class TargetMeans(Config):
         return cls(
             column=column, outputs=(rows.target_name or "target",) if rows.classes is None else rows.classes[1:],
             levels=tuple(levels), means=level_means(codes, len(levels), targets, overall), overall=overall,
-            scaler=Scaler.fit(held_out_means(codes, len(levels), targets, overall, parts_of(rows))),
+            scaler=Scaler.fit(held_out_means(codes, len(levels), targets, overall, held_parts(rows))),
         )  # fmt: skip
 
     @property
@@ -67,7 +67,7 @@ class TargetMeans(Config):
     def held_out(self, words: Words, rows: Samples[Any]) -> NDArray[np.float64]:
         """The same of the training rows, each by the targets of other parts."""
         codes, count = self._positions(words), len(self.levels)
-        return self.scaler.transform(held_out_means(codes, count, indicators(rows), self.overall, parts_of(rows)))
+        return self.scaler.transform(held_out_means(codes, count, indicators(rows), self.overall, held_parts(rows)))
 
     def _positions(self, words: Words) -> NDArray[np.intp]:
         return pd.Index(self.levels, dtype=object).get_indexer(pd.Index(words, dtype=object))
@@ -93,7 +93,7 @@ def held_out_means(codes: NDArray[Any], count: int, targets: Floats, overall: Fl
     return result
 
 
-def parts_of(rows: Samples[Any]) -> Rows:
+def held_parts(rows: Samples[Any]) -> Rows:
     """Part of each row, at random; those of a group stay together."""
     units = np.arange(len(rows)) if rows.groups is None else pd.factorize(np.array(rows.groups, dtype=object))[0]
     return np.asarray(np.random.default_rng(0).permutation(units.max() + 1)[units] % PARTS)

@@ -71,7 +71,7 @@ class TextFacts(SampleFacts):
     """Trained numbers of its attention layers, where it counts them."""
 
 
-class Text(SampleTask[TextConfig, Strings, TextState]):
+class TextTask(SampleTask[TextConfig, Strings, TextState]):
     """Classes of texts."""
 
     name = "text"
@@ -221,7 +221,7 @@ class Text(SampleTask[TextConfig, Strings, TextState]):
         return in_folder(words, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
 
 
-TASK = Text()
+TASK = TextTask()
 
 
 @estimator

@@ -28,7 +28,7 @@ PATIENT_NAMES = ("patient", "patient_id", "patientid", "subject", "subject_id")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class ScanEntry:
     """One case as it is listed; strings as they stand there.
 
     place: Row or entry, as messages call it.
@@ -44,7 +44,7 @@ class Entry:
 
 def list_entries(
     path: Path, options: VolumeOptions, failures: Failures | None = None, labelled: bool = True
-) -> list[Entry]:
+) -> list[ScanEntry]:
     """All cases of a table, a datalist, a folder, or of one scan.
 
     `failures` takes what is wrong with single entries, which are left out; without it the first is raised.
@@ -55,18 +55,18 @@ def list_entries(
     if path.suffix.lower() == ".json":
         return _some(_datalist(path, options, failures, labelled), failures)
     if is_scan(path):
-        return [Entry(place=quoted(path.name, 80), file=path)]
+        return [ScanEntry(place=quoted(path.name, 80), file=path)]
     return _some(_table(path, options, failures, labelled), failures)
 
 
-def _some(entries: list[Entry], failures: Failures | None) -> list[Entry]:
+def _some(entries: list[ScanEntry], failures: Failures | None) -> list[ScanEntry]:
     """The entries, if any is left."""
     if not entries and failures:
         raise failures.pop(0)
     return entries
 
 
-def _folder(folder: Path) -> list[Entry]:
+def _folder(folder: Path) -> list[ScanEntry]:
     """Scans below a folder, in the order of their names; a folder of slices is one scan, and hidden ones are none."""
     files: list[Path] = []
     for path, folders, names in os.walk(folder):
@@ -82,11 +82,11 @@ def _folder(folder: Path) -> list[Entry]:
             f"{quoted(folder, 200)}: there is no scan in it. Give a folder with .nii, .nii.gz, .npy, .npz or DICOM "
             f"files."
         )
-    return [Entry(place=quoted(file.relative_to(folder) if file != folder else file.name, 120), file=file)
+    return [ScanEntry(place=quoted(file.relative_to(folder) if file != folder else file.name, 120), file=file)
             for file in sorted(files)]  # fmt: skip
 
 
-def _table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[Entry]:
+def _table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
     where, names = quoted(path.name, 80), (options.patient or "patient", options.label)
     reading = ReadOptions(id_column=names, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
@@ -125,7 +125,7 @@ def _cell(value: Any) -> str | None:
     return words(pd.Series([value])).iloc[0] or None
 
 
-def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> Entry:
+def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> ScanEntry:
     file, mask, split = cells.get("file"), cells.get("mask"), cells.get("split")
     if not isinstance(file, str):
         raise DataError(f"{place}: a file is needed in '{quoted(options.path)}'. Got {quoted(file)}. Give one per row.")
@@ -133,7 +133,7 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
         raise DataError(f"{place}: a split is train, validation or test. Got '{quoted(split)}'. Correct it.")
     if "patient" in cells and cells["patient"] is None:
         raise DataError(f"{place}: a patient is needed in every row, or in none. Fill it in.")
-    return Entry(
+    return ScanEntry(
         place=place,
         file=_resolved(file, root, place),
         label=cells.get("label"),
@@ -168,7 +168,7 @@ def _resolved(text: str, root: Path, place: str) -> Path:
     return full
 
 
-def _datalist(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[Entry]:
+def _datalist(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
     """A JSON list of `{"image": ..., "label": ...}`, or Decathlon's lists `training`, `validation` and `test`.
 
     A label that names a file is a segmentation mask. Decathlon's `test` has no labels; where others have them, it is
@@ -208,10 +208,10 @@ def label_names(path: Path) -> tuple[str, ...] | None:
     return tuple(names.get(value, str(value)) for value in range(max(names) + 1)) if names else None
 
 
-def _with_labels(entries: list[Entry]) -> list[Entry]:
+def _with_labels(entries: list[ScanEntry]) -> list[ScanEntry]:
     """Leave out a test list without labels and masks where the others have them."""
 
-    def has(entry: Entry) -> bool:
+    def has(entry: ScanEntry) -> bool:
         return entry.label is not None or entry.mask is not None
 
     test = [entry for entry in entries if entry.split == "test"]
@@ -239,7 +239,7 @@ def _json(path: Path, where: str) -> Any:
 
 def _item(
     item: Any, place: str, split: str | None, root: Path, options: VolumeOptions, labelled: bool
-) -> Entry:  # fmt: skip
+) -> ScanEntry:  # fmt: skip
     if isinstance(item, str):
         item = {"image": item}
     if not isinstance(item, dict):

@@ -16,12 +16,12 @@ from multiway.data.sources.budget import within
 from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.bodies import Room, in_words
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
-from multiway.data.sources.scans.listing import Entry, case_names, label_names, list_entries
+from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
+from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import differing, prepared_header
 from multiway.data.sources.scans.reading import read_header, read_volume
-from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.storing import SAME_SIZE
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
 from multiway.data.targets import in_order, named_truths, note_spellings
@@ -34,7 +34,7 @@ Source = str | Path | Arrays | Cases
 class FileScans:
     """Volumes that are files of their own."""
 
-    def __init__(self, entries: Sequence[Entry], options: VolumeOptions) -> None:
+    def __init__(self, entries: Sequence[ScanEntry], options: VolumeOptions) -> None:
         self.entries, self.options = entries, options
 
     def header(self, index: int) -> VolumeHeader:
@@ -110,7 +110,7 @@ def read_cases(
             findings.take_all("source", failures or ())
 
 
-def _listed_cases(path: Path, entries: list[Entry], options: VolumeOptions, failures: Failures | None) -> Cases:
+def _listed_cases(path: Path, entries: list[ScanEntry], options: VolumeOptions, failures: Failures | None) -> Cases:
     where, classes = quoted(path.name, 80), tuple[str, ...]()
     labels = patients = None
     with kept(failures):
@@ -145,7 +145,7 @@ def check_listed(cases: Cases, findings: Findings) -> None:
     findings.take_all("source", failures)
 
 
-def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+def _classes(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """Labels as positions in the classes, as tables have them: 01 and 1 are two, and truth values have one name."""
     if all(entry.label is None for entry in entries):
         return None, ()
@@ -169,7 +169,7 @@ def _classes(entries: Sequence[Entry], where: str) -> tuple[NDArray[np.int64] | 
     return positions(tuple(given), classes), classes
 
 
-def _patients(entries: Sequence[Entry]) -> tuple[str, ...] | None:
+def _patients(entries: Sequence[ScanEntry]) -> tuple[str, ...] | None:
     patients = [entry.patient for entry in entries]
     if all(patient is None for patient in patients):
         return None
@@ -179,7 +179,7 @@ def _patients(entries: Sequence[Entry]) -> tuple[str, ...] | None:
     return tuple(map(str, patients))
 
 
-def _check_files(entries: Sequence[Entry], where: str) -> None:
+def _check_files(entries: Sequence[ScanEntry], where: str) -> None:
     seen: dict[Path, str] = {}
     for entry in entries:
         if entry.file in seen:
