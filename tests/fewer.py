@@ -11,12 +11,12 @@ from multiway.metrics import resampling
 from multiway.models import target_baselines
 from multiway.tasks import samples
 from multiway.tasks.forecasting import candidates
-from multiway.tasks.language import writing
+from multiway.tasks.language import scores
 from multiway.tasks.stocks import explain, network, showing
 from multiway.tasks.volumes import page, task
 
 FEWER = {
-    showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, writing: {"CONTINUED": 1, "AFTER": 4},
+    showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, scores: {"CONTINUED": 1, "AFTER": 4},
     page: {"DELETION_CASES": 1, "SHOWN_CASES": 1, "SHOWN_RIGHT": 1},
     measuring: {"FEWEST": 1, "MODEL_SECONDS": 0.0, "LAYER_SECONDS": 0.0},
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time

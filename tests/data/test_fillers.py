@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multiway.data.fillers import fillers_of
+from multiway.data.checking import fillers_of
 
 DAYS = np.random.default_rng(0).uniform(7, 13, 60).round(2)
 

@@ -6,8 +6,8 @@ import pytest
 
 import multiway
 from multiway.errors import ArgumentError, ConfigError, DataError, Fix
-from multiway.tasks.fixes import Spelling
 from multiway.tasks.forecasting.config import OPTIONS
+from multiway.tasks.options import Spelling
 from tasks.forecasting.panels import make_frame
 from tasks.stocks.quotes import make_prices
 from tasks.tiny_estimators import ESTIMATORS, estimators

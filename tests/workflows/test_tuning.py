@@ -20,10 +20,9 @@ from multiway import files
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
-from multiway.workflows.search import Search
+from multiway.workflows.search import Search, Trial, measured
 from multiway.workflows.space import Space, load_space
 from multiway.workflows.study import Study
-from multiway.workflows.trials import Trial, measured
 from tasks.tiny import TINY
 
 SPACE = {"model.dim": [4, 8, 10], "model.num_heads": [1, 2]}

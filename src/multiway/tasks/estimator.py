@@ -20,8 +20,8 @@ from multiway.errors import ConfigError, DataError, MultiwayError, MultiwayWarni
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
-from multiway.tasks.fixes import Spelling
 from multiway.tasks.hub import OnHub
+from multiway.tasks.options import Spelling
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run, save_run

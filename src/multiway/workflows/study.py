@@ -22,8 +22,8 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from multiway import files, leftovers
 from multiway.errors import MultiwayError, RunError, in_a_line
+from multiway.workflows.search import BEST, TRIALS, Trial
 from multiway.workflows.space import Fields, Space
-from multiway.workflows.trials import BEST, TRIALS, Trial
 
 JOURNAL = "study.journal"
 OPENING, OWNER, OUTCOME = "opening", "owner", "outcome"

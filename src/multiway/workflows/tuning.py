@@ -15,9 +15,17 @@ from multiway.lazy import load_extra
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted
-from multiway.workflows.search import Pruned, Search, open_fields
+from multiway.workflows.search import (
+    Pruned,
+    Search,
+    Trial,
+    measured,
+    open_fields,
+    plain_settings,
+    write_best,
+    write_trials,
+)
 from multiway.workflows.space import load_space
-from multiway.workflows.trials import Trial, measured, plain_settings, write_best, write_trials
 
 if TYPE_CHECKING:
     import optuna

@@ -11,7 +11,7 @@ import pytest
 from multiway.data import datasets
 from multiway.data.datasets import ADDED
 from multiway.errors import ConfigError, DataError
-from multiway.papers.protocols import stocknet_archive as fetching
+from multiway.papers.protocols import stocknet as fetching
 from multiway.papers.protocols import stocknet_set
 from multiway.tasks.known import brought
 from multiway.tasks.stocks.options import StockOptions

@@ -6,8 +6,8 @@ import torch
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.language.encode import TokenOptions, Vocabulary, learn_vocabulary
+from multiway.tasks.language.scores import cut_off, token_table
 from multiway.tasks.language.windows import NO_TARGET, TokenWindows
-from multiway.tasks.language.writing import cut_off, token_table
 from tasks.language.prepared import bytewise, prepare_texts
 
 TEXT = "The cat sat; the cat didn't. Schöne Grüße — 東京 42  times\n\n\t<|end|> <unk> 🙂\n"

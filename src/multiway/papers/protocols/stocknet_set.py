@@ -46,7 +46,7 @@ class StockDataset:
         target = folder / self.files[0]
         if self.find([folder]) == target:
             return target
-        from multiway.papers.protocols.stocknet_archive import make_tables
+        from multiway.papers.protocols.stocknet import make_tables
 
         archive = download(name, self.url, None, folder / f"{name}.zip")
         try:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.fillers import note_fillers
+from multiway.data.checking import note_fillers
 from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, refuse_huge
 from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.language.encode import TokenDocuments
-from multiway.tasks.language.writing import answers, token_table
+from multiway.tasks.language.scores import answers, token_table
 
 
 @estimator

@@ -31,10 +31,9 @@ from multiway.tasks.language.encode import (
     TokenOptions,
     learn_language,
 )
-from multiway.tasks.language.scores import METRICS, Surprise, nats_of, surprise_of
+from multiway.tasks.language.scores import METRICS, Surprise, answers, continuations, nats_of, surprise_of, token_table
 from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, documents_of, looks_like_text
 from multiway.tasks.language.windows import TokenWindows
-from multiway.tasks.language.writing import answers, continuations, token_table
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import NetworkConfig, Sizes, read_count, read_number, read_whole, starting_from
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Option, Row

@@ -10,7 +10,6 @@ import pandas as pd
 from multiway.config import Plain
 from multiway.data.findings import listed
 from multiway.data.samples import Samples
-from multiway.data.sessions import has_calendar
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
@@ -30,6 +29,7 @@ from multiway.tasks.stocks.explain import (  # fmt: skip
     explain_pairs,
 )
 from multiway.tasks.stocks.network import answer_chances, rises_and_levels
+from multiway.tasks.stocks.options import has_calendar
 from multiway.tasks.stocks.panel import CLOSE, STALE, StockPanel
 from multiway.tasks.stocks.samples import StockWindows
 from multiway.tasks.stocks.source import Market, read_stocks

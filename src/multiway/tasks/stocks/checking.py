@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.fillers import EMPTY, note_fillers
+from multiway.data.checking import EMPTY, note_fillers
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.samples import Samples
 from multiway.data.splitting import Shares, split

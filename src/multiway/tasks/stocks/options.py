@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,14 +15,13 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.sessions import OF_ZONES
 from multiway.data.sources.budget import Budget
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.json_lines import is_line_file
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import column_names, load_table
-from multiway.errors import Fix
-from multiway.lazy import load_extensions
+from multiway.errors import ConfigError, Fix, closest
+from multiway.lazy import is_installed, load_extensions, load_extra
 
 NO_TEXTS = "none"
 CONTENTS = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
@@ -47,6 +47,16 @@ USUAL = {
     "day": ("date", "day"),
     "id": ("id", "idstr", "tweetid", "statusid"),
 }  # fmt: skip
+LIBRARY = "exchange_calendars"
+OF_ZONES = {
+    "America/New_York": "XNYS", "America/Sao_Paulo": "BVMF", "America/Toronto": "XTSE", "Asia/Hong_Kong": "XHKG",
+    "Asia/Kolkata": "XBOM", "Asia/Seoul": "XKRX", "Asia/Shanghai": "XSHG", "Asia/Tokyo": "XTKS",
+    "Australia/Sydney": "XASX", "Europe/Berlin": "XETR", "Europe/London": "XLON", "Europe/Paris": "XPAR",
+    "Europe/Zurich": "XSWX",
+}  # fmt: skip
+"""The best known exchange of each zone."""
+REACH = np.timedelta64(40, "D")
+"""No exchange is closed for longer."""
 
 
 class StockOptions(Budget):
@@ -230,3 +240,23 @@ def file_of_ticker(path: Path, findings: Findings) -> Iterator[Findings]:
         if not is_ticker(stem(path)):
             inner.add("ticker", "error", TICKER_RULE, "Rename the file.", [Place(value=stem(path))])
         yield inner
+
+
+def has_calendar(exchange: str | None) -> bool:
+    """Whether the holidays of an exchange are known on this machine."""
+    return exchange is not None and is_installed(LIBRARY)
+
+
+@functools.cache
+def session_after(day: np.datetime64, exchange: str | None) -> np.datetime64:
+    """The first trading day after a day; a weekday where the calendar of the exchange is not known."""
+    later = day.astype("datetime64[D]") + np.timedelta64(1, "D")
+    if exchange is None or not is_installed(LIBRARY):
+        weekday: np.datetime64 = np.busday_offset(later, 0, roll="forward")
+        return weekday
+    calendars = load_extra(LIBRARY, "a calendar of trading days", "sessions")
+    if exchange not in calendars.get_calendar_names():
+        near = closest(exchange, calendars.get_calendar_names())
+        raise ConfigError(f"read.exchange: no calendar is called {exchange!r}{near}")
+    known = calendars.get_calendar(exchange, start=str(later - REACH), end=str(later + REACH))
+    return np.datetime64(known.date_to_session(str(later), direction="next"), "D")

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.fillers import fillers_of
+from multiway.data.checking import fillers_of
 from multiway.data.findings import Failures, kept
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.scans.bodies import Room, crop_starts, needed_sizes, room_of

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data import sessions
 from multiway.errors import ConfigError
+from multiway.tasks.stocks import options as sessions
 
 HOLIDAYS = pd.DatetimeIndex(["2024-07-04"])
 
