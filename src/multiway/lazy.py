@@ -6,7 +6,6 @@ import functools
 import importlib
 import importlib.util
 import inspect
-import logging
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -88,6 +87,8 @@ def missing(package: str, purpose: str, extra: str) -> ConfigError:
 @contextlib.contextmanager
 def silenced(logger: str) -> Iterator[None]:
     """Drop what a library warns of and logs while it reads a file; what matters is checked and raised by us."""
+    import logging  # what starts the command line needs none
+
     log = logging.getLogger(logger)
     was = log.disabled
     log.disabled = True

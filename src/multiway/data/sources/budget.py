@@ -1,4 +1,7 @@
-"""One budget of files and seconds for all that is read, beside that of bytes: a folder may hold millions."""
+"""What options of all readers have: one budget of files and seconds, beside that of bytes, and one spelling of names.
+
+A folder may hold millions of files. An accent of its own (Unicode's decomposed form) makes no other name.
+"""
 
 import contextlib
 import contextvars

@@ -1,4 +1,7 @@
-"""Bytes of a file, unpacked up to a limit: a few bytes can stand for more than memory holds."""
+"""Bytes of a file, unpacked up to a limit: a few bytes can stand for more than memory holds.
+
+Within `reading_once`, what was read of a file is kept: looked at from several sides, it is read once.
+"""
 
 import bz2
 import contextlib

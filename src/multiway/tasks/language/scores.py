@@ -1,4 +1,4 @@
-"""How surprised the models of a run are by text, by token, word or byte, window by window and document by document."""
+"""How surprised the models of a run are by text, by token, word or byte, window by window; texts they continue."""
 
 import dataclasses
 import functools

@@ -1,4 +1,7 @@
-"""How prices and texts of stocks are read, which column is which, and published folders; nothing is repaired."""
+"""How prices and texts of stocks are read, which column is which, and published folders; nothing is repaired.
+
+The trading day after another is by the calendar of an exchange where that is known, else the next weekday.
+"""
 
 import contextlib
 import datetime
