@@ -1,4 +1,4 @@
-"""What is imported when it is first used: names of a package, and modules that add to a registry below them."""
+"""What is imported when it is first used: names of a package, modules of a registry, libraries of our extras."""
 
 import ast
 import contextlib

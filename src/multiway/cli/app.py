@@ -1,4 +1,4 @@
-"""The commands of `multiway`, gathered."""
+"""The commands of `multiway`, gathered: each returns an answer, and gains `--json` and the options of tasks."""
 
 import functools
 import inspect

@@ -1,4 +1,4 @@
-"""`multiway doctor`: what this installation runs on, and what a missing extra would bring."""
+"""`multiway doctor`, what this installation runs on, and `multiway bench`, a layer on one's own shape."""
 
 import importlib.metadata
 import os

@@ -1,4 +1,4 @@
-"""Options that several commands share, those that tasks declare, and how `--set` becomes a nested mapping."""
+"""Options that several commands share, those that tasks declare, how `--set` is read, what a shell may complete."""
 
 import datetime
 from collections.abc import Callable, Iterable

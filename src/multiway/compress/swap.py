@@ -1,4 +1,7 @@
-"""Put layers into a model and take them out again, dense ones among them; a model remembers what was swapped."""
+"""Put layers into a model and take them out again, dense ones among them; a model remembers what was swapped.
+
+A layer whose weight the model reads in place of calling it stays: by the code of its modules, and by running it.
+"""
 
 import ast
 import contextlib

@@ -1,4 +1,4 @@
-"""Baselines of a target that is a class or a number, by their names."""
+"""Baselines of a target that is a class or a number, by their names; logistic regression on TF-IDF among them."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal

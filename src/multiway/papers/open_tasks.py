@@ -1,4 +1,4 @@
-"""Tasks of fev-bench and GIFT-Eval whose data lies on this machine: their series, windows and published results."""
+"""Tasks of fev-bench and GIFT-Eval whose data lies on this machine, and their scores as both define them."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence

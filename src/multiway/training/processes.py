@@ -1,4 +1,7 @@
-"""Processes of one run: the first writes, the others wait; what they tell each other; a signal stops them together."""
+"""Processes of one run: the first writes, the others wait; what they tell each other; a signal stops them together.
+
+Also where a model is and predicts fast, and what it is trained on: device and precision.
+"""
 
 import contextlib
 import copy

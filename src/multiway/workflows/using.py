@@ -1,4 +1,4 @@
-"""What can be done with a finished run: score, predict, backtest, explain, report, compare."""
+"""What can be done with a finished run: score, predict, backtest, explain, report, compare, make it smaller."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""`read_sequences`: from a file, a folder or data in memory to labelled series, with every flaw named."""
+"""`read_sequences`: from a file of the UCR and UEA archives, a folder or data in memory to labelled series."""
 
 import dataclasses
 import functools

@@ -1,4 +1,4 @@
-"""The step between times: inferred through gaps and repeats, and the season that goes with it."""
+"""The step between times, inferred through gaps and repeats, its season, and what a time says by its hour."""
 
 import warnings
 from collections.abc import Sequence

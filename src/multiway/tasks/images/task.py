@@ -1,4 +1,4 @@
-"""The task `images`, and `ImageClassifier`, the task in scikit-learn's manners."""
+"""The task `images`, its config, and `ImageClassifier`, the task in scikit-learn's manners."""
 
 import dataclasses
 import functools

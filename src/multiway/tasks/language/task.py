@@ -1,4 +1,4 @@
-"""The task `language`."""
+"""The task `language`, and its config."""
 
 import collections
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Images with a class per voxel: volumes with masks, or blocks of one labelled scene, and what a check says of them."""
+"""The config of a segmentation, and its images: volumes with masks, or blocks of one labelled scene."""
 
 import collections
 from collections.abc import Iterable, Sequence

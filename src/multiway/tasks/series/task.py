@@ -1,4 +1,4 @@
-"""The task `series`, and `SeriesClassifier`: it in scikit-learn's manners."""
+"""The task `series`, its config, and `SeriesClassifier`: it in scikit-learn's manners."""
 
 import dataclasses
 from collections.abc import Sequence

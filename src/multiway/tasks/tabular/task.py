@@ -1,4 +1,4 @@
-"""The task `tabular`: classes or numbers of the rows of a table."""
+"""The task `tabular`, classes or numbers of the rows of a table, and its config."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""From cases to normalised volumes, and what training learns of them."""
+"""The config of a run on volumes, from cases to normalised volumes, and what training learns of them."""
 
 import dataclasses
 from typing import Any, ClassVar, Literal, Self

@@ -1,4 +1,4 @@
-"""How much room the bodies in scans need, and what is left of scans and masks that are cut to a size."""
+"""Scans and masks on new grids: interpolated, cropped and padded; how much room their bodies need, what is left."""
 
 import dataclasses
 import math
