@@ -11,7 +11,7 @@ import torch
 from command import outcome, printed
 from multiway.errors import ConfigError
 from multiway.tasks.language import LanguageConfig
-from multiway.tasks.language.scores import surprise_of, surprises
+from multiway.tasks.language.scores import nats_of, surprise_of
 from multiway.tasks.language.task import TASK
 from multiway.tasks.run import load
 from multiway.training.losses import ClassLoss
@@ -45,7 +45,7 @@ def test_the_loss_is_over_real_tokens_whatever_fills_the_windows():
     single = [ClassLoss()(model, windows.gather(torch.tensor([place]))) for place in range(len(windows))]
     assert count == windows.targets == sum(int(each[1]) for each in single)
     assert float(every) == pytest.approx(sum(float(each[0]) for each in single), rel=1e-6)
-    assert surprises(model, windows).sum() == pytest.approx(float(every), rel=1e-6)
+    assert nats_of(model, windows).sum() == pytest.approx(float(every), rel=1e-6)
 
 
 def test_bits_per_byte_of_a_uniform_model_of_bytes_are_those_of_its_257_tokens():
