@@ -21,7 +21,7 @@ from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits
 from multiway.data.sources.scans.encoding import BYTES, IntensityScale
 from multiway.data.sources.scans.loading import FileScans, read_cases
-from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import VolumeHeader
 
 BLOCKS = finding(

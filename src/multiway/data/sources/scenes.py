@@ -13,7 +13,7 @@ from multiway.data.findings import listed, quoted
 from multiway.data.samples import SPLITS
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
-from multiway.data.sources.scans.options import MAX_BYTES, VolumeOptions
+from multiway.data.sources.scans.reading import MAX_BYTES, VolumeOptions
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader
 from multiway.data.splitting import Splits, SplitShares
 from multiway.errors import ConfigError, DataError, Fix

@@ -1,11 +1,10 @@
 """Networks that stand beside ours in published tables alone; `create_model` finds them by name."""
 
 from multiway.models.registry import register
-from multiway.papers.peers.itransformer import ITransformer
 from multiway.papers.peers.linear_forecasters import DLinear, RLinear
 from multiway.papers.peers.monai_resnet import ResNet3D as ResNet3D
-from multiway.papers.peers.patchtst import PatchTST, PatchTSTConfig
 from multiway.papers.peers.recurrent_forecaster import RecurrentForecaster
+from multiway.papers.peers.transformers import ITransformer, PatchTST, PatchTSTConfig
 
 register("rlinear", RLinear)
 register("dlinear", DLinear)

@@ -14,7 +14,7 @@ from multiway.data.samples import Rows
 from multiway.data.sources.scans.bodies import in_words
 from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.loading import Source, check_listed, read_cases
-from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
 from multiway.data.splitting import split

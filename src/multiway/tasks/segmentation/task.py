@@ -22,7 +22,7 @@ from multiway.data.sources.scans.checking import check_scans, describe_scans
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.memory import Arrays
-from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.sources.tables import pair_of

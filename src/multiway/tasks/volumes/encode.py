@@ -13,7 +13,7 @@ from multiway.data.augmentation import AugmentOptions
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of, warn_of_spacing
-from multiway.data.sources.scans.options import VolumeOptions, VolumeSplit
+from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import DataError
 from multiway.tasks.options import NetworkConfig, check_class_losses

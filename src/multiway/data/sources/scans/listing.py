@@ -18,8 +18,7 @@ from multiway.data.sources.cells import words
 from multiway.data.sources.columns import usual_column
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.scans.dicom import slices_in
-from multiway.data.sources.scans.options import VolumeOptions
-from multiway.data.sources.scans.reading import DICOM_ENDINGS, foreign_form, is_scan, refuse_foreign
+from multiway.data.sources.scans.reading import DICOM_ENDINGS, VolumeOptions, foreign_form, is_scan, refuse_foreign
 from multiway.data.sources.tables import load_table
 from multiway.errors import DataError, Fix
 

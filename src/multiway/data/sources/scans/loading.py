@@ -19,9 +19,8 @@ from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
 from multiway.data.sources.scans.memory import Arrays
-from multiway.data.sources.scans.options import VolumeOptions
 from multiway.data.sources.scans.preparing import differing, prepared_header
-from multiway.data.sources.scans.reading import read_header, read_volume
+from multiway.data.sources.scans.reading import VolumeOptions, read_header, read_volume
 from multiway.data.sources.scans.storing import SAME_SIZE
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
 from multiway.data.targets import in_order, named_truths, note_spellings

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import listed
 from multiway.data.sources.scans import bodies
-from multiway.data.sources.scans.options import VolumeOptions
+from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import (
     Affine,
     Array,

@@ -1,4 +1,4 @@
-"""PatchTST (Nie et al. 2023): overlapping patches of each series alone as tokens of a Transformer."""
+"""Transformer forecasters of the literature: iTransformer (Liu et al. 2024) and PatchTST (Nie et al. 2023)."""
 
 from typing import Any, Literal, Self
 
@@ -13,7 +13,73 @@ from multiway.models.transformer import BlockChoice, FeedForwardConfig, Transfor
 from multiway.models.windows import WindowSizes, by_mean, read_past
 
 
-class PatchTSTConfig(WindowSizes):
+class TokenSizes(WindowSizes):
+    """Sizes of transformer blocks over tokens; those of the authors' script of iTransformer for ETTh1 if not given."""
+
+    dim: int = Field(256, gt=0)
+    """Features of a token (papers: D)."""
+    num_heads: int = Field(8, gt=0)
+    """Of the attention over tokens (PatchTST: H)."""
+    num_blocks: int = Field(2, ge=0)
+    """Attention blocks (iTransformer: L)."""
+    hidden: int = Field(256, gt=0)
+    """Features between the two maps of a feed-forward (PatchTST: F)."""
+    dropout: float = Field(0.1, ge=0.0, lt=1.0)
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Self:
+        if self.dim % self.num_heads:
+            raise ValueError(f"num_heads must divide dim. Got num_heads={self.num_heads}, dim={self.dim}")
+        return self
+
+    @property
+    def block(self) -> BlockChoice:
+        """What a block is made of."""
+        feed_forward = FeedForwardConfig(hidden=(self.hidden,))
+        return BlockChoice(num_heads=self.num_heads, feed_forward=feed_forward, dropout=self.dropout)
+
+
+class ITransformerConfig(TokenSizes):
+    """Sizes of an `ITransformer`: the look-back of each series is one token."""
+
+
+class ITransformer(torch_nn.Module):
+    r"""Whole series as tokens through transformer blocks, then one linear map to the horizon.
+
+    With x_n a series freed of its window's mean and deviation:
+
+    $$t_n = W x_n + b, \qquad y_n = W_h \,\mathrm{LN}\, \mathrm{Blocks}(t)_n + b_h$$
+
+    Section 3.1 and algorithm 1. Blocks are normalised after each sum, with GELU between the maps of the feed-forward.
+
+    Differs from the authors' code: calendar features, which may be further tokens there, are left out. A series without
+    a value in a window is looked at by none.
+
+    Shape:
+        past `(batch, lookback, variates)`; past_observed the same, boolean; forecast `(batch, horizon, variates)`.
+    """
+
+    def __init__(self, config: ITransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = torch_nn.Linear(config.lookback, config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = torch_nn.ModuleList(TransformerBlock(config.dim, config.block) for _ in range(config.num_blocks))
+        self.norm = torch_nn.LayerNorm(config.dim)
+        self.head = torch_nn.Linear(config.dim, config.horizon)
+
+    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Forecast the steps after each window."""
+        normal = by_mean(read_past("ITransformer", past, past_observed, self.config), past_observed, None)
+        tokens = self.dropout(self.embedding(normal.steps.transpose(1, 2)))
+        seen = None if past_observed is None else past_observed.any(1)
+        for block in self.blocks:
+            tokens = block(tokens, seen)
+        forecast: Tensor = self.head(self.norm(tokens)).transpose(1, 2) * normal.scale + normal.centre
+        return forecast
+
+
+class PatchTSTConfig(TokenSizes):
     """Sizes of a `PatchTST`; those of appendix A.1.4 for all but the small data sets if not given."""
 
     patch_length: int = Field(16, gt=0)
@@ -21,12 +87,8 @@ class PatchTSTConfig(WindowSizes):
     stride: int = Field(8, gt=0)
     """Steps from one patch to the next (paper: S); so often is the last value repeated at the end."""
     dim: int = Field(128, gt=0)
-    """Features of a token (paper: D)."""
     num_heads: int = Field(16, gt=0)
-    """Of the attention over patches (paper: H)."""
     num_blocks: int = Field(3, ge=0)
-    hidden: int = Field(256, gt=0)
-    """Features between the two maps of a feed-forward (paper: F)."""
     norm: Literal["batch", "layer"] = "layer"
     """Over the values of a batch, as the paper's, or of a token alone."""
     dropout: float = Field(0.2, ge=0.0, lt=1.0)
@@ -47,9 +109,7 @@ class PatchTSTConfig(WindowSizes):
         return (self.lookback - self.patch_length) // self.stride + 2
 
     @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
-        if self.dim % self.num_heads:
-            raise ValueError(f"num_heads must divide dim. Got num_heads={self.num_heads}, dim={self.dim}")
+    def _patches_fit(self) -> Self:
         if self.patch_length > self.lookback:
             raise ValueError(
                 f"lookback must be patch_length or more. Got lookback={self.lookback}, patch_length={self.patch_length}"
@@ -78,15 +138,12 @@ class PatchTST(torch_nn.Module):
         super().__init__()
         self.config = config
         dim = config.dim
-        choice = BlockChoice(
-            num_heads=config.num_heads, feed_forward=FeedForwardConfig(hidden=(config.hidden,)), dropout=config.dropout
-        )
         make_norm = _TokenBatchNorm if config.norm == "batch" else torch_nn.LayerNorm
         self.embedding = torch_nn.Linear(config.patch_length, dim)
         self.positions = torch_nn.Parameter(torch.empty(config.num_patches, dim).uniform_(-0.02, 0.02))
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = torch_nn.Sequential(
-            *(TransformerBlock(dim, choice, make_norm=make_norm) for _ in range(config.num_blocks))
+            *(TransformerBlock(dim, config.block, make_norm=make_norm) for _ in range(config.num_blocks))
         )
         self.head = nn.FlattenHead(dim, config.num_patches, config.horizon)
 
