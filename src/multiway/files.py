@@ -104,6 +104,14 @@ def write_array(path: Path, values: Any) -> None:
     write_bytes(path, content.getvalue())
 
 
+def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays of numpy atomically, as a packed .npz."""
+    import numpy as np
+
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
 def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: dict[str, str] | None = None) -> None:
     """Write tensors of torch atomically, as safetensors."""
     from safetensors.torch import save_file

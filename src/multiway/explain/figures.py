@@ -13,7 +13,7 @@ import numpy as np
 
 from multiway.errors import RunError, ShapeError
 from multiway.explain.maps import ModeMap
-from multiway.files import make_folder, write_with
+from multiway.files import make_folder, write_arrays, write_with
 from multiway.lazy import load_extra
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def save_maps(path: Path, maps: Sequence[ModeMap]) -> None:
         f"weights_{number:04d}": item.weights.astype(np.float32) for number, item in enumerate(maps)
     }
     arrays[_INDEX] = np.frombuffer(json.dumps(index).encode("ascii"), np.uint8)
-    write_with(path, lambda temporary: _write(temporary, arrays))
+    write_arrays(path, arrays)
 
 
 def load_maps(path: Path) -> list[ModeMap]:
@@ -58,11 +58,6 @@ def load_maps(path: Path) -> list[ModeMap]:
     except _DAMAGE as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise RunError(f"{path} is not a readable file of attention maps: {reason}. Explain the run again.") from error
-
-
-def _write(path: Path, arrays: dict[str, Any]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, **arrays)
 
 
 def _check_sizes(path: Path) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import torch
 
 from multiway import compress
 from multiway.compress.measuring import count_flops
-from multiway.errors import CheckWarning, ConfigError, RunError, concerning
-from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig
+from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning
+from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig, ValueT
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
 from multiway.terminal import tell
@@ -86,6 +86,14 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
 def reread(run: Run) -> Any:
     """The data that a run was fitted on, prepared once more."""
     return run.task.prepare(run.config, data_of(run))
+
+
+def if_there(read: Callable[[], ValueT]) -> ValueT | None:
+    """What is read of the data of a run; None where they are gone, or are others by now."""
+    try:
+        return read()
+    except (MultiwayError, OSError):
+        return None
 
 
 def unchanged_data(run: Run, path: Path) -> object:

@@ -7,7 +7,7 @@ from typing import Any
 
 from multiway.config import Plain, leaves
 from multiway.data import CheckReport
-from multiway.errors import MultiwayError, spelled, typed
+from multiway.errors import spelled, typed
 from multiway.explain import ModeMap
 from multiway.report import text
 from multiway.report.attention import figures
@@ -26,6 +26,7 @@ from multiway.report.sections import (
     TableCell,
     Text,
 )
+from multiway.tasks.lifecycle import if_there
 from multiway.tasks.run import Run
 from multiway.tasks.scores import step_bytes
 
@@ -86,11 +87,8 @@ def cost_table(
 
 def check_of(run: Run) -> CheckReport | None:
     """What the check of the run's data sees; None where the data are gone."""
-    try:
-        data = run.config.data
-        report = None if data is None else run.task.check(run.config, run.task.locate(data))
-    except (MultiwayError, OSError):
-        return None
+    data = run.config.data
+    report = None if data is None else if_there(lambda: run.task.check(run.config, run.task.locate(data)))
     is_read = report is not None and any(value is not None for value in report.summary.values())
     return report if is_read else None
 

@@ -91,12 +91,13 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     run, scores, manifest = runs[0], subject.scores(runs), page_parts.manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
     costs = page_parts.cost_table(run, scores, colours, summary.costs)
-    notes = [page_note(words) for words in run.facts.get("notes", ())]
+    notes = [Text(words=f"{text.sentence_case(words).rstrip('.')}.") for words in run.facts.get("notes", ())]
     machine = page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run))
+    settings = [*(Fact(*item) for item in subject.setting(run).items()), *_counts(runs)]
     method = [
         summary.splits,
         page_parts.training(runs, subject.rows, subject.selected_by(run)),
-        machine._replace(content=[_settings(subject, runs), *machine.content, *costs]),
+        machine._replace(content=[FactList(items=settings), *machine.content, *costs]),
     ]
     page = Page(
         title=": ".join([text.titled(title_of(run)), *_learnt(run)]),
@@ -135,10 +136,6 @@ def _answering(run: Run, scores: Scores) -> str:
     return f"{text.sentence_case(word)} answers{f', chosen among {others} models' if others > 1 else ''}."
 
 
-def _settings(subject: Subject, runs: Sequence[Run]) -> FactList:
-    return FactList(items=[*(Fact(*item) for item in subject.setting(runs[0]).items()), *_counts(runs)])
-
-
 def colours_of(scores: Scores) -> dict[str, int]:
     """Number of each model's colour."""
     return scales.colour_numbers([scores.chosen, *scores.models()], scores.chosen)
@@ -148,11 +145,6 @@ def title_of(run: Run) -> str:
     """Name of the data."""
     source = run.config.data or run.facts.get("source")
     return Path(str(source)).stem if source else "Data in memory"
-
-
-def page_note(words: str) -> Text:
-    """A remark as a sentence."""
-    return Text(words=f"{text.sentence_case(words).rstrip('.')}.")
 
 
 def _counts(runs: Sequence[Run]) -> list[Fact]:

@@ -1,15 +1,15 @@
 """A run of any task: what it holds, how it is stored and loaded, and the one digest of its data."""
 
 import contextlib
+import functools
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from multiway import compress, files
 from multiway.config import Plain
@@ -162,13 +162,14 @@ def store(run: Run, folder: RunFolder) -> None:
     files.make_folder(folder.path / BASELINES, parents=False)
     for name, model in run.models.items():
         folder.save_weights(model, weights_of(name))
-    _save_tensors(folder.path / CALIBRATION, run.calibration)
+    if run.calibration:
+        files.write_tensors(folder.path / CALIBRATION, run.calibration)
     columns = {name: columns_of(table) for name, table in run.tables.items()}
     parts = {"state": run.state.plain(), "facts": run.facts, "answer": run.answer.plain(), "tables": columns}
     folder.write_json(PREPROCESSING, parts)
     folder.write_json(SCORES, run.scores)
     for name, table in run.tables.items():
-        _save_table(folder.path / f"{name}.parquet", table)
+        files.write_with(folder.path / f"{name}.parquet", functools.partial(table.to_parquet, index=False))
     run.task.keep(run, run.prepared, folder)
     folder.finish({"task": run.task.name, "data_sha256": run.digest, "seed": run.config.training.seed})
 
@@ -211,12 +212,3 @@ def readable(path: Path, what: str) -> Iterator[None]:
     except UNREADABLE as error:
         message = " ".join(str(error).split())[:200]
         raise RunError(f"{path} holds no {what} that this version can read ({message}).") from error
-
-
-def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    if tensors:
-        files.write_tensors(path, tensors)
-
-
-def _save_table(path: Path, table: pd.DataFrame) -> None:
-    files.write_with(path, lambda temporary: table.to_parquet(temporary, index=False))

@@ -45,7 +45,10 @@ class Tracker:
 
     def log(self, values: dict[str, Any], step: int | None = None) -> None:
         """Show a validation."""
-        named = {name: value[0] if _is_one(value) else value for name, value in leaves(values).items()}
+        named = {
+            name: value[0] if isinstance(value, list) and len(value) == 1 else value
+            for name, value in leaves(values).items()
+        }
         with _quietly():
             self._shown.log({name: value for name, value in named.items() if isinstance(value, int | float)}, step=step)
 
@@ -60,10 +63,6 @@ class Tracker:
 def _library(name: str) -> Any:
     with _quietly():
         return load_extra(name, f"--track {name}", name)
-
-
-def _is_one(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 1
 
 
 @contextlib.contextmanager

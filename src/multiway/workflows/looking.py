@@ -208,14 +208,10 @@ def encode(
 def declarations() -> dict[str, Any]:
     """What a command line has to know of tasks and data sets, in plain values."""
     tasks = {
-        task.name: {"purpose": _purpose(task), "example": task.example, "options": _options(task)}
+        task.name: {"purpose": str(task.__doc__).partition("\n")[0], "example": task.example, "options": _options(task)}
         for task in map(task_of, TASKS)
     }
     return {"tasks": tasks, "data_sets": {name: task_of_dataset(name) for name in catalogue()}}
-
-
-def _purpose(task: Task[Any, Any, Any]) -> str:
-    return str(task.__doc__).partition("\n")[0]
 
 
 def _options(task: Task[Any, Any, Any]) -> list[dict[str, Any]]:

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from multiway.data.findings import quoted
 from multiway.data.samples import Samples
-from multiway.errors import Fix, MultiwayError
+from multiway.errors import Fix
 from multiway.explain import occlude_image
 from multiway.explain.gradients import ImageExplanation, explain_image, save_image
-from multiway.files import make_folder, write_with
+from multiway.files import make_folder, write_arrays
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, positions_of
-from multiway.tasks.lifecycle import data_of
+from multiway.tasks.lifecycle import data_of, if_there
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
@@ -62,10 +62,7 @@ def telling_images(run: Run) -> list[tuple[str, str]]:
 
 def seen(run: Run, names: Sequence[str]) -> list[Seen]:
     """These images as the model saw them; none where the data are gone."""
-    try:
-        return explained(run, names)
-    except (MultiwayError, OSError):
-        return []
+    return if_there(lambda: explained(run, names)) or []
 
 
 def explained(run: Run, names: Sequence[str]) -> list[Seen]:
@@ -111,10 +108,5 @@ def write_explanations(items: Sequence[Seen], folder: Path) -> Answer:
         save_image(path, item.pixels, item.attribution)
     arrays = {path.stem: item.attribution for path, item in zip(paths, items, strict=True)}
     paths.append(folder / f"{items[0].method}.npz")
-    write_with(paths[-1], lambda temporary: _write_arrays(temporary, arrays))
+    write_arrays(paths[-1], arrays)
     return Answer(files=paths, notes=[item.sentence for item in items])
-
-
-def _write_arrays(path: Path, arrays: dict[str, NDArray[np.float32]]) -> None:
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import step_lines
 from multiway.report.sections import Bar, Bars, Chart, PagePart
 from multiway.tasks import pages
-from multiway.tasks.lifecycle import reread
+from multiway.tasks.lifecycle import if_there, reread
 from multiway.tasks.run import Run
 from multiway.tasks.series.explain import how
 from multiway.tasks.target_page import class_page, wrong_answers
@@ -42,9 +41,8 @@ def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
 def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
     """The most confident errors of the first run, drawn; nothing where the data are gone."""
     run, found = runs[0], wrong_answers(runs[0], DRAWN)
-    try:
-        samples = reread(run).raw
-    except (MultiwayError, OSError):
+    samples = if_there(lambda: reread(run).raw)
+    if samples is None:
         return
     places = {str(name): row for row, name in enumerate(samples.names["series"])}
     charts = [

@@ -9,6 +9,7 @@ from multiway.report import text
 from multiway.report.scores import Metric, Score
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
+from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import headed, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
@@ -163,10 +164,8 @@ def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:
 
 def _next(run: Run, prepared: PreparedStocks) -> Table | None:
     """Predictions for the session after the data; nothing where the protocol cannot look ahead."""
-    try:
-        return next_session(prediction_table(run, (prepared.raw.inputs.panel, prepared.raw.inputs.texts)))
-    except (MultiwayError, OSError):
-        return None
+    market = prepared.raw.inputs.panel, prepared.raw.inputs.texts
+    return if_there(lambda: next_session(prediction_table(run, market)))
 
 
 def _attention(run: Run, prepared: PreparedStocks) -> PagePart:

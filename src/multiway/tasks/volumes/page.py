@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from multiway.data.sources.scans.cases import Cases
-from multiway.errors import ConfigError, MultiwayError
+from multiway.errors import ConfigError
 from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import films
 from multiway.report.curves import deletion_sections
 from multiway.report.sections import PagePart, Planes, Section, Text
 from multiway.tasks import pages
+from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
@@ -91,13 +92,6 @@ def support(runs: Sequence[Run]) -> Iterator[str]:
             f"Sensitivity and specificity are those at {text.number(threshold, 3)} for {run.state.classes[1]}, a "
             "threshold chosen on validation."
         )
-
-
-def _cases_of(run: Run) -> Cases | None:
-    try:
-        return reload_cases(run)
-    except (MultiwayError, OSError):
-        return None
 
 
 def _cases_part(run: Run, cases: Cases | None) -> PagePart:
@@ -217,6 +211,6 @@ def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
 
 
 PAGE = SplitPage(
-    SUBJECT, lambda runs: sections(runs, _cases_of(runs[0])), support=support, total="samples", titles=TITLES,
-    headline=target_headline,
+    SUBJECT, lambda runs: sections(runs, if_there(lambda: reload_cases(runs[0]))), support=support, total="samples",
+    titles=TITLES, headline=target_headline,
 )  # fmt: skip
