@@ -119,11 +119,11 @@ def lacking_of(recipe: Recipe) -> str | None:
 def seeds_of(name: str, recipe: Recipe) -> int:
     """Those of print, or of the rows of the same table on the same data, and three at least."""
     printed = [printed_figure(name, metric) for metric in recipe.figures]
-    beside = (row["seeds"] for each, row in recipe_rows().items() if is_beside(each, recipe))
-    return max([3, *beside, *(each.seeds for each in printed if each and each.seeds)])
+    others = (row["seeds"] for each, row in recipe_rows().items() if shares_table(each, recipe))
+    return max([3, *others, *(each.seeds for each in printed if each and each.seeds)])
 
 
-def is_beside(name: str, recipe: Recipe) -> bool:
+def shares_table(name: str, recipe: Recipe) -> bool:
     """Whether the cell of a row is of the same table and data."""
     other = load_recipe(name)
     return (other.table, other.data) == (recipe.table, recipe.data)

@@ -45,7 +45,7 @@ def main() -> None:
     for name, found in pictures():
         draw(name, found, FOLDER / f"{name}.svg")
     for name, points in besides():
-        draw_beside(points, FOLDER / f"{name}-beside.svg")
+        draw_differences(points, FOLDER / f"{name}-differences.svg")
 
 
 class Point(NamedTuple):
@@ -78,7 +78,7 @@ def _points(recipe: Recipe, row: Row) -> Iterator[Point]:
             yield Point(f"{row['recipe']}, {metric}", *shares, stated[f"{metric}_verdict"])
 
 
-def draw_beside(points: Sequence[Point], path: Path) -> None:
+def draw_differences(points: Sequence[Point], path: Path) -> None:
     """Write one picture: a line per figure, the difference from print and its interval, zero being print."""
     with mpl.rc_context(SMALL):
         figure = Figure(figsize=(6.4, 0.6 + 0.16 * len(points)), layout="constrained")

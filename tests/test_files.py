@@ -16,7 +16,7 @@ from multiway import files
 from multiway.errors import RunError, StorageError
 
 
-def test_a_write_replaces_whole_and_leaves_nothing_beside(tmp_path):
+def test_a_write_replaces_whole_and_leaves_no_other_file(tmp_path):
     path = tmp_path / "a.txt"
     files.write_text(path, "old")
     files.write_text(path, "new é")

@@ -48,7 +48,7 @@ def initialized(hook):
     return built
 
 
-def test_an_install_leaves_the_kernels_beside_their_sources(hook, tmp_path):
+def test_an_install_leaves_the_kernels_next_to_their_sources(hook, tmp_path):
     (name,) = initialized(hook(tmp_path))["artifacts"]
     assert (tmp_path / name.lstrip("/")).parent == tmp_path / KERNELS
     assert [f"/{path.relative_to(tmp_path)}" for path in tmp_path.rglob("*.so")] == [name]

@@ -26,7 +26,7 @@ def faults_of(mode, folder):
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting belongs to glibc")
-def test_a_freed_tensor_is_used_again(tmp_path):
+def test_a_freed_tensor_is_reused(tmp_path):
     (kept, few), (_, many) = faults_of("keep", tmp_path), faults_of("plain", tmp_path)
     assert kept
     assert few < many / 4  # 64 MiB ten times are 160,000 pages; a tensor may once find its place taken

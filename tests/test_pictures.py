@@ -32,13 +32,13 @@ def test_bands_are_students_intervals_over_seeds():
         assert panel.halves[name][256] == pytest.approx((high - low) / 2, rel=1e-12)
 
 
-def test_each_papers_printed_figures_stand_beside_ours():
+def test_each_papers_printed_figures_are_compared_with_ours():
     drawn = dict(besides())
     assert set(drawn) == {"hot", "hot-stocks", "ndlinear"}  # TGA prints no figure
     for name, points in drawn.items():
-        text = (FOLDER / f"{name}-beside.svg").read_text()
+        text = (FOLDER / f"{name}-differences.svg").read_text()
         assert f">{digest(points)}<" in text, f"{name}: python -m benchmarks.pictures draws it"
         assert len(points) >= 12 and all(
             point.words in text and point.low <= point.value <= point.high for point in points
         )
-        assert f"({name}-beside.svg)" in (FOLDER / f"{name}.md").read_text(), name
+        assert f"({name}-differences.svg)" in (FOLDER / f"{name}.md").read_text(), name

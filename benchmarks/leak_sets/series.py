@@ -80,7 +80,7 @@ def random_windows(folder: Path, draw: Draw) -> dict[str, Any]:
     return written(folder, shops(draw), split={"protocol": "leaky_random_windows"})
 
 
-def _again(values: Values, draw: Draw, noise: float, scale: float = 1.0) -> Values:
+def _repeated(values: Values, draw: Draw, noise: float, scale: float = 1.0) -> Values:
     """A stretch of the training rows once more among the test rows."""
     part = values[300:420] * scale + (scale - 1) * 30
     values[1050:1170] = part + noise * values[:TRAIN].std(0) * draw.normal(size=part.shape)
@@ -88,15 +88,15 @@ def _again(values: Values, draw: Draw, noise: float, scale: float = 1.0) -> Valu
 
 
 def stretch_twice(folder: Path, draw: Draw) -> dict[str, Any]:
-    return written(folder, _again(shops(draw), draw, 0.0))
+    return written(folder, _repeated(shops(draw), draw, 0.0))
 
 
 def stretch_with_noise(folder: Path, draw: Draw) -> dict[str, Any]:
-    return written(folder, _again(walks(draw), draw, 1e-3))
+    return written(folder, _repeated(walks(draw), draw, 1e-3))
 
 
 def stretch_scaled(folder: Path, draw: Draw) -> dict[str, Any]:
-    return written(folder, _again(shops(draw), draw, 1e-3, scale=1.4))
+    return written(folder, _repeated(shops(draw), draw, 1e-3, scale=1.4))
 
 
 def _with(values: Values, column: Values) -> Values:

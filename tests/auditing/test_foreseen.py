@@ -12,19 +12,19 @@ WALK = DRAW.normal(size=(600, 2)).cumsum(0)
 WEEK = np.arange(600) // 7
 
 
-def beside(column):
+def with_walk(column):
     return np.column_stack([WALK, np.asarray(column, np.float64)])
 
 
 def test_a_series_that_holds_the_next_value_at_times_is_named():
     early = np.where(DRAW.random(600) < 0.2, np.r_[WALK[1:, 0], 0], WALK[:, 0])
-    found = check_exact(beside(early), "abc")
+    found = check_exact(with_walk(early), "abc")
     assert found.kind == "shifted" and "c holds a of 1 rows later in" in found.line()
 
 
 def test_counts_that_meet_by_chance_and_walks_are_not():
     assert isinstance(check_exact(DRAW.poisson(0.5, (600, 3)).astype(float), "abc"), str)
-    assert isinstance(check_exact(beside(DRAW.normal(size=600)), "abc"), str)
+    assert isinstance(check_exact(with_walk(DRAW.normal(size=600)), "abc"), str)
 
 
 @pytest.mark.parametrize("how", ["sum", "mean"])
@@ -48,6 +48,6 @@ def test_a_moving_average_is_known_by_what_it_removes(rows, center):
 
 def test_a_mean_of_the_week_before_looks_back_and_is_no_leak():
     before = pd.Series(WALK[:, 0]).shift(1).rolling(7, min_periods=1).mean().bfill()
-    assert isinstance(check_smoothed(beside(before), "abc"), str)
-    assert isinstance(check_look_ahead(beside(before), "abc", 28), str)
-    assert check_look_ahead(beside(pd.Series(WALK[:, 0]).shift(-1).ffill()), "abc", 28).kind == "shifted"
+    assert isinstance(check_smoothed(with_walk(before), "abc"), str)
+    assert isinstance(check_look_ahead(with_walk(before), "abc", 28), str)
+    assert check_look_ahead(with_walk(pd.Series(WALK[:, 0]).shift(-1).ffill()), "abc", 28).kind == "shifted"

@@ -52,7 +52,7 @@ def test_vectors_that_tell_nearly_all_are_a_leak(signal, is_leak):
     assert "was not fitted" in check_vectors(vectors, LABELS, DAYS, few, ~few)
 
 
-def test_fields_stand_beside_the_close_of_their_day():
+def test_fields_join_the_close_of_their_day():
     fields = {name: np.full((2, 50), 10.0) for name in ("open", "high", "low", "close", "volume")}
     fields["open"][0] = 10 + np.arange(50)
     fields["volume"][1] = np.arange(50) + 1

@@ -62,7 +62,7 @@ def test_a_rule_that_says_no_size_halves_each_layer(run):
     assert all(layer["parameters_after"] <= layer["parameters_before"] / 2 for layer in layers)
 
 
-def test_without_out_the_folder_lies_beside_the_run(run):
+def test_without_out_the_folder_is_next_to_the_run(run):
     assert call(run, *RULE).exit_code == 0
     assert (run.parent / "run-compressed" / "compression.json").is_file()
     with pytest.raises(RunError, match=r"run-compressed exists already. Set out to another folder"):

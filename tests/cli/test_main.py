@@ -100,7 +100,7 @@ def test_an_unknown_task_names_the_nearest(task, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("command", ["predict", "backtest"])
-def test_a_file_is_replaced_where_that_is_asked_for_and_not_else(command, tmp_path, monkeypatch, capsys):
+def test_a_file_is_replaced_only_on_request(command, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     make_frame(rows=300).to_csv("loads.csv", index=False)
     workflows.train(

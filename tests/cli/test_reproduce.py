@@ -13,7 +13,7 @@ from multiway.tasks.scores import cell_row, score_of
 from multiway.workflows.training import load_recipe
 
 
-def test_a_row_holds_the_mean_over_seeds_beside_ridge_and_naive(tmp_path):
+def test_a_row_holds_the_mean_over_seeds_with_ridge_and_naive(tmp_path):
     values = np.random.default_rng(0).normal(size=(90, 2)).cumsum(0)
     days = pd.date_range("2024-01-01", periods=90)
     pd.DataFrame({"date": days, "a": values[:, 0], "b": values[:, 1]}).to_csv(tmp_path / "good.csv", index=False)

@@ -55,7 +55,7 @@ def test_raw_reaches_the_tables_of_a_backtest(run, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "xlsx"])
-def test_a_forecast_in_any_form_can_be_checked_again(run, ending, tmp_path):
+def test_a_forecast_in_any_form_can_be_rechecked(run, ending, tmp_path):
     out = tmp_path / f"next.{ending}"
     printed("predict", run[0], "--layout", "wide", "--out", out)
     said = printed("check", out, "--task", "forecast")

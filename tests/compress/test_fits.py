@@ -86,7 +86,7 @@ def test_terms_of_an_ndlinear_are_kronecker_products(linear):
     assert_same(layer.dense_weight(), kron)
 
 
-def test_a_sum_of_kronecker_products_is_found_again(generator):
+def test_a_sum_of_kronecker_products_is_recovered(generator):
     terms = [[torch.randn(size, dtype=torch.float64, generator=generator) for size in ((5, 4), (7, 3))] for _ in "ab"]
     linear = nn.Linear(12, 35, bias=False, dtype=torch.float64)
     linear.weight = nn.Parameter(sum(torch.kron(left, right) for left, right in terms))

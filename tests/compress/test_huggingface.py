@@ -156,7 +156,7 @@ def folder(tmp_path):
     return tmp_path / "bert"
 
 
-def test_a_folder_is_compressed_beside_what_else_it_holds(folder, tmp_path):
+def test_a_folder_is_compressed_next_to_what_else_it_holds(folder, tmp_path):
     rules = {r".*dense": LowRank()}
     plan = compress.compress_pretrained(folder, rules, max_parameters=0.9, out=tmp_path / "small")
     assert plan.parameters[1] <= 0.9 * plan.parameters[0]

@@ -82,7 +82,7 @@ def test_an_encoder_leaves_its_fused_path_after_loading(tmp_path, generator):
         assert torch.equal(loaded(x), small(x))
 
 
-def test_saving_again_replaces_the_files(small, folder):
+def test_a_second_save_replaces_the_files(small, folder):
     with torch.no_grad():
         small[0].bias.add_(1)
     compress.save(small, folder)

@@ -38,7 +38,7 @@ def splits(rows, horizon):
     return (Windows(rows, None, start=start, stop=stop, **cut) for start, stop in ((0, 80), (80, 110)))
 
 
-def test_it_is_ridge_of_the_next_step_and_fitted_again_under_its_penalty():
+def test_it_is_ridge_of_the_next_step_and_refitted_under_its_penalty():
     rng = np.random.default_rng(1)
     rows = torch.from_numpy(np.cumsum(rng.standard_normal((110, 2)), 0)).float()
     training, validation = splits(rows, 5)
@@ -49,7 +49,7 @@ def test_it_is_ridge_of_the_next_step_and_fitted_again_under_its_penalty():
     expected = run_on(one.weight.flatten().double(), 5)
     torch.testing.assert_close(model.floor.weight[0].double(), expected, rtol=LONG32, atol=1e-6)
     assert float(model.penalty) == one.penalty
-    candidates._fit_again(again, model, training, floor)
+    candidates._refit_model(again, model, training, floor)
     torch.testing.assert_close(again.floor.weight, model.floor.weight, rtol=LONG32, atol=1e-6)
 
 

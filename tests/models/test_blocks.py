@@ -159,7 +159,7 @@ def test_texts_reach_prices_by_attention_alone():
 
 
 @pytest.mark.parametrize(("frugal", "grad", "calls"), [(False, True, 1), (True, True, 2), (True, False, 1)])
-def test_a_part_is_computed_again_for_the_gradient_where_that_is_asked_for(frugal, grad, calls, generator):
+def test_a_part_is_recomputed_for_the_gradient_where_that_is_set(frugal, grad, calls, generator):
     part, seen = torch.nn.Linear(5, 3), []
     part.register_forward_pre_hook(lambda *given: seen.append(1))
     x = torch.randn(7, 5, generator=generator).requires_grad_()

@@ -87,7 +87,7 @@ def test_a_window_is_forecast_alone_and_without_what_was_not_observed(kind):
     assert_same(model(past, seen), model(filled))
 
 
-def test_a_forecaster_is_built_again_from_its_fields():
+def test_a_forecaster_is_rebuilt_from_its_fields():
     model, past = forecaster(kind="graph", num_heads=2, learn_damping=True), windows(2, 6, 3)
     again = TransformerForecaster(TransformerForecasterConfig.parse(model.config.plain())).double().eval()
     again.load_state_dict(model.state_dict())

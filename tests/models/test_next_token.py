@@ -68,7 +68,7 @@ def test_a_continuation_is_greedy_or_drawn_and_the_same_for_the_same_seed(networ
     assert said()[0] == int(network(torch.tensor([[22, 5, 7]]))[0, -1].argmax())
 
 
-def test_no_more_is_read_than_the_context_and_no_more_written_than_asked():
+def test_no_more_is_read_than_the_context_and_no_more_written_than_requested():
     model = Saying(5)
     assert continuation(model, range(6), CONTEXT, 4, end=END) == [5] * 4
     assert model.read[-1] == [1, 2, 3, 4, 5, 5, 5, 5]

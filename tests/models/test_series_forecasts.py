@@ -230,7 +230,7 @@ def test_forms_of_a_few_series_are_tried_on_the_others(library):
     assert again.forms == model.forms and not torch.equal(again.alpha, model.alpha)
 
 
-def test_an_order_that_is_given_is_fitted_again(library):
+def test_a_given_order_is_refitted(library):
     values = np.cumsum(np.random.default_rng(3).standard_normal(90)) + 20
     one = Units(*(torch.full((1,), value) for value in (0.0, 1.0, 1.0, 90.0)))
     first, again = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(2))

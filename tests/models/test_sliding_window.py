@@ -74,7 +74,7 @@ def test_a_mode_shorter_than_the_patch_is_filled_with_zeros_on_both_sides(genera
     assert not seen[0][0, :, [0, 4, 5]].any()
 
 
-def test_batches_are_no_larger_than_asked_and_the_last_is_what_is_left():
+def test_batches_are_no_larger_than_requested_and_the_last_is_the_rest():
     counts = []
     sliding_window(lambda patches: counts.append(len(patches)) or patches, torch.zeros(1, 10, 10), (4, 4), 0.5, 3)
     assert counts == [3, 3, 3, 3, 3, 1]

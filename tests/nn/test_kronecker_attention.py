@@ -97,7 +97,7 @@ def test_a_causal_mode_does_not_see_the_future(preset, feature_map):
     assert not torch.allclose(layer(later)[:, :, 3:], layer(x)[:, :, 3:])
 
 
-def test_a_leak_through_pooling_has_to_be_asked_for():
+def test_a_leak_through_pooling_has_to_be_allowed():
     with pytest.raises(ConfigError, match=r"modes \[0\] may not attend: they pool over later positions of mode 1"):
         make_layer(2, causal_modes=(1,))
     layer, x = make_layer(2, causal_modes=(1,), pool_over_causal=True), tokens((3, 5))

@@ -87,9 +87,9 @@ def test_a_sample_depends_only_on_itself(preset, feature_map):
     x = tokens((11, 5), torch.float32, 1, 1.0, batch=3)
     loud = x.clone()
     loud[1:] *= 20
-    alone, together, beside_loud = layer(x[:1]), layer(x)[:1], layer(loud)[:1]
+    alone, together, with_loud = layer(x[:1]), layer(x)[:1], layer(loud)[:1]
     assert float((alone - together).abs().max().detach()) <= ROUNDING32
-    assert float((together - beside_loud).abs().max().detach()) <= ROUNDING32
+    assert float((together - with_loud).abs().max().detach()) <= ROUNDING32
 
 
 @pytest.mark.parametrize("preset", nn.PRESETS)

@@ -60,7 +60,7 @@ def test_factors_are_alike_and_just_suffice(number, count):
     assert torch.tensor([factors[0] - 1, *[min(factors)] * (count - 1)]).prod() < number
 
 
-def test_a_new_table_has_the_deviation_asked_for():
+def test_a_new_table_has_the_given_deviation():
     table = build(deviation=0.1, dtype=torch.float32)
     whole = table.dense_weight().detach()
     entries = nn.TTEmbedding(24, (2, 3, 2), words=(3, 4, 2), tt_ranks=2, deviation=0.1).dense_weight()

@@ -86,7 +86,7 @@ def test_a_validation_shorter_than_a_block_decides_nothing_alone():
     assert pooled > 0.5 > apart
 
 
-def test_a_blend_that_leaves_little_beside_the_floor_is_the_floor():
+def test_a_blend_with_little_weight_off_the_floor_is_the_floor():
     shares = {blend_weights(products((1.0, worse), 200, common=0.0), 0, 5, 0)[0] for worse in np.linspace(1.5, 4, 41)}
     assert 1.0 in shares and 0.8 < max(shares - {1.0}) <= 0.9
 

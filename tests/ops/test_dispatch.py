@@ -110,7 +110,7 @@ def test_twins_agree(name, dtype, generator, equations):
 
 
 @pytest.mark.parametrize("name", TWO_FORMULAS)
-def test_gradients_that_are_differentiated_again_are_those_that_are_not(name, generator):
+def test_gradients_for_second_derivatives_equal_plain_gradients(name, generator):
     """`gradgradcheck` compares the first with itself: it is right where the formula for training is wrong."""
     function, shapes = TWINS[name]
     leaves = leaves_of(shapes, torch.float64, generator)
@@ -122,7 +122,7 @@ def test_gradients_that_are_differentiated_again_are_those_that_are_not(name, ge
 
 @pytest.mark.skipif(library() is None, reason="no C compiler")
 @pytest.mark.parametrize("name", [name for name in TWINS if name.startswith(("nd_linear", "tt_linear", "additive"))])
-def test_compiled_gradients_are_those_that_are_differentiated_again(name, generator, monkeypatch):
+def test_compiled_gradients_equal_those_for_second_derivatives(name, generator, monkeypatch):
     monkeypatch.setattr(chains, "MARGIN", 0.0)
     names = {chains: ("nd_linear_chain", "tensor_train_chain"), ways: ("kept_nd_linear_chain", "kept_train_chain")}
     for module, cached in ((module, cached) for module, both in names.items() for cached in both):

@@ -90,7 +90,7 @@ def test_second_derivatives_leave_out_the_same_lags(small_strips, causal, normal
     assert torch.autograd.gradgradcheck(run, inputs, eps=ROUNDING32, atol=ROUNDING32)
 
 
-def test_only_what_is_asked_for_has_a_gradient(small_strips):
+def test_only_requested_inputs_have_a_gradient(small_strips):
     key, value = normal(1, 7, 3).requires_grad_(), normal(1, 7, 2, seed=1).requires_grad_()
     whole = torch.autograd.grad(ops.strip_graph_filter(key, value, 0.6).square().sum(), (key, value))
     for place, inputs in enumerate(((key, value.detach()), (key.detach(), value))):

@@ -49,7 +49,7 @@ def test_second_derivatives_are_right(generator):
     assert torch.autograd.gradgradcheck(ops.gated, inputs(generator, (2, 6)))
 
 
-def test_only_what_is_asked_for_has_a_gradient(generator):
+def test_only_requested_inputs_have_a_gradient(generator):
     x, weight = inputs(generator, (4, 7), (7,))
     ops.rms_norm(x.detach(), weight, EPS).sum().backward()
     ops.rms_norm(x, weight.detach(), EPS).sum().backward()

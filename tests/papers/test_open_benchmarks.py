@@ -9,7 +9,7 @@ import pytest
 
 from multiway.errors import ConfigError
 from multiway.papers import reproduce
-from multiway.papers.open_benchmarks import beside_published_results, reproduce_open
+from multiway.papers.open_benchmarks import compare_open_benchmark, reproduce_open
 from multiway.papers.open_floor import aligned_forecast
 from multiway.papers.open_tasks import (
     BASE,
@@ -79,9 +79,9 @@ def _normal(share):
     return NormalDist().inv_cdf(share)
 
 
-def test_published_models_stand_beside_ours_with_seconds(real_data):
+def test_published_models_are_listed_with_ours_and_seconds(real_data):
     rows = [{"row": "epf_np", "model": "x", "MASE": 0.9, "SQL": 0.7, "WAPE": 0.1, "WQL": 0.1, "seconds": 3.0}]
-    lines = beside_published_results("fev", rows)
+    lines = compare_open_benchmark("fev", rows)
     [ours] = [line for line in lines if line["model"] == "multiway x"]
     assert len(lines) == 31
     assert ours["mean relative MASE"] == pytest.approx(0.9 / 1.761304, abs=1e-6)

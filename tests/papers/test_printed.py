@@ -7,7 +7,7 @@ import pytest
 from loops import check_all
 from multiway.errors import ConfigError
 from multiway.papers.cells import recipes_of, table_names
-from multiway.papers.printed import HIGHER_IS_BETTER, PublishedTable, load_published, published_beside, published_tables
+from multiway.papers.printed import HIGHER_IS_BETTER, PublishedTable, load_published, published_for, published_tables
 from multiway.tasks.registry import task_of
 
 SIZES = {
@@ -131,7 +131,7 @@ def test_figures_are_as_printed(name, place, value, deviation):
     assert load_published(name).figure(*place) == (value, deviation)
 
 
-def test_what_stands_beside_the_figures_is_as_printed():
+def test_facts_of_the_figures_are_as_printed():
     forecasts, volumes = load_published("hot-table-1").methods, load_published("hot-table-2").methods
     assert forecasts["timesnet"].facts == {"year": 2023, "parameters": "301M", "complexity": None}
     assert forecasts["hot"].facts == {"year": None, "parameters": "620K", "complexity": "O(NTD²)"}
@@ -262,7 +262,7 @@ WITHOUT_FIGURES = {
 
 
 def test_the_tables_that_recipes_belong_to_are_known():
-    known = {table: published.source for table in table_names() if (published := published_beside(table))}
+    known = {table: published.source for table in table_names() if (published := published_for(table))}
     assert set(table_names()) - set(known) == WITHOUT_FIGURES
     assert known["hot-table-1"] == known["floor"] == "HOT, table 12" and known["adrenal"] == "HOT, table 2"
 

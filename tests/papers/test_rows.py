@@ -47,8 +47,8 @@ def test_a_published_table_has_its_means_slips_and_notes():
     assert means["HOT", "mean"]["exchange mse"] == pytest.approx((0.083 + 0.173 + 0.313 + 0.804) / 4)
 
 
-def test_every_method_stands_beside_a_measured_horizon():
-    rows = papers.beside_published("hot-table-1", EXCHANGE[:1])
+def test_every_method_is_compared_at_a_measured_horizon():
+    rows = papers.compare_published("hot-table-1", EXCHANGE[:1])
     assert len(rows) == 13 and {row["horizon"] for row in rows} == {96}
     assert rows[-1] == {
         "method": "multiway, paper", "year": None, "horizon": 96,
@@ -63,38 +63,38 @@ def test_a_table_without_recipes_of_its_own_is_measured_by_those_of_another(tmp_
     assert [row["recipe"] for row in papers.reproduce("hot-table-11", measured=stored(tmp_path, cells))] == [
         f"hot-exchange-{horizon}" for horizon in (96, 192, 336, 720)
     ]
-    rows = by_method(papers.beside_published("hot-table-11", cells))
+    rows = by_method(papers.compare_published("hot-table-11", cells))
     assert rows["HOT", 720]["exchange smape"] == 0.644 and rows["HOT", 720]["exchange smape sd"] == 0.005
     assert rows["multiway, paper", 96]["exchange smape"] is None  # in other units than print's
-    assert len(papers.beside_published("hot-table-12", EXCHANGE[:1])) == 13
+    assert len(papers.compare_published("hot-table-12", EXCHANGE[:1])) == 13
 
 
-def test_one_model_for_all_horizons_stands_beside_each_of_them():
+def test_one_model_for_all_horizons_is_compared_at_each_of_them():
     scores = {f"{metric}_{horizon}": horizon / 1000 for horizon in (96, 192, 336, 720) for metric in ("mse", "mae")}
     one = cell("hot-later-code-exchange", horizons="720", mse=0.72, mae=0.72, mse_96_sd=0.01, **scores)
-    rows = by_method(papers.beside_published("hot-later-code", [one]))
+    rows = by_method(papers.compare_published("hot-later-code", [one]))
     ours = {horizon: row["exchange mse"] for (method, horizon), row in rows.items() if method == "multiway, later code"}
     assert ours == {96: 0.096, 192: 0.192, 336: 0.336, 720: 0.72, "mean": pytest.approx(0.336)}
     assert rows["multiway, later code", 96]["exchange mse sd"] == 0.01 and rows["HOT", 96]["exchange mse"] == 0.083
 
 
 def test_all_horizons_bring_their_mean_and_one_missing_does_not():
-    rows = papers.beside_published("hot-table-1", EXCHANGE)
+    rows = papers.compare_published("hot-table-1", EXCHANGE)
     assert [row["horizon"] for row in rows[::13]] == [96, 192, 336, 720, "mean"]
     mean = by_method(rows)["multiway, paper", "mean"]
     assert mean["exchange mse"] == pytest.approx((0.0821 + 0.2 + 0.3 + 0.9) / 4) and mean["exchange mse sd"] is None
-    assert {row["horizon"] for row in papers.beside_published("hot-table-1", EXCHANGE[1:])} == {192, 336, 720}
+    assert {row["horizon"] for row in papers.compare_published("hot-table-1", EXCHANGE[1:])} == {192, 336, 720}
 
 
 def test_a_mean_is_of_the_sets_that_have_all_horizons():
-    rows = papers.beside_published("hot-table-1", [*EXCHANGE, cell("hot-ecl-96", mse=0.2)])
+    rows = papers.compare_published("hot-table-1", [*EXCHANGE, cell("hot-ecl-96", mse=0.2)])
     assert by_method(rows)["HOT", 96]["ecl mse"] == 0.142 and by_method(rows)["HOT", 192]["ecl mse"] is None
     assert by_method(rows)["HOT", "mean"]["ecl mse"] is None
 
 
 def test_variants_are_lines_and_a_method_without_the_set_is_none():
     cells = [cell("hot-organ", auc=0.99, acc=0.9, parameters=7_000_000), cell("resnet18-organ", auc=0.98, acc=0.8)]
-    rows = papers.beside_published("hot-table-2", cells)
+    rows = papers.compare_published("hot-table-2", cells)
     assert [row["method"] for row in rows[-2:]] == ["multiway, HOT, paper", "multiway, ResNet-18 3D"]
     assert "CdTransformer" not in {row["method"] for row in rows} and len(rows) == 13
     assert rows[-2]["parameters"] == "7M" and rows[0]["parameters"] == "12M"
@@ -102,12 +102,12 @@ def test_variants_are_lines_and_a_method_without_the_set_is_none():
 
 def test_rows_of_one_data_set_stay_apart():
     cells = [cell("hot-stocks", acc=0.52), cell("hot-stocks-complete", acc=0.54)]
-    rows = papers.beside_published("hot-stocks-table-1", cells)
+    rows = papers.compare_published("hot-stocks-table-1", cells)
     assert [row["method"] for row in rows[-2:]] == ["multiway, paper", "multiway, stocknet complete, paper"]
 
 
 def test_counts_of_parameters_are_compared_where_a_table_prints_them_per_set():
-    rows = papers.beside_published("ndlinear-table-5", [cell("tabular-cardio-linear", acc=0.73, parameters=18306)])
+    rows = papers.compare_published("ndlinear-table-5", [cell("tabular-cardio-linear", acc=0.73, parameters=18306)])
     assert rows[-1] == {
         "method": "multiway, Linear", "cardio parameters": 18306, "cardio acc": 0.73
     }  # fmt: skip
@@ -115,17 +115,17 @@ def test_counts_of_parameters_are_compared_where_a_table_prints_them_per_set():
 
 
 def test_cells_without_a_published_column_bring_no_rows():
-    assert papers.beside_published("floor", [cell("floor-etth1-96", mse=0.3)]) == []
-    assert papers.beside_published("segmentation", [cell("indian-pines", dice=0.3)]) == []
+    assert papers.compare_published("floor", [cell("floor-etth1-96", mse=0.3)]) == []
+    assert papers.compare_published("segmentation", [cell("indian-pines", dice=0.3)]) == []
     cells = [cell("hot-exchange-96", mse="much", mae=math.nan)]
-    assert papers.beside_published("hot-table-1", cells) == []
+    assert papers.compare_published("hot-table-1", cells) == []
 
 
-def test_a_cell_at_one_horizon_stands_beside_no_printed_mean():
+def test_a_cell_at_one_horizon_is_not_compared_with_a_printed_mean():
     mean = cell("hot-order-weather-time", horizons="96,192,336,720", mse=0.3, mae=0.3)
-    methods = [row["method"] for row in papers.beside_published("hot-table-3", [mean])]
+    methods = [row["method"] for row in papers.compare_published("hot-table-3", [mean])]
     assert methods[-1] == "multiway, attends time, paper" and len(methods) > 1
-    assert papers.beside_published("hot-table-3", [mean | {"horizons": "96"}]) == []
+    assert papers.compare_published("hot-table-3", [mean | {"horizons": "96"}]) == []
 
 
 def test_a_mean_over_horizons_is_not_read_as_one_of_them(tmp_path):
@@ -187,7 +187,7 @@ def test_a_line_that_is_no_json_is_named(line, tmp_path):
         list(papers.reproduce("hot-table-1", measured=path))
 
 
-def test_what_a_killed_command_left_beside_its_page_goes_with_the_next_one(tmp_path):
+def test_files_left_by_a_killed_command_are_removed_by_the_next_one(tmp_path):
     left = left_over(tmp_path / "page.html")
     left.write_text("half a page")
     drawn(tmp_path, "hot-table-1", EXCHANGE)
@@ -275,9 +275,9 @@ def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
         next(papers.reproduce("hot-table-1", measured=path, report=path / "page.html"))
 
 
-def test_kept_results_stand_beside_the_papers():
+def test_kept_results_are_compared_with_the_papers():
     kept = Path(__file__).parents[2] / "results" / "floor.jsonl"
-    rows = papers.beside_published("floor", list(papers.reproduce("floor", measured=kept)))
+    rows = papers.compare_published("floor", list(papers.reproduce("floor", measured=kept)))
     assert rows[-1]["method"] == "multiway" and rows[-1]["weather mse"] < rows[-2]["weather mse"]
     assert rows[-2]["weather mse"] == statistics.fmean([0.169, 0.214, 0.268, 0.350])  # of the four horizons
 

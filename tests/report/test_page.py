@@ -54,7 +54,7 @@ def test_labels_of_a_chart_have_room_for_the_widest():
         assert int(width) >= max(map(len, re.findall(r">([^<]+)</span>", labels)), default=1)
 
 
-def test_nothing_is_asked_of_the_network():
+def test_the_network_is_not_called():
     text = render(every_page())
     bare = re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]*", "", text)
     assert not re.search(r"https?:|//[a-z]|@import|<link|xlink|javascript:", bare, re.IGNORECASE)

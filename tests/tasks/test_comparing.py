@@ -9,7 +9,7 @@ import pytest
 
 from multiway.papers.cells import recipes_of
 from multiway.report.scales import NUM_LINES
-from multiway.tasks.answers import beside_own
+from multiway.tasks.answers import join_own_columns
 from multiway.tasks.comparing import apart, are_comparable, caution_of, names_of
 from multiway.tasks.registry import task_of
 
@@ -86,8 +86,8 @@ def test_runs_are_compared_only_on_the_same_test_rows(change, caution):
 
 def test_columns_of_the_user_are_kept_and_ours_get_another_name():
     own = pd.DataFrame({"age": [1, 2], "predicted": ["x", "y"], "multiway_predicted": [0, 0]})
-    frame, notes = beside_own(own, pd.DataFrame({"predicted": ["a", "b"], "p_a": [0.9, 0.2]}))
+    frame, notes = join_own_columns(own, pd.DataFrame({"predicted": ["a", "b"], "p_a": [0.9, 0.2]}))
     assert list(frame) == ["age", "predicted", "multiway_predicted", "multiway_predicted_", "p_a"]
     assert frame["predicted"].tolist() == ["x", "y"] and frame["multiway_predicted_"].tolist() == ["a", "b"]
     assert notes == ("the data have columns predicted, so the answers stand in multiway_predicted_",)
-    assert beside_own(own[["age"]], frame[["p_a"]])[1] == ()
+    assert join_own_columns(own[["age"]], frame[["p_a"]])[1] == ()

@@ -46,7 +46,7 @@ def test_every_output_names_the_model_that_answers_and_why(made, tmp_path):
         assert code == 0 and line in err.splitlines() and line not in said  # the table is for other programs
 
 
-def test_each_model_is_asked_by_its_name(made, tmp_path):
+def test_each_model_is_requested_by_its_name(made, tmp_path):
     run = load(made.run)
     tables = {}
     for name in run.candidates:

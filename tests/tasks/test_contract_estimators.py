@@ -37,8 +37,8 @@ def test_an_unfitted_one_is_copied(tiny, fitted):
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
 def test_a_fitted_one_and_a_loaded_one_are_copied(duplicate, tiny, fitted, tmp_path):
-    fitted_again = duplicate(fitted)
-    assert_same_predictions(fitted_again, fitted, tiny)
+    refitted = duplicate(fitted)
+    assert_same_predictions(refitted, fitted, tiny)
     fitted.save(tmp_path / "run")
     loaded = type(fitted).load(tmp_path / "run")
     assert_same_predictions(loaded, fitted, tiny)

@@ -69,7 +69,7 @@ def test_a_run_stores_the_batches_that_were_chosen_and_goes_on_with_them(tmp_pat
     assert TASK.settle(TASK.config.parse(run.config.plain()), run.state) == run.config
 
 
-def test_a_batch_that_was_asked_for_stays(monkeypatch):
+def test_a_given_batch_size_is_kept(monkeypatch):
     monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1)
     settings = {"model": NETWORK, "training": {"batch_size": 8, "warmup_steps": 1}, "draws": 0}
     model = multiway.VolumeClassifier(epochs=1, baselines=("majority",), settings=settings)

@@ -122,10 +122,10 @@ def _measured_lines(table: str, cells: Iterable[dict[str, Any]]) -> Iterator[str
     for cell in cells:
         done.append(cell)
         yield from show.aligned([cell])
-    rows = papers.beside_published(table, done)
+    rows = papers.compare_published(table, done)
     yield from ["", *show.aligned(rows)] if rows else []
 
 
 def _measured_document(table: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    rows = papers.beside_published(table, cells)
+    rows = papers.compare_published(table, cells)
     return {"measured": show.uniform(cells), "published": show.uniform(rows)}

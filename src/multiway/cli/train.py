@@ -49,7 +49,7 @@ def group_command(
         _nothing_before(ctx)
         return None
     if resume is not None:
-        _nothing_beside(ctx)
+        _refuse_options(ctx)
         return _answer(workflows.resume(resume, progress=not quiet))
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
@@ -62,7 +62,7 @@ def _nothing_before(ctx: typer.Context) -> None:
         raise typer.BadParameter(f"options stand after the task: multiway train {ctx.invoked_subcommand} ...")
 
 
-def _nothing_beside(ctx: typer.Context) -> None:
+def _refuse_options(ctx: typer.Context) -> None:
     others = [name for name in _given(ctx) if name not in SILENT]
     if others:
         dashed = "--set" if others[0] == "sets" else f"--{others[0]}"

@@ -215,7 +215,7 @@ class Findings:
             pass
         self.found += inner.named()
 
-    def beside(self, other: "Findings") -> None:
+    def absorb(self, other: "Findings") -> None:
         """Take over what was found in another file, whose name alone stands in front of it."""
         self.found += other.named()
         self.others.append(other.source)

@@ -35,7 +35,7 @@ class _Gated(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (gate_up,) = ctx.saved_tensors
-        return (_derive_again if torch.is_grad_enabled() else _derive)(grad, gate_up)
+        return (_differentiable_derivative if torch.is_grad_enabled() else _derive)(grad, gate_up)
 
 
 def _derive(grad: Tensor, gate_up: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def _derive(grad: Tensor, gate_up: Tensor) -> Tensor:
     return both
 
 
-def _derive_again(grad: Tensor, gate_up: Tensor) -> Tensor:
+def _differentiable_derivative(grad: Tensor, gate_up: Tensor) -> Tensor:
     """The same by operations that have derivatives, which torch's own step backward through silu has not."""
     gate, up = gate_up.chunk(2, dim=-1)
     share = torch.sigmoid(gate)

@@ -111,7 +111,7 @@ class HOTVolumeClassifier(torch_nn.Module):
         """Tokens before the head, `(batch, *token_sizes, dim)`."""
         tokens = self._embed(x)
         for block in self.blocks:
-            tokens = self._maybe_again(block, tokens)
+            tokens = self._checkpointed(block, tokens)
         normed: Tensor = self.norm(tokens)
         return normed
 
@@ -133,7 +133,7 @@ class HOTVolumeClassifier(torch_nn.Module):
 
     def _embed(self, x: Tensor) -> Tensor:
         check_sizes("HOTVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
-        return self._maybe_again(self.stem, x)
+        return self._checkpointed(self.stem, x)
 
-    def _maybe_again(self, part: torch_nn.Module, x: Tensor) -> Tensor:
+    def _checkpointed(self, part: torch_nn.Module, x: Tensor) -> Tensor:
         return checkpointed(part, x, when=self.config.checkpoint and self.training)

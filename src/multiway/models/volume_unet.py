@@ -91,7 +91,7 @@ class VolumeUNet(torch_nn.Module):
         self._check(x)
         levels: list[Tensor] = []
         for level in self.encoder:
-            x = self._maybe_again(level, x)
+            x = self._checkpointed(level, x)
             levels.append(x)
         return self._decode(levels)
 
@@ -119,11 +119,11 @@ class VolumeUNet(torch_nn.Module):
     def _decode(self, levels: list[Tensor]) -> Tensor:
         x = self.dropout(levels[-1])
         for up, skip in zip(reversed(self.decoder), reversed(levels[:-1]), strict=True):
-            x = self._maybe_again(up, x, skip)
+            x = self._checkpointed(up, x, skip)
         logits: Tensor = self.head(x)
         return logits
 
-    def _maybe_again(self, part: torch_nn.Module, *inputs: Tensor) -> Tensor:
+    def _checkpointed(self, part: torch_nn.Module, *inputs: Tensor) -> Tensor:
         return checkpointed(part, *inputs, when=self.config.checkpoint and self.training)
 
     def _check(self, x: Tensor) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from multiway.papers.printed import load_published as load_published
     from multiway.papers.printed import published_tables as published_tables
     from multiway.papers.reproducing import reproduce as reproduce
-    from multiway.papers.rows import beside_published as beside_published
+    from multiway.papers.rows import compare_published as compare_published
     from multiway.papers.rows import list_published as list_published
     from multiway.papers.rows import list_recipes as list_recipes
     from multiway.papers.rows import published as published

@@ -86,7 +86,7 @@ def _row(task: OpenTask, items: Sequence[Item], name: str, scores: dict[str, flo
     }  # fmt: skip
 
 
-def beside_published_results(benchmark: str, rows: Sequence[Row]) -> list[Row]:
+def compare_open_benchmark(benchmark: str, rows: Sequence[Row]) -> list[Row]:
     """Published models and ours over the tasks that were run: relative to the seasonal naive forecast, the best first.
 
     A column is a metric of a task, and a mean the geometric one over tasks. Only models with every task are in it.

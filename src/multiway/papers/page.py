@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from multiway.papers.cells import recipes_of
-from multiway.papers.printed import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_beside
-from multiway.papers.rows import FACTS, filled, lines_beside
+from multiway.papers.printed import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_for
+from multiway.papers.rows import FACTS, compared_lines, filled
 from multiway.papers.verdicts import seed_values
 from multiway.report import Page, PagePart, render, text
 from multiway.report.curves import Sizes, size_chart
@@ -31,8 +31,8 @@ def page_of(name: str, cells: Sequence[Row]) -> str:
     name: Of the table of recipes.
     cells: Rows of `reproduce`.
     """
-    table = published_beside(name)
-    lines = [] if table is None else lines_beside(name, table, cells)
+    table = published_for(name)
+    lines = [] if table is None else compared_lines(name, table, cells)
     return render(
         Page(
             title=name,
@@ -40,7 +40,7 @@ def page_of(name: str, cells: Sequence[Row]) -> str:
             source=table.source if table else "",
             created=datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
             parts=[
-                _beside(table, lines) if table else None,
+                _comparison(table, lines) if table else None,
                 *((*curve_parts(name, table, cells), *cost_parts(name, table, cells)) if table else ()),
                 PagePart(id="measured", title="Measured", content=[_measured(cells)]),
                 _notes(name, table, cells),
@@ -79,7 +79,7 @@ def _marked_ours(lines: Sequence[Line], head: Head, decimals: int) -> bool | Non
     return any(cell.is_best for cell in ours) if ours else None
 
 
-def _beside(table: PublishedTable, lines: Sequence[Line]) -> PagePart:
+def _comparison(table: PublishedTable, lines: Sequence[Line]) -> PagePart:
     content = [_section(table, group) for group in _by_horizon(lines)]
     lead = _verdict(table, lines) if lines else ""
     return PagePart(id="published", title="Published", content=content, side=SIDE, lead=lead)

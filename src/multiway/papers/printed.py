@@ -237,7 +237,7 @@ def load_published(name: str) -> PublishedTable:
     return PublishedTable.parse(load_yaml(TABLES / f"{name}.yaml"), f"{name}.yaml")
 
 
-def published_beside(table: str) -> PublishedTable | None:
+def published_for(table: str) -> PublishedTable | None:
     """The published table into whose columns the cells of a table of recipes belong, if there is one."""
     loaded = {name: load_published(name) for name in published_tables()}
     if table in loaded and (loaded[table].recipes is None or loaded[table].measured_by):

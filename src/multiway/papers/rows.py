@@ -17,7 +17,7 @@ from multiway.papers.printed import (
     PublishedTable,
     Slip,
     load_published,
-    published_beside,
+    published_for,
     published_tables,
     with_mean,
 )
@@ -124,21 +124,21 @@ def _row(line: Line, heads: Iterable[Head]) -> Row:
     return row
 
 
-def beside_published(name: str, cells: Sequence[Row]) -> list[Row]:
+def compare_published(name: str, cells: Sequence[Row]) -> list[Row]:
     """Rows of every published method and of ours, at the columns and horizons that were measured.
 
     name: Of the table of recipes.
     cells: Rows of `reproduce`.
     """
     if name in OPEN:
-        from multiway.papers.open_benchmarks import beside_published_results  # which imports torch
+        from multiway.papers.open_benchmarks import compare_open_benchmark  # which imports torch
 
-        return beside_published_results(name, cells)
-    table = published_beside(name)
-    return [] if table is None else published_rows(table, lines_beside(name, table, cells))
+        return compare_open_benchmark(name, cells)
+    table = published_for(name)
+    return [] if table is None else published_rows(table, compared_lines(name, table, cells))
 
 
-def lines_beside(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[Line]:
+def compared_lines(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[Line]:
     """Published lines and ours, horizon by horizon; only what was measured."""
     order = [*table.horizons, MEAN, None]
     lines = (line for cell in cells for line in _lines(name, table, cell))

@@ -64,7 +64,7 @@ class ScoreTable(list[Plain]):
         self.head = tuple(head)
 
 
-def beside_own(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def join_own_columns(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The user's columns, then the answers; an answer's column that the user has too gets another name, and a note."""
     taken = [name for name in answers.columns if name in own.columns]
     renamed = dict[str, str]()

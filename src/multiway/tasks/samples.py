@@ -18,7 +18,7 @@ from multiway.data.splitting import Splits, check_splits, folds
 from multiway.errors import MultiwayError
 from multiway.models import target_baselines
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, beside_own, written
+from multiway.tasks.answers import Answer, join_own_columns, written
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SampleConfig
 from multiway.tasks.protocol import NETWORK, Context, Fitted, Row, State
@@ -61,7 +61,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
     is_precise: ClassVar[bool] = False
     """Whether answers are computed in float64 at once, where samples are few numbers each."""
 
-    def beside(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
+    def own_columns(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
         """Columns that stand before the answers to some samples."""
         return pd.DataFrame(dict(samples.names))
 
@@ -136,7 +136,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         later = self.unlabelled(run.config, source, run.state)
         far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
         answers = targets.answer_frame(answered(run, later.encoded), run.state.classes, self.threshold(run))
-        frame, notes = beside_own(self.beside(run.config, source, later.raw), answers)
+        frame, notes = join_own_columns(self.own_columns(run.config, source, later.raw), answers)
         return written(frame, out, (*later.notes, *far, *notes))
 
 

@@ -33,7 +33,7 @@ def test_every_test_row_and_recipe_that_is_named_exists(page):
     assert [name for name in files if not (ROOT / name).is_file()] == []
 
 
-def test_every_name_is_in_a_file_beside_it():
+def test_every_name_is_in_a_file_next_to_it():
     check_all(check_row, ROWS)
 
 

@@ -48,7 +48,7 @@ def test_it_errs_less_than_ridge_where_values_lie_far_out(run, name):
 
 
 @NAMES
-def test_it_is_fitted_again_under_the_penalty_that_was_chosen(run, name):
+def test_it_is_refitted_under_the_penalty_that_was_chosen(run, name):
     models = [made[name] for made in (model_of(run).candidates, *model_of(run).refits.values())]
     assert not any(torch.equal(one.centre, other.centre) for one, other in itertools.pairwise(models))
     assert all(torch.equal(each.penalty, models[0].penalty) for each in models)

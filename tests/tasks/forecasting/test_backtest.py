@@ -124,7 +124,7 @@ def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeyp
     assert in_backtest == sizes == [100, 100, 100, 85]
 
 
-def test_a_model_that_is_asked_is_scored_alone(finished):
+def test_a_requested_model_is_scored_alone(finished):
     every = TASK.backtest(finished, None, None, {"cutoffs": 2}).frame
     asked = TASK.backtest(finished.asking("ridge"), None, None, {"cutoffs": 2}).frame
     assert list(asked["model"]) == ["ridge"] * 2 and set(every["model"]) > {"ridge", "multiway"}

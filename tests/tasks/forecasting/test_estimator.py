@@ -197,7 +197,7 @@ def test_joblib_keeps_it(fitted, frame, tmp_path):
     pd.testing.assert_frame_equal(joblib.load(tmp_path / "forecaster.joblib").predict(), fitted.predict())
 
 
-def test_a_loaded_forecaster_reads_its_file_again(data_file, tmp_path):
+def test_a_loaded_forecaster_rereads_its_file(data_file, tmp_path):
     forecaster = make().fit(data_file)
     forecaster.save(tmp_path / "run")
     again = Forecaster.load(tmp_path / "run")

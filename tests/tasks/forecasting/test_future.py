@@ -158,7 +158,7 @@ def test_a_panel_keeps_its_values(frame):
     assert dataclasses.replace(panel).frequency == "h"
 
 
-def test_a_model_that_is_asked_has_no_bands_and_says_so(finished):
+def test_a_requested_model_has_no_bands_and_says_so(finished):
     options = {"levels": (80.0,)}
     own, asked = (TASK.answer(run, None, None, options) for run in (finished, finished.asking("ridge")))
     assert "multiway-lo-80" in own.frame and not own.notes

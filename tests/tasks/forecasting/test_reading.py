@@ -102,7 +102,7 @@ def test_long_names_keep_their_letters(tmp_path):
     assert read_panel(path).names == ("NA", "007", "1e5")
 
 
-def test_what_is_read_again_for_the_names_of_its_series_is_said_once(tmp_path):
+def test_a_file_reread_for_the_names_of_its_series_is_reported_once(tmp_path):
     path = tmp_path / "long.csv"
     rows = [f"{day:02d}.01.2024;{name:03d};{day},5" for name in (1, 2) for day in range(1, 21)]
     path.write_text("\n".join(["Tag;Laden;Umsatz", *rows]))
@@ -323,7 +323,7 @@ def test_a_decimal_comma_is_seen_where_it_can_mean_nothing_else(cells, values, t
             assert read_panel(source).values[:, -1].tolist() == values
 
 
-def test_a_column_beside_decimal_commas_has_points_for_thousands(tmp_path):
+def test_a_column_next_to_decimal_commas_has_points_for_thousands(tmp_path):
     path = tmp_path / "werte.csv"
     path.write_text("Datum;Stück;Preis\n" + "".join(f"0{day}.02.2024;1.20{day};{day},5\n" for day in range(1, 6)))
     panel = read_panel(path)
@@ -446,7 +446,7 @@ def test_kinds_of_columns_in_frames():
         read_panel(wide(q=[2**53 + 1] * 40))
 
 
-def test_variates_are_kept_in_the_order_asked():
+def test_variates_are_kept_in_the_given_order():
     assert read_panel(wide(), ReadOptions(variates=("r", "p"))).names == ("r", "p")
     with pytest.raises(DataError, match=r"variates names 's', which is not there\. There are p, q, r\."):
         read_panel(wide(), ReadOptions(variates=("s",)))

@@ -9,7 +9,7 @@ import torch
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.encode import prepare_panel, sizes_of
-from multiway.tasks.forecasting.floor import fit_again, fit_floor
+from multiway.tasks.forecasting.floor import fit_floor, refit_floor
 from multiway.tasks.forecasting.network import all_forecasts
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.run import load, save_run
@@ -30,7 +30,7 @@ def by_hand(rows, penalty):
 
 
 @pytest.mark.parametrize(("use", "rows"), [("test", 240), ("future", 300)])
-def test_ridge_is_fitted_again_on_the_rows_before_what_it_forecasts(use, rows):
+def test_ridge_is_refitted_on_the_rows_before_what_it_forecasts(use, rows):
     frame = make_frame(variates=1)
     run = fitted(frame, network=False)
     assert run.facts["refit"][use] == rows
@@ -42,25 +42,25 @@ def test_ridge_is_fitted_again_on_the_rows_before_what_it_forecasts(use, rows):
     torch.testing.assert_close(found, torch.from_numpy(expected).float(), rtol=ROUNDING32, atol=ROUNDING32)
 
 
-def test_matrices_fitted_again_on_the_same_windows_are_the_same():
+def test_matrices_refitted_on_the_same_windows_are_the_same():
     windows = make_windows(400, 3, 7, 5)
     windows.rows[:, 1] *= -1
     for own in (False, True):
         floor = fit_floor(windows, make_windows(90, 3, 7, 5, seed=4), own=own)
-        torch.testing.assert_close(fit_again(floor, windows).expand_as(floor.weight), floor.weight)
+        torch.testing.assert_close(refit_floor(floor, windows).expand_as(floor.weight), floor.weight)
 
 
 def test_own_matrices_are_drawn_towards_the_shared_one():
     windows = make_windows(150, 2, 5, 3)
     floor = fit_floor(windows, make_windows(60, 2, 5, 3, seed=4))
-    near = fit_again(_with(floor, shared=False, penalty=1e12), windows)
-    torch.testing.assert_close(near, fit_again(_with(floor, shared=True), windows).expand_as(near))
+    near = refit_floor(_with(floor, shared=False, penalty=1e12), windows)
+    torch.testing.assert_close(near, refit_floor(_with(floor, shared=True), windows).expand_as(near))
     x = windows.rows.T.double().unfold(1, 5, 1)[:, : len(windows)]
     y = windows.rows.T.double()[:, 5:].unfold(1, 3, 1)
     last = x[..., -1:]
     pairs = zip((x - last).numpy(), (y - last).numpy(), strict=True)  # the last column is zero: by singular values
     alone = torch.from_numpy(np.stack([np.linalg.lstsq(*pair)[0].T for pair in pairs])).float()
-    far = fit_again(_with(floor, shared=False, penalty=1e-6), windows)
+    far = refit_floor(_with(floor, shared=False, penalty=1e-6), windows)
     torch.testing.assert_close(far, alone, rtol=1e-3, atol=1e-3)
 
 
@@ -103,7 +103,7 @@ def test_the_first_line_says_on_which_rows(frame, tmp_path):
     np.testing.assert_array_equal(forecast(stored, frame)["multiway"], forecast(run, frame)["multiway"])
 
 
-def test_the_line_says_that_a_network_is_not_fitted_again(finished):
+def test_the_line_says_that_a_network_is_not_refitted(finished):
     assert finished.line.endswith("for the future; the network saw the training rows alone.")
 
 

@@ -47,7 +47,7 @@ def test_trees_answer_for_a_series_that_is_not_linear(run):
     assert errors["trees"] < 0.7 * errors["ridge"] and errors["multiway"] < 0.7 * errors["ridge"]
 
 
-def test_they_are_fitted_again_for_the_test_rows_and_for_the_future(run):
+def test_they_are_refitted_for_the_test_rows_and_for_the_future(run):
     model = model_of(run)
     values = [made["trees"].trees.value for made in (model.candidates, *model.refits.values())]
     assert not any(torch.equal(*pair) for pair in itertools.pairwise(values))

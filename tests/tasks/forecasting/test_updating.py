@@ -71,7 +71,7 @@ def test_rows_that_do_not_follow_are_refused(folders, frame, start, stop, words)
         multiway.Forecaster.load(folders / "run").update(frame.iloc[start:stop])
 
 
-def test_a_run_that_is_never_fitted_again_takes_in_nothing(frame):
+def test_a_run_without_refit_takes_no_new_rows(frame):
     made = multiway.Forecaster(HORIZON, lookback=LOOKBACK, network=False, settings={"refit": "none"}).fit(frame)
     with pytest.raises(ConfigError, match="Train it with refit"):
         made.update(make_frame(rows=ROWS + 40).iloc[-10:])

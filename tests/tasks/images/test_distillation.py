@@ -174,7 +174,7 @@ def test_a_network_that_reads_no_images_is_no_teacher(folder, tmp_path):
         train(folder, "of-bert", teacher=str(bert))
 
 
-def test_a_network_of_timm_is_asked_at_its_size_and_scale(folder, monkeypatch):
+def test_a_network_of_timm_is_called_at_its_size_and_scale(folder, monkeypatch):
     class Blocks(nn.Module):
         def forward(self, x):
             assert x.shape[2:] == (4, 4) and x.min() >= -1 and x.max() <= 1

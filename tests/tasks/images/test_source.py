@@ -97,7 +97,7 @@ def test_a_photograph_is_held_upright(tmp_path):
     np.testing.assert_array_equal(upright.inputs[0], np.rot90(COLOURS[0, :, :2], -1))
 
 
-def test_sizes_must_agree_or_be_asked_for(tmp_path):
+def test_sizes_must_agree_or_be_given(tmp_path):
     for row in range(3):
         save(tmp_path / "a" / f"{row}.png", COLOURS[0])
     save(tmp_path / "b" / "small.png", COLOURS[0, :3])
@@ -215,7 +215,7 @@ def strips(folder, counts=(4, 2)):
     return rows
 
 
-def test_strips_with_labels_beside_them(tmp_path):
+def test_strips_with_labels_next_to_them(tmp_path):
     rows = strips(tmp_path)
     images = read_images(tmp_path)
     np.testing.assert_array_equal(images.inputs, rows)

@@ -31,7 +31,7 @@ def test_a_character_that_training_never_saw_is_no_unknown():
     assert vocabulary.decode(ids) == "Ω ≠ ω"
 
 
-def test_byte_pairs_are_the_same_when_learnt_again_and_when_stored():
+def test_byte_pairs_are_the_same_when_relearnt_and_when_stored():
     texts = [f"the {word} of {row}" for row, word in enumerate(["cat", "dog", "fox"] * 30)]
     first, again = (tokenizer("bpe", texts) for _ in range(2))
     assert first == again == Vocabulary.parse(first.plain())

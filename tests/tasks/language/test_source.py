@@ -103,7 +103,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(name, tmp_path)
         read_documents(written(tmp_path / name, content))
 
 
-def test_a_training_file_brings_those_beside_it_and_alone_is_itself(tmp_path):
+def test_a_training_file_brings_its_other_splits_and_alone_is_itself(tmp_path):
     for name, text in (("train", "learn .\n"), ("valid", "choose .\n"), ("test", "score .\n")):
         written(tmp_path / f"wiki.{name}.tokens", text)
     texts, splits = split_texts(read_documents(tmp_path / "wiki.train.tokens"), TextSplit())

@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_every_model_is_scored_beside_the_network(folder):
+def test_every_model_is_scored_with_the_network(folder):
     run = load(folder / "run")
     assert list(run.models) == ["network", "majority", "logistic", "rocket"]
     metrics = {row["metric"] for row in run.scores}

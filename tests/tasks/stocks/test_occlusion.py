@@ -107,7 +107,7 @@ def test_the_direction_before_is_hidden_with_the_last_prices(run):
     assert found.prices[stock].tolist() == [0.0, 0.0, found.score - share] and not found.texts.any()
 
 
-def test_explanations_are_of_the_model_that_is_asked(run, tmp_path):
+def test_explanations_are_of_the_requested_model(run, tmp_path):
     one, stock = samples_with_texts(run)[0]
     item = explain_day(run.asking("tfidf"), one, 0, [stock]).tickers[0]
     assert item.deletion is None and item.looks == [] and item.texts[0].ticker == item.ticker

@@ -183,7 +183,7 @@ def test_texts_in_every_form(form, tmp_path):
     assert (texts.vectors, texts.dropped, texts.count) == (None, {}, 4)
 
 
-def test_texts_beside_the_prices_are_found_and_can_be_left(tmp_path):
+def test_texts_next_to_the_prices_are_found_and_can_be_left_out(tmp_path):
     stock_files.prices().to_csv(tmp_path / "prices.csv", index=False)
     stock_files.lines(tmp_path / "texts.jsonl", stock_files.texts().to_dict("records"))
     assert read_stocks(tmp_path)[1].count == 4
@@ -237,7 +237,7 @@ def test_a_zone_can_be_named_and_a_close():
         assert list(map(str, texts.day)) == ["2024-03-08", "2024-03-08"]
 
 
-def test_a_column_of_days_beside_times_without_a_zone_is_the_day():
+def test_a_column_of_days_next_to_times_without_a_zone_is_the_day():
     frame = pd.DataFrame({"ticker": "NA", "date": ["2024-03-08"], "created_at": ["2024-03-08 22:30:00"], "text": "a"})
     assert str(read_stocks(stock_files.prices(), texts=frame)[1].day[0]) == "2024-03-08"
     for options in (StockOptions(time_zone="UTC"), StockOptions(time_zone="UTC", stamp="created_at")):

@@ -41,7 +41,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
     assert set(finished.folder.verify()["sha256"]) == names - {"manifest.json"}
 
 
-def test_the_form_in_print_is_trained_by_its_name_and_loads_again(tmp_path):
+def test_the_form_in_print_is_trained_by_its_name_and_reloads(tmp_path):
     model = {"name": "hot_stock_classifier_paper", "dim": 16, "num_heads": 2}
     data = write_stocks(tmp_path / "data")
     run = lifecycle.start(task, make_config(data, model=model, baselines=(), training={"epochs": 1}), tmp_path / "run")
@@ -65,7 +65,7 @@ def test_scores_are_those_of_the_stored_predictions(finished):
             assert found["acc"]["low"] <= found["acc"]["value"] <= found["acc"]["high"]
 
 
-def test_means_over_batches_of_days_stand_beside_scores_where_the_config_asks(finished):
+def test_means_over_batches_of_days_join_the_scores_where_the_config_sets_them(finished):
     asked = finished.config.replace(batch_days=1)
     known, new = ({metric.name for metric in task.metrics(config)} for config in (finished.config, asked))
     assert new - known == {"acc_batches", "f1_batches", "mcc_batches"}

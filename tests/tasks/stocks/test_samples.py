@@ -200,7 +200,7 @@ def test_a_price_is_forgotten_after_a_month_of_silence():
     assert not samples.known[last + STALE + 1 :, 3].any()
 
 
-def test_movements_in_the_dead_zone_are_not_asked_about():
+def test_movements_in_the_dead_zone_are_left_out():
     panel = make_panel(holes=0.0)
     movement = panel.movement.copy()
     edges = [-0.005001, -0.005, 0.0, 0.005499, 0.0055, np.float32(-0.005), np.float32(0.0055)]

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("target", "baselines"), [("ill", ["majority", "logistic"]), ("age", ["mean", "ridge"])])
-def test_every_model_is_scored_beside_the_network(folder, target, baselines):
+def test_every_model_is_scored_with_the_network(folder, target, baselines):
     run = load(folder / target)
     assert list(run.models) == ["network", *baselines, "trees"]
     metrics = {"ill": {"acc", "auc", "balanced_accuracy", "ece"}, "age": {"mse", "rmse", "mae", "r2"}}[target]
@@ -95,7 +95,7 @@ def test_scores_come_from_the_predictions(folder):
         assert stored["value"] == pytest.approx(((rows["predicted"] - rows["label"]) ** 2).mean())
 
 
-def test_rows_of_a_file_get_their_answer_beside_them(folder, tmp_path):
+def test_answers_are_appended_to_the_rows_of_a_file(folder, tmp_path):
     later = patients(9).drop(columns="ill").assign(note=range(9))
     later.loc[0, "city"] = "Rom"
     later.to_csv(tmp_path / "new.csv", index=False)

@@ -46,7 +46,7 @@ def test_one_table_in_every_form(form, tmp_path):
         assert state.unknown(found.inputs) == {}
 
 
-def test_words_beside_truth_values_are_classes_as_written():
+def test_words_among_truth_values_are_classes_as_written():
     frame = patients().assign(ill=["true", "false", "half-true"] * 20)
     table = read_table(frame, ILL)
     assert table.classes == ("false", "half-true", "true")

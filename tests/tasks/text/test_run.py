@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("inputs", NETWORKS)
-def test_every_kind_of_inputs_has_its_network_beside_the_same_baselines(folder, inputs):
+def test_every_kind_of_inputs_has_its_network_and_the_same_baselines(folder, inputs):
     run = load(folder / inputs)
     assert list(run.models) == ["network", "majority", "tfidf", "vectors"]
     assert isinstance(run.model, NETWORKS[inputs])
@@ -68,7 +68,7 @@ def test_tuning_moves_the_encoder(folder):
     assert any("layer.0" in name for name in moved) and any("word_embeddings" in name for name in moved)
 
 
-def test_rows_of_a_file_get_their_answer_beside_them(folder, tmp_path):
+def test_answers_are_appended_to_the_rows_of_a_file(folder, tmp_path):
     reviews(5)[["author", "review"]].to_csv(tmp_path / "new.csv", index=False)
     workflows.predict(folder / "words", data=str(tmp_path / "new.csv"), out=tmp_path / "out.csv")
     found = pd.read_csv(tmp_path / "out.csv")

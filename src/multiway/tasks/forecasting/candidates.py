@@ -25,8 +25,7 @@ from multiway.models.smoothing import Intermittent, Smoothing, Theta
 from multiway.models.transformed_ridge import TransformedRidge
 from multiway.models.weighed_forecasts import NAIVE
 from multiway.models.windows import LinearFloor, fill_gaps
-from multiway.tasks.forecasting.floor import Floor, fit_floor, fit_under
-from multiway.tasks.forecasting.floor import fit_again as floor_again
+from multiway.tasks.forecasting.floor import Floor, fit_floor, fit_under, refit_floor
 from multiway.tasks.forecasting.regression import fit_regression, refit_regression
 from multiway.tasks.forecasting.windows import Windows, covariates_of, inputs_of
 
@@ -222,10 +221,10 @@ def fit_candidate(model: nn.Module, training: Windows, validation: Windows, floo
         model.fit_series(series_of(training, model.units))
 
 
-def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor) -> None:
+def _refit_model(made: nn.Module, model: nn.Module | None, windows: Windows, floor: Floor) -> None:
     """Fit what was `made` on other windows, in the form and under the penalties that a candidate has."""
     if isinstance(made, LinearFloor):
-        made.set_weight(floor_again(floor, windows))
+        made.set_weight(refit_floor(floor, windows))
     elif isinstance(made, Regression):
         refit_regression(made, cast(Regression, model), windows, floor.windows)
     elif isinstance(made, TransformedRidge):
@@ -249,7 +248,7 @@ def _fit_again(made: nn.Module, model: nn.Module | None, windows: Windows, floor
         fit_drawn_in(made, windows)
     elif isinstance(made, LaggedTrees):
         made.heeds.copy_(cast(LaggedTrees, model).heeds)
-        _fit_trees(made, windows, floor_again(floor, windows))
+        _fit_trees(made, windows, refit_floor(floor, windows))
     else:
         assert isinstance(made, Smoothing | Theta | ArimaForecaster)
         forms = None if model is None else cast(Smoothing | Theta | ArimaForecaster, model).forms
@@ -370,5 +369,5 @@ def fit_all(
     """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
     made = {name: build(name, sizes) for name in names}
     for name, model in made.items():
-        _fit_again(model, models.get(name), windows, floor)
+        _refit_model(model, models.get(name), windows, floor)
     return made

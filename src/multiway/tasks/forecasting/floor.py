@@ -114,7 +114,7 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     )  # fmt: skip
 
 
-def fit_again(floor: Floor, windows: Windows) -> Tensor:
+def refit_floor(floor: Floor, windows: Windows) -> Tensor:
     """The matrices of other windows, of the same kind, under the same penalties for each window."""
     own = None if floor.shared else floor.penalty
     return fit_under(floor.shared_penalty, own, windows, floor.windows)

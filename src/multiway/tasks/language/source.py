@@ -178,14 +178,14 @@ def _files(path: Path, *, later: bool) -> list[Path]:
         return files
     if not path.is_file():
         raise DataError(f"{quoted(path, 200)} does not exist. Give the path of a text file, or of a folder of them.")
-    return [path] if later else [path, *_beside(path)]
+    return [path] if later else [path, *_other_splits(path)]
 
 
 def _visible(paths: Iterable[Path]) -> list[Path]:
     return sorted(path for path in paths if path.is_file() and not path.name.startswith("."))
 
 
-def _beside(path: Path) -> Iterator[Path]:
+def _other_splits(path: Path) -> Iterator[Path]:
     """Files of the other splits: `wiki.valid.txt` beside `wiki.train.txt`."""
     word = SPLIT.search(path.name)
     if word is None or SPLIT_OF[word[0].lower()] != "train":

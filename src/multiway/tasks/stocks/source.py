@@ -92,7 +92,7 @@ def _market_of(source: object, options: StockOptions, findings: Findings) -> Mar
             raise Unreadable
         return panel, None if raw is None else place_texts(raw, panel, options, of_texts)
     finally:
-        findings.beside(of_texts)
+        findings.absorb(of_texts)
 
 
 def is_market(source: object) -> bool:
@@ -119,7 +119,7 @@ def layout_of(source: object) -> Layout:
         return Layout(table=path, is_named=True)
     table = next((path / name for name in PRICE_TABLES if (path / name).is_file()), None)
     if table is not None:
-        return Layout(table=table, texts=_texts_beside(path))
+        return Layout(table=table, texts=_texts_of(path))
     for known in published_folders():
         if known.recognises(path):
             return Layout(files=known.prices(path), texts=known.texts(path), published=known)
@@ -147,7 +147,7 @@ def _are_prices(names: list[str], kinds: tuple[str, ...]) -> bool:
     return all(find_column(names, kind) is not None for kind in kinds) and any(others)
 
 
-def _texts_beside(folder: Path) -> Path | None:
+def _texts_of(folder: Path) -> Path | None:
     paths = (folder / f"{name}{ending}" for name in TEXT_NAMES for ending in TEXT_ENDINGS)
     return next((path for path in paths if path.is_file()), None)
 

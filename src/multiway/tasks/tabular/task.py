@@ -205,7 +205,7 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
         """How many test rows there are."""
         return {"test_rows": runs[0].facts["splits"]["test"]["samples"]}
 
-    def beside(self, config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
+    def own_columns(self, config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
         """The rows of the file."""
         return read_frame(source, config.read)
 

@@ -163,7 +163,7 @@ class TextTask(SampleTask[TextConfig, Strings, TextState]):
             "different texts": len(set(samples.keys or ())),
         }
 
-    def beside(self, config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
+    def own_columns(self, config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
         """The rows of the file."""
         return load_texts(source, config.read, Findings("")).frame
 

@@ -172,7 +172,7 @@ def test_monai_agrees_on_a_new_spacing():
     np.testing.assert_allclose(after.values, oracle.numpy(), rtol=SUMS32, atol=1e-4)
 
 
-def test_nothing_asked_nothing_done():
+def test_no_request_does_nothing():
     before = volume(dtype=np.int16)
     after = prepare(before, VolumeOptions())
     assert np.array_equal(after.values, before.values)
