@@ -60,7 +60,7 @@ __all__ = [
 # All but the errors is imported when first used: a command's help costs no torch, and a layer nothing but torch.
 __getattr__ = lazily(__name__)
 
-# Rooms that nothing below imports say here what they add to: it is there when a name is asked for.
+# Rooms that nothing below imports say here what they add to: it is imported with the first name that is used.
 extend("models", "multiway.papers.peers")
 extend("recipes", "multiway.papers.cells")
 extend("spaces", "multiway.papers.cells")

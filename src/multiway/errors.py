@@ -109,7 +109,7 @@ class CheckWarning(MultiwayWarning):
 
 
 class NotFittedError(MultiwayError, ValueError, AttributeError):
-    """An estimator was asked for an answer before `fit`; the bases are those scikit-learn's own error has."""
+    """An estimator was used before `fit`; the bases are those scikit-learn's own error has."""
 
 
 ELSEWHERE = {

@@ -53,7 +53,7 @@ _made: ContextVar[list[Path] | None] = ContextVar("made", default=None)
 
 @contextmanager
 def atomic_path(path: Path, needed: int | None = None) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success it is synced and takes the place of `path`.
+    """Yield a temporary path next to `path`; on success it is synced and takes the place of `path`.
 
     On any error the temporary file is removed and `path` is as it was.
 
@@ -150,7 +150,7 @@ def append_text(path: Path, text: str) -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `path`; on success it takes the place of `path`, on any error it goes.
+    """Yield a temporary folder next to `path`; on success it takes the place of `path`, on any error it goes.
 
     Raises:
         StorageError: The folder cannot be made, or something is at `path`.

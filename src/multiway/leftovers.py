@@ -17,7 +17,7 @@ def remove_all(folder: Path) -> None:
 
 
 def remove(*paths: Path | None) -> None:
-    """Remove what killed processes of this machine left beside each path of what was to become it, and inside it."""
+    """Remove what killed processes of this machine left next to each path of what was to become it, and inside it."""
     for path in paths:
         if path is not None:
             near = path.parent.glob(f"*{glob.escape(path.name)}{MARK}*")

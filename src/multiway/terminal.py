@@ -6,12 +6,12 @@ from typing import Any
 
 
 class TerminalBar:
-    """A bar on stderr; nothing where that is no terminal, or where none is asked for.
+    """A bar on stderr; nothing where that is no terminal, or where none is requested.
 
     Args:
         title: What stands before it.
         total: How much there is to do.
-        show: Whether it is asked for.
+        show: Whether it is requested.
 
     Attributes:
         is_shown: Whether there is a bar.

@@ -172,7 +172,7 @@ def test_adapters_leave_the_model_itself_alone(model):
     assert tuned is not model and type(model.head) is nn.Linear
     assert all(each.requires_grad for each in model.parameters())
     assert compress.adapt(model, {"head": NdLinear()}, inplace=True) is model
-    with pytest.raises(ConfigError, match="it is a convolution, and an adapter stands beside a dense layer"):
+    with pytest.raises(ConfigError, match="it is a convolution, and an adapter needs a dense layer"):
         compress.adapt(Mixed(), {"wide": LowRank(rank=2)})
 
 

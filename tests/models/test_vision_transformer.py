@@ -208,5 +208,5 @@ def test_tokens_are_dropped_before_the_first_block_in_training():
 
 
 def test_a_teachers_token_needs_a_class_token():
-    with pytest.raises(ConfigError, match="distill_token stands beside a class token"):
+    with pytest.raises(ConfigError, match="distill_token needs a class token"):
         create_model("vision_transformer", distill_token=True, pooling="mean")

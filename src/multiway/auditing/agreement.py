@@ -14,7 +14,7 @@ LEAST = 0.99
 RELATIVE = 1e-5
 """Largest relative difference that rounding may make, also in float32."""
 TINY = 1e-9
-"""The same beside the largest number of a variate, for a mean near 0."""
+"""The same relative to the largest number of a variate, for a mean near 0."""
 
 Numbers = Mapping[str, NDArray[np.float64]]
 

@@ -18,7 +18,7 @@ MANY = 0.01
 
 
 class Names(Protocol):
-    """Names by place, a list of them or made when asked for."""
+    """Names by place, a list of them or made on demand."""
 
     def __getitem__(self, position: int, /) -> str:
         """Name of one."""

@@ -63,7 +63,7 @@ def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict
         for series, other in pairs.tolist()
     ]
     return finding(
-        "shifted", "error", "series know the future of others: beside a series' own past, another one's removes nearly "
+        "shifted", "error", "series know the future of others: given a series' own past, another one's removes nearly "
         "all error of its next value, as a copy that is shifted, or a mean that reaches ahead, does",
         "Leave out what is made from later values.", told[:3], len(told),
     )  # fmt: skip
@@ -192,9 +192,9 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
     own = _surprises(targets, season)
     places = []
     for name, rows in covariates.items():
-        beside = _surprises(rows, season)
+        known = _surprises(rows, season)
         for series, label in enumerate(names):
-            at, strength = _strongest(own[:, series], beside[:, min(series, beside.shape[1] - 1)])
+            at, strength = _strongest(own[:, series], known[:, min(series, known.shape[1] - 1)])
             if abs(strength) >= TELLING:
                 away = f"{abs(at)} step{'s' * (abs(at) > 1)} {'later' if at > 0 else 'before'}"
                 places.append(f"{name}: {abs(strength):.1%} of {label} {away if at else 'at its step'}")

@@ -47,7 +47,7 @@ def check_lookup(
     draws: int = 1000,
     seed: int = 0,
 ) -> Verdict | None:
-    """Score the best look-up beside the commonest class.
+    """Score the best look-up and the commonest class.
 
     Args:
         train: For each fact, a whole number per training case.
@@ -91,7 +91,7 @@ def _say(
         "lookup", "error" if low > LEAK else "warning",
         f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} {held} "
         f"labels; {baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
-        "Show this rule beside every model; a score near it is no skill.",
+        "Report this rule with every model; a score near it is no skill.",
     )  # fmt: skip
 
 

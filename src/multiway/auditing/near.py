@@ -17,7 +17,7 @@ LEAST_SPREAD = 0.01
 FEWEST = 8
 """Training things, and steps of a series, that a search needs."""
 NEAR, NEARER = 0.5, 0.1
-"""Distance to the nearest row beside that to the second nearest, of neighbours and of near copies in few dimensions."""
+"""Distance to the nearest row over that to the second nearest, of neighbours and of near copies in few dimensions."""
 RARE = 1e-3
 MOSTLY = 0.5
 """Share of the near neighbours that must be near copies; of rows drawn alone it is 0.2 in one dimension, else less."""

@@ -206,7 +206,7 @@ class Pieces:
         return unit_rows(pieces.reshape(len(pieces), -1))
 
     def _compared(self, values: Floats, rows: Ints, allowed: NDArray[np.bool_]) -> Floats:
-        """The first, the middle and the last piece of each row beside every training piece of the series allowed."""
+        """The first, the middle and the last piece of each row and every training piece of the series allowed."""
         alike = np.zeros(allowed.shape)
         for at, row in enumerate(rows.tolist()):
             starts = np.flatnonzero(self._begins(values[row][None])[0])

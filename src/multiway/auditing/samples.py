@@ -1,4 +1,4 @@
-"""What audits of samples ask: copies and groups in two splits, what codes tell, the scale; and that of series."""
+"""What audits of samples look for: copies and groups in two splits, what codes tell, the scale; and that of series."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -40,7 +40,7 @@ MOST_LEARNT = 20_000
 
 
 def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
-    """Whether a word, or two neighbours, stands beside one outcome only, in training and in test.
+    """Whether a word, or two neighbours, occurs with one outcome only, in training and in test.
 
     Args:
         texts: What is shown before each outcome; empty without a text.
@@ -62,7 +62,7 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
     if not telling:
         return f"no word of {int(training.sum()):,} training texts tells the outcome"
     return finding(
-        "texts", "error", "words stand beside one outcome nearly always, as where texts were written after it",
+        "texts", "error", "words occur with one outcome nearly always, as where texts were written after it",
         "Look at these texts, and at when they were written.", telling[:3], len(telling),
     )  # fmt: skip
 
@@ -79,7 +79,7 @@ def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dic
 
 
 def _stays(counts: tuple[int, int], way: int) -> bool:
-    """Whether a word stands beside the same outcome in test."""
+    """Whether a word occurs with the same outcome in test."""
     return sum(counts) >= FEWEST_AGAIN and counts[way] > PURE * sum(counts)
 
 

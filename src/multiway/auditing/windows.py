@@ -30,7 +30,7 @@ LOOK_AHEAD = 48
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 """From rows `(rows, variates)` to `(variates,)`; NaN is a missing cell."""
 NOTCHED = 0.02
-"""Power at the frequencies that an average of so many rows removes, beside that between them; real series keep 0.19."""
+"""Power at the frequencies that an average of so many rows removes, over that between them; real series keep 0.19."""
 SHORTEST, LONGEST = 5, 31
 """Rows of a window."""
 FEWEST_ROWS, MOST_ROWS, MOST_SERIES = 200, 6000, 128
@@ -213,7 +213,7 @@ def check_calendar(
         "calendar", "warning",
         f"month, weekday and time of day alone explain {explained[best]:.1%} of {names[best]} in the tested rows "
         f"({len(high)} of {len(names)} variates above {EXPLAINED:.0%})",
-        "This is no leak, but a low error is no skill: look at seasonal_naive beside it.", count=len(high),
+        "This is no leak, but a low error is no skill: compare it with seasonal_naive.", count=len(high),
     )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def window_of(changes: Floats) -> int:
 
 
 def _notched(power: Floats, count: int, rows: int) -> float:
-    """Mean power about the multiples of 1 / rows beside the median between them."""
+    """Mean power about the multiples of 1 / rows over the median between them."""
     multiples = np.arange(1, rows // 2 + 1)
     at, between = (np.rint(places * count / rows).astype(int) for places in (multiples, multiples - 0.5))
     last = len(power) - 1

@@ -1,4 +1,4 @@
-"""Layers of our own beside the package for them and the usual layer, timed in turns on one's own shape."""
+"""Our layers, the package for them and the usual layer, timed in turns on one's own shape."""
 
 import functools
 import itertools
@@ -18,7 +18,7 @@ from multiway.errors import ConfigError, closest
 from multiway.lazy import is_installed, load_extra
 
 LARGEST_DENSE = 2**24
-"""Weights of a dense layer that is still timed beside."""
+"""Weights of a dense layer that is still timed."""
 PASSES = {"forward": 1, "forward and backward": 3}
 """With how many forward passes each is worth."""
 

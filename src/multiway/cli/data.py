@@ -118,12 +118,12 @@ def encode_command(
     data: Annotated[
         str,
         typer.Argument(
-            help="Prices with texts beside them, or a known data set's name.",
+            help="Prices with texts next to them, or a known data set's name.",
             autocompletion=options.complete_data_sets,
         ),
     ],
     texts: Annotated[
-        str | None, typer.Option(help="Texts of each ticker: a file or folder; those beside the prices if not given.")
+        str | None, typer.Option(help="Texts of each ticker: a file or folder; those next to the prices if not given.")
     ] = None,
     encoder: Annotated[
         str | None,

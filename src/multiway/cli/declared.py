@@ -1,4 +1,4 @@
-"""What tasks and data sets declare, as a file beside this one: help and completion import no task, and so no torch.
+"""What tasks and data sets declare, as a file next to this one: help and completion import no task, and so no torch.
 
 `python -m multiway.cli.declared` writes the file anew; a test compares it with the declarations. Fixes are spelled by
 it: an option of the task where it has one for the field, else `--set`.

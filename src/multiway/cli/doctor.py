@@ -103,7 +103,7 @@ def bench_command(
     repeats: Annotated[int, typer.Option(min=1, help="Timed rounds.")] = 15,
     threads: Annotated[int | None, typer.Option(min=1, help="Those of torch if not given.")] = None,
 ) -> Output:
-    """Time a layer beside the package for it, if it is installed, and the usual layer; ratios are in one run."""
+    """Time a layer against the package for it, if it is installed, and the usual layer; ratios are in one run."""
     import torch
 
     from multiway.bench import bench

@@ -103,7 +103,7 @@ def words_of(own: dict[str, Any]) -> list[str]:
 
 
 def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
-    """The config of a run that a task's options ask for."""
+    """The config of a run by a task's options."""
     return workflows.settings_of(command, task, read_options(command, task, own))
 
 
@@ -112,15 +112,15 @@ def overrides(
 ) -> dict[str, Any]:
     """What `--set`, `--epochs`, `--answer` and `--track` say of a training."""
     given = nested(sets or []) | ({} if answer is None else {"answer": answer})
-    asked = {name: value for name, value in {"epochs": epochs, "track": track}.items() if value is not None}
+    chosen = {name: value for name, value in {"epochs": epochs, "track": track}.items() if value is not None}
     training = given.get("training", {})
-    if not asked or not isinstance(training, dict):
+    if not chosen or not isinstance(training, dict):
         return given
-    if twice := [name for name in asked if name in training]:
+    if twice := [name for name in chosen if name in training]:
         raise ConfigError(
             f"train: --{twice[0]} and --set training.{twice[0]} are the same setting. Leave out one of them."
         )
-    return {**given, "training": {**training, **asked}}
+    return {**given, "training": {**training, **chosen}}
 
 
 def nested(assignments: list[str]) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def reproduce_command(
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Output:
-    """Run the recipes of a table and print measured beside published, then every published method beside ours."""
+    """Run the recipes of a table and print measured and published figures, then every published method with ours."""
     cells = papers.reproduce(
         table,
         rows=options.listed_names(rows),

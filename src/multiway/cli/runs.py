@@ -34,7 +34,7 @@ def evaluate_command(
     split: Annotated[Split, typer.Option(help="Which rows to show.")] = Split.test,
     model: Model = None,
 ) -> Output:
-    """Show the scores of a run's answer beside every other model's, or score them on a later file with --data."""
+    """Show the scores of a run's answer and of every other model, or score them on a later file with --data."""
     scores = workflows.evaluate(run, data=data, split=split.value, model=model)
     return show.table(scores, scores.head)
 

@@ -23,8 +23,8 @@ class Output:
 
     lines: For a reader; made as they are printed.
     head: A line before a table that other programs read; it goes to stderr.
-    document: The same as plain values, made where it is asked for.
-    is_bad: Whether the command exits with 1, though it did what it was asked.
+    document: The same as plain values, made on demand.
+    is_bad: Whether the command exits with 1, though it did its work.
     """
 
     lines: Iterable[str]

@@ -13,7 +13,7 @@ from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
 SILENT = ("resume", "quiet", "as_json")
-"""What may stand beside `--resume`: it changes nothing of the run."""
+"""What may be given with `--resume`: it changes nothing of the run."""
 
 Data = Annotated[
     str | None,
@@ -44,7 +44,7 @@ def group_command(
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Output | None:
-    """Train on a file or a recipe, score on its test rows beside the baselines, and leave a run folder."""
+    """Train on a file or a recipe, score on its test rows with the baselines, and leave a run folder."""
     if ctx.invoked_subcommand is not None:
         _nothing_before(ctx)
         return None

@@ -1,4 +1,4 @@
-"""Small trainable branches beside frozen dense layers: NdLinear, tensor-train and low-rank adapters for fine-tuning."""
+"""Small trainable branches on frozen dense layers: NdLinear, tensor-train and low-rank adapters for fine-tuning."""
 
 import copy
 import dataclasses
@@ -34,7 +34,7 @@ RECORD = "_multiway_adapters"
 
 
 class Adapted(nn.Module):
-    """A frozen dense layer and a branch beside it: $y = W x + b + s · branch(dropout(x))$.
+    """A frozen dense layer and a parallel branch: $y = W x + b + s · branch(dropout(x))$.
 
     Args:
         dense: The layer; its parameters are left as they are.
@@ -88,7 +88,7 @@ def adapt(
     generator: torch.Generator | None = None,
     inplace: bool = False,
 ) -> nn.Module:
-    """Freeze a copy of a model and put trainable branches beside its matched dense layers.
+    """Freeze a copy of a model and put trainable branches on its matched dense layers.
 
     The last factor of every branch is zero, so that the model's answers are the same until it is trained. Sizes are
     the two most balanced factors of each side unless the rule says otherwise (the choice of NdLinear-LoRA).
@@ -177,7 +177,7 @@ def adapter_state_dict(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_adapters(model: nn.Module, folder: str | Path) -> None:
-    """Write the branches alone, `adapters.safetensors` and `adapters.json`, and hashes of the layers beside them.
+    """Write the branches alone, `adapters.safetensors` and `adapters.json`, and hashes of the layers they belong to.
 
     Raises:
         ConfigError: The model has no adapters.
@@ -199,7 +199,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
 
 
 def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = False) -> nn.Module:
-    """Put saved branches beside the layers of the dense model that they were trained with, in place.
+    """Put saved branches on the layers of the dense model that they were trained with, in place.
 
     Args:
         model: The dense model.
@@ -232,7 +232,7 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
 
 
 def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Whether the layers are those that the branches were trained beside; a file without hashes cannot tell."""
+    """Whether the layers are those that the branches were trained with; a file without hashes cannot tell."""
     if not all("base_sha256" in entry for entry in layers):
         words = f"{path} holds no hashes of its model: the adapters may be of another."
         warnings.warn(words, MultiwayWarning, stacklevel=3)
@@ -242,7 +242,7 @@ def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Pat
         digest = files.tensor_digest(model.get_submodule(name).state_dict())
         if digest != expected:
             raise RunError(
-                f"{path}: {name} is of other weights than those that its adapter was trained beside. Got sha256 "
+                f"{path}: {name} is of other weights than those that its adapter was trained with. Got sha256 "
                 f"{digest[:12]}, expected {expected[:12]}. Load the model of the training, or set any_base=True."
             )
 

@@ -20,7 +20,7 @@ from multiway.compress.targets import Target
 from multiway.errors import ConfigError, Fix, MultiwayError
 
 PROBED, TRIED, ROUNDING = (0.2, 0.5), 24, 1e-9
-"""Weight errors near which a layer's sensitivity is measured, beside that of the lowest rank; ranks of a layer that are
+"""Weight errors near which a layer's sensitivity is measured, and that of the lowest rank; ranks of a layer that are
 counted or timed; and the slack of sums."""
 
 
@@ -245,7 +245,7 @@ def some_of(options: Sequence[RankChoice]) -> list[RankChoice]:
 def chosen_within(
     layers: Sequence[Sequence[LayerChoice]], *, others: float, total: float, budget: ModelBudget
 ) -> list[LayerChoice]:
-    """One choice per layer, all of them within the budget beside what the rest of the model costs."""
+    """One choice per layer, all of them, with the rest of the model, within the budget."""
     option = budget.unit or ""
     limit, is_time = getattr(budget, option), option == "max_milliseconds"
     most = limit if is_time else limit * total

@@ -1,4 +1,4 @@
-"""A plan as words, a table and a page of the report: what each layer became, saves and loses, beside other plans."""
+"""A plan as words, a table and a page of the report: what each layer became, saves and loses, and other plans."""
 
 import dataclasses
 import datetime

@@ -237,7 +237,7 @@ def _whole(
             after = measuring.layer_outputs(model, data)
     except (AttributeError, TypeError) as error:
         raise ConfigError(
-            f"plan: the model asks a swapped layer for what only a dense one has ({error}). Leave that layer out of "
+            f"plan: the model uses what only a dense layer has of a swapped one ({error}). Leave that layer out of "
             f"the patterns."
         ) from None
     return (before, after), measuring.compare_models(model, lent, data) if measure and chosen else None

@@ -26,7 +26,7 @@ WEIGHTS, CONFIG = "weights.safetensors", "config.json"
 SWAPS = "compression.json"
 """File of a folder that says what became of its layers."""
 FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.md")
-"""What a compressed model consists of, a tokenizer beside it; nothing else is fetched from the hub."""
+"""What a compressed model consists of, a tokenizer with it; nothing else is fetched from the hub."""
 FORMAT = 1
 TABLE = "tt_embedding"
 CHAINS: dict[str, type[TuckerConv] | type[CPConv]] = {Tucker.kind: TuckerConv, CP.kind: CPConv}
@@ -65,7 +65,7 @@ def load(folder: str | Path, model: nn.Module | None = None) -> nn.Module:
     path = Path(folder)
     stored = _read(path)
     if files.sha256_of(_present(path / WEIGHTS)) != stored.get("weights"):
-        raise RunError(f"{path / WEIGHTS} does not belong to {SWAPS} beside it. Save the model again.")
+        raise RunError(f"{path / WEIGHTS} does not belong to {SWAPS} next to it. Save the model again.")
     built = _build(path) if model is None else model
     restore(built, path)
     tensors = read_tensors(path / WEIGHTS)

@@ -68,7 +68,7 @@ def unsuited(rule: Rule, module: nn.Module, families: Collection[str]) -> str | 
     """Why a rule does not fit this kind of layer, or None."""
     family = FAMILY[layer_kind(module) or "Linear"]
     if family not in families:
-        return f"it is {FAMILIES[family]}, and an adapter stands beside a dense layer"
+        return f"it is {FAMILIES[family]}, and an adapter needs a dense layer"
     if family in rule.families:
         return None
     others = [kind for kind, other in RULES.items() if family in other.families]

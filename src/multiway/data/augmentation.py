@@ -84,7 +84,7 @@ def _draws(batch: Tensor) -> Tensor:
 
 
 def _where(chosen: Tensor, parts: list[Tensor], changed: list[Tensor]) -> list[Tensor]:
-    """The changed volumes of the chosen samples beside the others as they were."""
+    """The changed volumes of the chosen samples, and the others as they were."""
     return [
         torch.where(chosen.to(old.device).view(-1, *[1] * (old.ndim - 1)), new, old)
         for old, new in zip(parts, changed, strict=True)

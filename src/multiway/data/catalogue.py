@@ -149,11 +149,11 @@ def _size_of_series(path: Path) -> str:
 
 
 def _login(known: Entry, name: str, folder: Path) -> Path:
-    """A copy in the folder, if its size is that published; the page asks for a login."""
+    """A copy in the folder, if its size is that published; the page needs a login."""
     path = known.find([folder])
     if path is None:
         raise DataError(
-            f"{name}: {known.url} asks for a login. Download it there, and set MULTIWAY_DATA to the folder that "
+            f"{name}: {known.url} needs a login. Download it there, and set MULTIWAY_DATA to the folder that "
             f"holds {known.files[0]}."
         )
     shape = read_frame(path, FileOptions()).shape

@@ -29,7 +29,7 @@ ALIKE = 1e-5
 """What single precision and printing change of one, as a share."""
 EMPTY: Message = ("If it means missing, leave these cells empty.",)
 FEWEST, DIFFERENT = 2, 3
-"""Cells that hold it, and different numbers beside it, without which a number is none of these."""
+"""Cells that hold it, and different other numbers, without which a number is none of these."""
 
 
 def check_samples(
@@ -159,7 +159,7 @@ def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) ->
     if counts.max() >= ONE_SIDED * len(labels):
         share, name = 100 * counts.max() / len(labels), quoted(names[int(counts.argmax())])
         rule = f"{share:.1f} % of {samples.word} are '{name}'"
-        findings.add("balance", "warning", rule, "Accuracy says little here; look at the scores beside it.")
+        findings.add("balance", "warning", rule, "Accuracy says little here; look at the other scores.")
     for name, rows in splits.items():
         absent = absent_classes(samples, rows)
         if absent:

@@ -95,9 +95,9 @@ def check_regular(path: str | Path) -> None:
 
 
 def dataset_path(name: str) -> Path:
-    """Where a data set lies: $MULTIWAY_DATA, then `shared/data` beside a checkout, then the download cache.
+    """Where a data set lies: $MULTIWAY_DATA, then `shared/data` next to a checkout, then the download cache.
 
-    A set without an address is made when it is first asked for. A copy in the cache is verified.
+    A set without an address is made on first use. A copy in the cache is verified.
     """
     known = dataset(name)
     found = known.find(search_folders())

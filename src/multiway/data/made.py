@@ -9,7 +9,7 @@ from multiway.data.sources.scenes import read_scene
 
 
 def _lesions(known: Entry, name: str, folder: Path) -> Path:
-    """The table of its cases, made of its source in the cache when it is first asked for."""
+    """The table of its cases, made of its source in the cache on first use."""
     return cached_lesions(datasets.dataset_path(known.source), folder)
 
 

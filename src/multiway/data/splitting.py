@@ -136,7 +136,7 @@ def _official(samples: Samples[Any], official: Sequence[str], how: Shares) -> Sp
     given = {name: np.flatnonzero(names == name) for name in SPLITS if name in official}
     owed = [name for name in ("test", "validation") if name not in given]
     if "train" not in given:
-        raise DataError(f"{samples.source}: a part train is needed beside {listed(given)}. Add it.")
+        raise DataError(f"{samples.source}: a part train is needed with {listed(given)}. Add it.")
     if isinstance(how, Folds) and how.copies == "drop" and samples.keys is not None:
         given = _without_copies(given, samples.keys)
     return {**given, **_drawn(samples, given["train"], how, owed)} if owed else given

@@ -1,6 +1,6 @@
 """What hiding a part of an input does to an answer, whoever gives it: occlusion (Zeiler & Fergus, 2014, sec. 4).
 
-And whether an explanation marks what matters: what was attended to most is hidden, beside as much at random.
+And whether an explanation marks what matters: what was attended to most is hidden, compared with as much at random.
 """
 
 import itertools

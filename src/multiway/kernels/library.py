@@ -1,6 +1,6 @@
 """The compiled kernels: built where there is a C compiler, by the install of a checkout or on first use into a cache.
 
-`python -m multiway.kernels` builds them beside their sources, and with them the nodes of autograd, which need the
+`python -m multiway.kernels` builds them next to their sources, and with them the nodes of autograd, which need the
 headers of the torch that is installed. This file imports the standard library alone, since the install runs it before
 anything else is there.
 """

@@ -29,7 +29,7 @@ CELLS = 4_000_000
 PASTS = (1, 2, 4)
 """Parts of the look-back that ridge sees: all, a half and a quarter."""
 OWN = 1 / 3
-"""Weight of a series' own fit beside the one that all series share."""
+"""Weight of a series' own fit relative to the one that all series share."""
 SHRINKAGE = 0.01
 """Penalty of ridge for each row."""
 EXAMPLES = 6_000
@@ -173,14 +173,14 @@ class AlignedSeasons(DrawnIn):
 
         past `(windows, steps, series)`, known `(windows, steps, series or 1, features)`, the nearest season first.
         """
-        own, beside = past.permute(2, 0, 1), known.permute(2, 0, 1, 3).flatten(2)
+        own, covariates = past.permute(2, 0, 1), known.permute(2, 0, 1, 3).flatten(2)
         day = nn.functional.one_hot(clock // self.season % 7, 7).double()
         shape = (past.shape[2], len(past), -1)
-        counts = torch.ones(own.shape[2] + beside.shape[2] + 7, dtype=torch.float64)
+        counts = torch.ones(own.shape[2] + covariates.shape[2] + 7, dtype=torch.float64)
         counts[self.season : own.shape[2]] = FAR
         counts[own.shape[2] + self.horizon * self.known : -7] = FAR_KNOWN
         counts[-7:] = DAY
-        z = torch.cat([own, beside.expand(shape), day.expand(shape)], -1)
+        z = torch.cat([own, covariates.expand(shape), day.expand(shape)], -1)
         return z * counts / (counts[:-7].square().sum() + DAY**2).sqrt()
 
     def fit(self, rows: Tensor, known: Tensor, clock: Tensor, phases: Sequence[int] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Plain models that stand beside networks: class shares, a mean, a linear map, whose penalty validation chooses.
+"""Plain models as baselines of networks: class shares, a mean, a linear map, whose penalty validation chooses.
 
 Each is a module of float64 buffers, so that it is saved and loaded as a network is; none draws at random.
 """

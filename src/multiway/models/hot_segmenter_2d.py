@@ -1,4 +1,4 @@
-"""HOT segmenter of multispectral images: bands are a mode beside rows and columns."""
+"""HOT segmenter of multispectral images: bands are a mode, as are rows and columns."""
 
 from typing import Literal, Self
 

@@ -103,7 +103,7 @@ class VisionTransformerConfig(Config):
     def _token_fits(self) -> Self:
         if self.distill_token and (self.pooling, self.mixing) != ("class_token", "features"):
             raise ValueError(
-                "distill_token stands beside a class token, and no layer mixes a fixed number of tokens. "
+                "distill_token needs a class token, and no layer mixes a fixed number of tokens. "
                 f"Got pooling {self.pooling} and mixing {self.mixing}"
             )
         return self

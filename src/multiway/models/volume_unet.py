@@ -64,7 +64,7 @@ class VolumeUNetConfig(AttentionChoice):
 class VolumeUNet(torch_nn.Module):
     """Class logits of every voxel: an encoder that halves, a decoder that doubles, and skips between the two.
 
-    Each level is two convolutions beside a shortcut, then its blocks. Their tokens are the level's own voxels, so
+    Each level is two convolutions and a shortcut, then its blocks. Their tokens are the level's own voxels, so
     attention over a level of n³ voxels costs three maps of n × n a head. Group normalisation throughout: a
     sample's logits depend on that sample alone.
 
@@ -175,7 +175,7 @@ class _Attend(torch_nn.Module):
 
 
 class _Up(torch_nn.Module):
-    """Double the coarser level, put the finer one beside it, convolve."""
+    """Double the coarser level, concatenate the finer one, convolve."""
 
     def __init__(self, config: VolumeUNetConfig, level: int) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ def check_pairs(layer: str, dim: int, num_heads: int, rotary_modes: Sequence[int
 
 
 def refuse_leak(causal_modes: Sequence[int], attended_modes: Sequence[int]) -> None:
-    """Refuse modes that attend beside a causal one: their queries and keys are pooled over its later positions."""
+    """Refuse modes that attend with a causal one: their queries and keys are pooled over its later positions."""
     for causal in causal_modes:
         others = [mode for mode in attended_modes if mode != causal]
         if others:

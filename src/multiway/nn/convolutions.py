@@ -35,7 +35,7 @@ def make_group_norm(channels: int, *, device: Any = None, dtype: Any = None) -> 
 
 
 class ConvBlock(nn.Module):
-    """Two convolutions beside a shortcut: y = gelu(norm(C₂ gelu(norm(C₁ x))) + P x).
+    """Two convolutions and a shortcut: y = gelu(norm(C₂ gelu(norm(C₁ x))) + P x).
 
     P is the identity where the channels stay as they are, else a convolution of one voxel. Sizes are kept.
 

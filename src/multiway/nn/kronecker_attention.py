@@ -42,7 +42,7 @@ class KroneckerAttention(PooledQueries):
             modes that do not attend stay, frozen, so that every choice has as many parameters.
         rotary_modes: Modes whose order matters: rotary encoding after pooling.
         causal_modes: Modes along which a position sees only itself and what comes before.
-        pool_over_causal: Allow other modes to attend beside a causal one. Their queries and keys are pooled over
+        pool_over_causal: Allow other modes to attend together with a causal one. Their queries and keys are pooled over
             its later positions too, so outputs then do depend on the future.
         dropout: Probability of dropping an attention weight in training.
         shared_projections: One query and key projection for all modes, or one per mode.
@@ -113,8 +113,8 @@ class KroneckerAttention(PooledQueries):
         """Attend from `x` to `context`, or to itself.
 
         Args:
-            x: Tokens that ask.
-            context: Tokens that answer, with as many modes but any sizes.
+            x: Tokens of the queries.
+            context: Tokens of the keys and values, with as many modes but any sizes.
             valid: True for real tokens of `x`; padding adds nothing to pooling, keys or values.
             context_valid: The same for `context`.
             mode_masks: Per mode None or a mask, True where attention is allowed: `(q, k)`, `(batch, k)` or

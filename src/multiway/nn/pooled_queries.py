@@ -57,7 +57,7 @@ def choose_settings(preset: str, **given: Any) -> Settings:
 
 
 class Side(NamedTuple):
-    """Tokens that ask or that answer, zero where they are not valid."""
+    """Tokens of queries or of keys, zero where they are not valid."""
 
     x: Tensor
     valid: Tensor | None

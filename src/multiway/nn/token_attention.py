@@ -104,7 +104,7 @@ class AdditiveAttention(TokenAttention):
 
     Q, K and V are those of `DotProductAttention`, and w has a number per feature: 3 dim² + dim parameters.
 
-    Differs from the source: there the queries are states of a decoder; here each token asks.
+    Differs from the source: there the queries are states of a decoder; here each token is a query.
 
     Cost: length² · dim values of tanh, which only the form without a compiler keeps for the gradient.
     """

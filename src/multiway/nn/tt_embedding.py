@@ -20,7 +20,7 @@ class TTEmbedding(nn.Module):
     $$e_{w} = G_1[v_1] \, G_2[v_2] \cdots G_N[v_N], \qquad w = (v_1, \ldots, v_N)$$
 
     An id is written in digits, first digit first, and each digit picks a slice `(rank, features, next_rank)` of its
-    core. Only the rows that are asked for are formed. Counts Σ Rₙ₋₁ Vₙ Jₙ Rₙ parameters.
+    core. Only the requested rows are formed. Counts Σ Rₙ₋₁ Vₙ Jₙ Rₙ parameters.
 
     Args:
         num_words: Ids there are; ids count from 0.
@@ -126,7 +126,7 @@ class TTEmbedding(nn.Module):
 
     @classmethod
     def of_cores(cls, table: Tensor, cores: Sequence[Tensor], *, padding_idx: int | None = None) -> "TTEmbedding":
-        """The layer of these cores, and its error beside the table that they stand for."""
+        """The layer of these cores, and its error against the table that they stand for."""
         ranks = [core.shape[0] for core in cores] + [1]
         words, sizes = ([core.shape[axis] for core in cores] for axis in (1, 2))
         with torch.no_grad(), torch.random.fork_rng(devices=[]):

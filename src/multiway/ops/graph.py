@@ -116,7 +116,7 @@ def rescaled(x: Tensor, scale: Tensor | float) -> Tensor:
 
 
 def weighed(scores: Tensor, time: Tensor) -> Tensor:
-    """ReLU(Ω ⊙ S), in the place of S where the gradient does not ask for it."""
+    """ReLU(Ω ⊙ S), in the place of S where the gradient does not need it."""
     return (scores * time).relu_() if time.requires_grad else scores.mul_(time).relu_()
 
 

@@ -92,7 +92,7 @@ class _StripFilter(torch.autograd.Function):
         sent = rescaled(value, before)
         out = rescaled(_add_sent(sent.clone(), sent, strips, form.way), after)
         ctx.form = form
-        kept = received if form.normalisation == "none" else out  # degrees alone ask for the output again
+        kept = received if form.normalisation == "none" else out  # degrees alone need the output too
         ctx.save_for_backward(key, value, received, kept, *(strip.entries for strip in strips))
         return out
 

@@ -91,7 +91,7 @@ def kronecker_decompose(
     HOT appendix B: S reshaped to (N₁², …, Nₖ²), each mode's row and column index side by side, has a CP decomposition
     whose rank-one terms are the Kronecker products. It is found by alternating least squares, which lowers the error
     at every step but may stop at a local minimum: the best of several random starts is kept. One mode is the matrix
-    itself, and two are solved exactly by `nearest_kronecker`; these may need fewer terms than asked for.
+    itself, and two are solved exactly by `nearest_kronecker`; these may need fewer terms than requested.
 
     Args:
         matrix: `(prod(sizes), prod(column_sizes))`.

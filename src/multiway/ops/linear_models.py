@@ -45,7 +45,7 @@ def ridge_path(
     Args:
         gram: XᵀX, symmetric: `(*groups, in, in)`.
         cross: XᵀY.
-        penalties: λ > 0 each; each solution is made when it is asked for.
+        penalties: λ > 0 each; each solution is computed on demand.
 
     Raises:
         ShapeError: `gram` is not square, or `cross` does not belong to it.

@@ -26,7 +26,7 @@ LONGEST_REST = 8
 """A product over a rest up to this long may be widened by the identity into one large product."""
 
 JOINING = 2 * LAUNCHES
-"""Cost of joining two modes' weights and biases, beside that of the entries."""
+"""Cost of joining two modes' weights and biases, in units of that of the entries."""
 
 FOLDING = 2 * LAUNCHES
 """Cost of folding one mode's bias."""

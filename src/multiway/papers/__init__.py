@@ -1,7 +1,7 @@
 """The papers' own room: their tables as printed, a recipe per cell, what measures them, and the equations as printed.
 
 `recipes/` has a grid of cells per table, `settings/` what a paper states of all its experiments, `tables/` every figure
-in print, once, and `spaces/` the searches. `peers/` holds the networks that stand beside ours in these tables,
+in print, once, and `spaces/` the searches. `peers/` holds the other networks of these tables,
 `protocols/` splits and labels as published, `reference/` the equations, apart from the code that they test. Nothing of
 the product imports this room: it registers recipes, spaces, models and protocols below it.
 """

@@ -1,6 +1,6 @@
 """A published table as a grid: what all its cells share, and what a row, a variant, a horizon and a form change.
 
-Each setting has a source: a paper's text, its public code, or ours with the reason. It is written beside what it
+Each setting has a source: a paper's text, its public code, or ours with the reason. It is written next to what it
 covers, under a field or what the field lies in; `*` covers all. The nearest wins. It covers settings of its own file
 alone, in the part that states it and in narrower ones. What a narrower part sets to another value needs a source of
 its own, unless the wider one is ours or a folder of scripts, `scripts/`.

@@ -1,4 +1,4 @@
-"""Tasks of open benchmarks, run under their own splits and metrics, beside every published result."""
+"""Tasks of open benchmarks, run under their own splits and metrics, compared with every published result."""
 
 import json
 import math

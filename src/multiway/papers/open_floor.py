@@ -18,13 +18,13 @@ from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
 VALIDATION, STRETCHES = 0.2, 3
 """Share of the rows before the first window that forms are compared on, and stretches it is cut into."""
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of processes beside robust ridge."""
+"""Of processes in addition to robust ridge."""
 REFITS = 7
 """Fits of what forecasts, over all windows."""
 SEASONS, LONGEST = 14, 672
 """Of the look-back, half of them where it would be longer than so many steps."""
 HALF, FLOOR = 2.0, 0.2
-"""Seasons after which an error counts half in the size of recent ones, and the least of that beside their mean."""
+"""Seasons after which an error counts half in the size of recent ones, and the least of that relative to their mean."""
 POWERS, BAND = (0.0, 0.5, 1.0), (0.1, 0.9)
 
 Model = AlignedSeasons | RobustRidge

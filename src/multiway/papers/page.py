@@ -1,4 +1,4 @@
-"""One page with every published method beside what was measured here, and published figures drawn anew."""
+"""One page with every published method and what was measured here, and published figures drawn anew."""
 
 import datetime
 import itertools

@@ -91,7 +91,7 @@ class Method(Config):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What is printed beside the figures."""
+        """What is printed with the figures."""
         return {name: getattr(self, name) for name in ("year", "parameters", "complexity")}
 
 

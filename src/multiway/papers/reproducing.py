@@ -1,4 +1,4 @@
-"""Cells of published tables: which there are, and published beside measured."""
+"""Cells of published tables: which there are, and published with measured figures."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def reproduce(
     report: Path | None = None,
     progress: bool = False,
 ) -> Iterator[Row]:
-    """Run the recipes of a table, cell by cell, and yield published beside measured.
+    """Run the recipes of a table, cell by cell, and yield published and measured figures.
 
     Args:
         table: Its name, or `fev` or `gift`, whose tasks are its rows.
@@ -49,7 +49,7 @@ def reproduce(
         runs: Where run folders are kept; those of an earlier call with the same settings are loaded or continued.
         overrides: Fields of every config, which win over the recipes'.
         measured: JSON lines that `out` wrote; nothing is run then.
-        report: HTML page with every published method beside ours.
+        report: HTML page with every published method and ours.
         progress: Whether it is shown.
 
     Raises:

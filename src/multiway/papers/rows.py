@@ -1,4 +1,4 @@
-"""Recipes, published tables, and cells measured here beside those that were published: all as rows of a table."""
+"""Recipes, published tables, and cells measured here and those that were published: all as rows of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multiway.tasks.protocol import Row
 
 FACTS = ("year", "parameters", "complexity")
-"""What is printed beside a method's figures."""
+"""What is printed with a method's figures."""
 
 
 def list_recipes(pattern: str = "*") -> list[Row]:

@@ -23,7 +23,7 @@ OWN = (NdLayer, TTLinear, LowRankLinear)
 
 
 class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes are not typed
-    r"""A frozen dense layer and branches beside it: $y = W x + b + \sum s \, branch(dropout(x))$ over active adapters.
+    r"""A frozen dense layer and parallel branches: $y = W x + b + \sum s \, branch(dropout(x))$ over active adapters.
 
     Args:
         base_layer: `nn.Linear`, Conv1D of transformers, or a layer of multiway, which a branch cannot be merged into.
@@ -112,7 +112,7 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         if isinstance(self.get_base_layer(), OWN):
             raise ConfigError(
                 f"multiway.peft: {type(self.get_base_layer()).__name__} has no dense weight to add a branch to. Keep "
-                f"the adapter beside it, or put a dense layer in its place by compress.undo."
+                f"the adapter next to it, or put a dense layer in its place by compress.undo."
             )
         weight = self.get_base_layer().weight
         for name in self._branches(check_adapters_to_merge(self, adapter_names)):

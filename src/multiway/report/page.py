@@ -19,7 +19,7 @@ from multiway.report.sections import Fact, Page, TableCell
 def render(page: Page) -> str:
     """Write the page as one self-contained HTML file.
 
-    It asks the network for nothing, opens from the disk, and a content security policy inside it forbids both
+    It loads nothing from the network, opens from the disk, and a content security policy inside it forbids both
     requests and any script but its own. Names from data are escaped and cleaned of control characters.
     """
     script = _read("script.js")

@@ -12,7 +12,7 @@ from pandas.api.types import is_numeric_dtype
 
 Floats = npt.NDArray[np.float64]
 
-# Steps of ticks in time; the finest that gives no more ticks than asked for is taken.
+# Steps of ticks in time; the finest that gives no more ticks than requested is taken.
 _STEPS = [
     pd.Timedelta(f"{count}{unit}")
     for unit, counts in {"s": (1, 5, 15, 30), "min": (1, 5, 15, 30), "h": (1, 3, 6, 12), "D": (1, 2, 5, 10)}.items()

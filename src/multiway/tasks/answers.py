@@ -92,7 +92,7 @@ def in_folder(
     notes: Sequence[str] = (),
     more: Mapping[str, pd.DataFrame] | None = None,
 ) -> Answer:
-    """The answer that is one table, kept under its name in `folder` where that is given, with more tables beside it."""
+    """The answer of one table, kept under its name in `folder` where that is given, with more tables next to it."""
     if folder is None:
         return written(frame, None, notes)
     make_folder(folder)

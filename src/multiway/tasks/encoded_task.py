@@ -325,7 +325,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         return (samples.gather(samples.some(self.sampled))["inputs"],)
 
     def later(self, data: str | None, out: Path | None) -> str:
-        """Where the data lie that `predict` is asked about, once its answer can be written."""
+        """Where the data of `predict` lie, once its answer can be written."""
         if data is None:
             raise ConfigError(f"predict: a run of {self.name} needs {self.needs} (", Fix("data", like="FILE"), ").")
         check_target(out)

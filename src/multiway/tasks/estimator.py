@@ -108,7 +108,7 @@ class Estimator(OnHub):
         return run.task.prepare(run.config, located(data), run.state)
 
     def _scores_of(self, data: object) -> pd.DataFrame:
-        """Every score on other data, with intervals, beside the baselines."""
+        """Every score on other data, with intervals, and those of the baselines."""
         run = self._run()
         later = run.scored_on(located(data))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))

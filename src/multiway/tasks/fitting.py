@@ -1,4 +1,4 @@
-"""How a network is fitted beside others: it stops early where it is far behind, and may near the one it came from.
+"""How a network is fitted as one of several: it stops early where it is far behind, and may near the one it came from.
 
 It is far behind another candidate where its pace cannot close the gap.
 """

@@ -64,7 +64,7 @@ class Subject:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a task says of its runs beside its parts.
+    """What a task says of its runs in addition to its parts.
 
     headline: What the reader came for, in one sentence, over the first part.
     verdict: How the answer was chosen and what came of it, in one sentence; `support` is what it should be read with.

@@ -123,7 +123,7 @@ class Run:
         """Names of what can answer: the models, and their blend where that answers."""
         return (*self.task.candidates(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
 
-    def asking(self, name: str | None) -> "Run":
+    def answered_by(self, name: str | None) -> "Run":
         """The same run with another model's answers; with its own where no name is given."""
         if name is None:
             return self
@@ -177,7 +177,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     config: type[ConfigT]
     state: type[StateT]
     facts: ClassVar[type[Facts]] = Facts
-    """What is stored of a run beside its state."""
+    """What is stored of a run in addition to its state."""
     options: ClassVar[tuple[Option, ...]]
     page: Page
     fields_of_validation: ClassVar[tuple[str, ...]] = VALIDATION

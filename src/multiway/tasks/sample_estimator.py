@@ -36,7 +36,7 @@ class SampleEstimator(Estimator):
         return self
 
     def evaluate(self, X: Sized, y: object) -> pd.DataFrame:
-        """Every score on other samples, with intervals, beside the baselines."""
+        """Every score on other samples, with intervals, and those of the baselines."""
         return self._scores_of(self._labelled(X, y))
 
     def _learn(self, X: Sized, y: object) -> None:
@@ -63,7 +63,7 @@ class SampleEstimator(Estimator):
 
     def _outputs(self, X: object, model: str | None, far: bool) -> NDArray[np.float64]:
         """Probabilities of the classes of the run, or numbers in the units of the target, by its answer or a model."""
-        samples, run = self._unlabelled(X, far=far), self._run().asking(model)
+        samples, run = self._unlabelled(X, far=far), self._run().answered_by(model)
         return answered(run, samples)
 
 
@@ -93,7 +93,7 @@ class SampleClassifier(SampleEstimator, Classifier):
 
         `model` and `far` as for `predict_proba`.
         """
-        outputs, run = self._outputs(X, model, far), self._run().asking(model)
+        outputs, run = self._outputs(X, model, far), self._run().answered_by(model)
         threshold = cast(SampleTask[Any, Any, Any], run.task).threshold(run)
         if threshold is None:
             return self._named(outputs[:, self._places()])

@@ -163,7 +163,7 @@ def precise_outputs(model: nn.Module, inputs: Tensor, scaler: Scaler | None) -> 
 
 
 class Fitting(Protocol):
-    """What fits models of samples and asks them: a `SampleTask`."""
+    """What fits models of samples and predicts by them: a `SampleTask`."""
 
     by_steps: ClassVar[tuple[str, ...]]
 

@@ -105,7 +105,7 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
         """Values of each prepared scan, as they are kept for the models."""
 
     def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
-        """Batches that fit into memory, where none were asked for."""
+        """Batches that fit into memory, where no size is given."""
         names = [name for name in self.names(config, state) if name in self.by_steps]
         word, sizes = self.seen
         shape = (state.channels, *getattr(state, sizes))
@@ -153,7 +153,7 @@ class ScanEstimator(Estimator):
         return self._fit(self._source(X, y, patients), self.config(X if is_path else None))
 
     def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
-        """Every score on other labelled scans, with intervals, beside the baselines."""
+        """Every score on other labelled scans, with intervals, and those of the baselines."""
         return self._scores_of(self._source(X, y))
 
     def _source(self, X: object, y: object, patients: Sequence[object] | None = None) -> object:

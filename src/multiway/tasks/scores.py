@@ -72,7 +72,7 @@ def answer_line(runs: Sequence[Run]) -> str:
 
 
 def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
-    """One row of results: published, measured with its deviation over seeds, and the baselines beside it."""
+    """One row of results: published, measured with its deviation over seeds, and the baselines."""
     first, is_mean = runs[0], len(cell.horizons) > 1
     measured: Row = {}
     for model in models_of(first):
@@ -147,8 +147,8 @@ def commit_of_source() -> str | None:
     root = Path(__file__).parents[3]
     if "MULTIWAY_COMMIT" in os.environ or not (root / ".git").exists() or not shutil.which("git"):
         return os.environ.get("MULTIWAY_COMMIT")
-    asked = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return asked.stdout.strip() or None
+    done = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or None
 
 
 def best_baseline_remark(run: Run, metric: str) -> str:

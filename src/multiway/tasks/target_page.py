@@ -96,7 +96,7 @@ def class_page(subject: pages.Subject, first: Parts = no_parts, more: Parts = no
 
 
 def target_headline(subject: pages.Subject, run: Run) -> str:
-    """How often the answer is right, or how far it is off, beside what needs no model."""
+    """How often the answer is right, or how far it is off, compared with what needs no model."""
     test = answers_of(run.tables, run.answer.name)
     if run.state.classes is not None:
         if not len(test):
@@ -193,7 +193,7 @@ def calibration_part(
 
 
 def number_errors(test: pd.DataFrame, rows: str) -> PagePart:
-    """Truth beside prediction, over tenths of the test rows by what is predicted.
+    """Truth and prediction, over tenths of the test rows by what is predicted.
 
     `test` has the columns `label` and `predicted` of one model.
     """

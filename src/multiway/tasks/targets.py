@@ -30,7 +30,7 @@ MORE = {
     "top5": Metric(name="top5", title="ACC of five", spread=True),
     "hard_auc": Metric(name="hard_auc", title="AUC of hard answers", spread=True),
 }
-"""Metrics of classes that some tasks have beside the usual ones."""
+"""Metrics of classes that some tasks have in addition to the usual ones."""
 OF_RARE = (
     Metric(name="ap", title="Average precision", spread=True),
     Metric(name="rare_f1", title="F1 of the rare class"),

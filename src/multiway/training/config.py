@@ -1,4 +1,4 @@
-"""How a model is trained, and what the loop asks of data and task: any class with these methods will do."""
+"""How a model is trained, and what the loop needs of data and task: any class with these methods."""
 
 from typing import Annotated, Any, Literal, Protocol
 

@@ -60,7 +60,7 @@ def train(
 ) -> History:
     """Train and leave the weights of the best validation in `model`.
 
-    Where the launcher asks for FSDP, as `accelerate launch --use_fsdp`, weights, gradients and moments lie in parts on
+    Where the launcher sets FSDP, as `accelerate launch --use_fsdp`, weights, gradients and moments lie in parts on
     all processes.
 
     Under `torchrun` every process calls this with the same arguments; each takes its share of the same global

@@ -102,7 +102,7 @@ def free_bytes() -> int:
 
 
 def split_batches(config: TrainingConfig, per_sample: int, free: int) -> TrainingConfig:
-    """The same steps in smaller batches, whose gradients are added, as far as memory asks for it.
+    """The same steps in smaller batches, whose gradients are added, as far as memory needs it.
 
     The batch is halved as long as it is even and takes more than is free.
     """

@@ -30,7 +30,7 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP"
 
 
 class Interrupted(RunError):
-    """Training was asked to stop, and its state is saved."""
+    """Training was stopped by a signal, and its state is saved."""
 
 
 class StopRequest:
@@ -104,7 +104,7 @@ def everywhere(own: bytes) -> list[bytes]:
 def joined(own: NDArray[Any], axis: int) -> NDArray[Any]:
     """Arrays of every process one after another along an axis, in the first process; elsewhere its own.
 
-    Arrays may differ in that axis alone. They come one by one, so that the first holds no copy beside the whole.
+    Arrays may differ in that axis alone. They come one by one, so that the first holds no copy besides the whole.
     """
     sizes = [int(size) for size in everywhere(str(own.shape[axis]).encode())]
     here = torch.from_numpy(np.require(own, requirements=["C", "W"]))
@@ -175,7 +175,7 @@ class Engine:
     Attributes:
         model: The model itself, or a copy of it whose weights lie in parts on all processes.
         wrapped: What a training step calls.
-        sharded: Whether they do: FSDP2, where the launcher asks for FSDP.
+        sharded: Whether they do: FSDP2, where the launcher sets FSDP.
         world: Number of processes.
         rank: Which of them this is.
         backward: Adds the gradient of a loss.

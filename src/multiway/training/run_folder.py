@@ -21,7 +21,7 @@ from multiway.training.stored import Manifest, check_shapes, is_whole, run_envir
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
-"""Endings of the files that a run consists of; notes and pictures may lie beside them and change."""
+"""Endings of the files that a run consists of; notes and pictures next to them may change."""
 
 
 class RunFolder:
@@ -136,7 +136,7 @@ class RunFolder:
             os.close(descriptor)
 
     def clean(self) -> None:
-        """Remove what a killed write left of the run's files, in the folder or beside it, and nothing else."""
+        """Remove what a killed write left of the run's files, in the folder or next to it, and nothing else."""
         leftovers.remove_all(self.path)
         leftovers.remove(self.path)
 

@@ -31,7 +31,7 @@ Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class Manifest(Config):
-    """What a manifest holds; facts of a task may stand beside."""
+    """What a manifest holds; a task may add facts."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -57,7 +57,7 @@ class Manifest(Config):
 
 
 def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same values with their hash beside them."""
+    """The same values with their hash."""
     return {**values, SEAL: _digest(values)}
 
 

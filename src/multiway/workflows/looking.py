@@ -181,7 +181,7 @@ def encode(
     """Encode the texts of a data set into the cache; what is there already is not encoded again.
 
     Args:
-        data: Prices with texts beside them, or the name of a known data set.
+        data: Prices with texts next to them, or the name of a known data set.
         options: The sections `read` and `text` of a run of stocks.
         overrides: More such settings, which win.
         progress: Whether to say on stderr how far it is.

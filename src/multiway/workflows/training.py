@@ -141,7 +141,7 @@ class Trained:
         return f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}"
 
     def table(self) -> list[Row]:
-        """Test scores of every model beside its baselines, averaged over seeds."""
+        """Test scores of every model and its baselines, averaged over seeds."""
         return score_table(self.runs, "test")
 
     def to_dict(self) -> dict[str, Any]:

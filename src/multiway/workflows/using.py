@@ -50,8 +50,8 @@ def task_name(path: Path | str) -> str:
 def evaluate(
     run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None
 ) -> ScoreTable:  # fmt: skip
-    """A run's stored scores, or fresh ones on other data: the answer beside every candidate, or one of these alone."""
-    runs = [loaded.asking(model) for loaded in load_runs(run)]
+    """A run's stored scores, or fresh ones on other data: the answer and every candidate, or one of these alone."""
+    runs = [loaded.answered_by(model) for loaded in load_runs(run)]
     for loaded in runs if data is not None else ():
         with concerning(loaded.task.name):
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
@@ -82,7 +82,7 @@ def predict(
     training are refused, unless they are to be answered `far` as they are. With `progress`, a bar on a terminal says
     how many scans are done.
     """
-    out, loaded = _check_out("predict", out, overwrite), load_run(run).asking(model)
+    out, loaded = _check_out("predict", out, overwrite), load_run(run).answered_by(model)
     options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
@@ -104,7 +104,7 @@ def backtest(
     Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `model` and `raw` as for
     `predict`.
     """
-    out, loaded = _check_out("backtest", out, overwrite), load_run(run).asking(model)
+    out, loaded = _check_out("backtest", out, overwrite), load_run(run).answered_by(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
@@ -145,7 +145,7 @@ def explain(
     raw: bool = False,
 ) -> Answer:
     """Write what the model looked at; what is strongest, and the files; `model` and `raw` as for `predict`."""
-    out, loaded = _check_out("explain", out), load_run(run).asking(model)
+    out, loaded = _check_out("explain", out), load_run(run).answered_by(model)
     folder = run_folders(run)[0]
     with _answering(loaded, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
         answer = loaded.task.explain(loaded, out, options or {})

@@ -137,7 +137,7 @@ def test_texts_that_say_what_comes_are_found(folder):
     for place, is_rise in zip(kept.tolist(), rises, strict=True):
         said[place] += f" {('falls', 'rises')[int(is_rise)]} tomorrow"
     report = audit(build_samples(panel, dataclasses.replace(texts, text=tuple(said)), protocol), protocol)
-    assert found(report) == {"texts"} and "words stand beside one outcome nearly always" in report.findings[0].line()
+    assert found(report) == {"texts"} and "words occur with one outcome nearly always" in report.findings[0].line()
 
 
 def test_so_are_vectors_that_do_alone_or_with_others_of_their_day(folder):

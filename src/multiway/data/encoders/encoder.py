@@ -50,7 +50,7 @@ class EncoderOptions(Config):
     hashed_dim: int = Field(512, ge=8, le=65536)
     """Features of the hashed encoder."""
     cache: str | None = None
-    """Folder that keeps vectors between runs; beside the downloaded data sets if not given."""
+    """Folder that keeps vectors between runs; next to the downloaded data sets if not given."""
 
     @model_validator(mode="after")
     def _a_text_fits_a_batch(self) -> Self:

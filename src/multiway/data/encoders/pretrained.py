@@ -207,7 +207,7 @@ def check_declared_sizes(folder: Path, config: str) -> None:
                 value = max(value, default=0)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise ConfigError(
-                    f"{folder / config}: {name} is a whole number from 1 to {most:,}, as the weights beside it have "
+                    f"{folder / config}: {name} is a whole number from 1 to {most:,}, as the weights next to it have "
                     f"{most:,} {what}. Got {quoted(known[name])}. Give the folder as `save_pretrained` wrote it."
                 )
 

@@ -95,7 +95,7 @@ class TransformerEncoder:
         return self.network().to(self.device)
 
     def network(self) -> Any:
-        """The network itself, freshly loaded, to be tuned or asked: ids and mask to the last layer's features.
+        """The network itself, freshly loaded, to be tuned or applied: ids and mask to the last layer's features.
 
         On the device `meta`, where weights are counted and not filled, it is drawn by its configuration alone.
         """

@@ -152,7 +152,7 @@ def read_npy(path: Path, limit: int, where: str) -> NDArray[np.generic]:
 
 
 class Archive:
-    """A .npz file: its arrays by name, each read when it is asked for."""
+    """A .npz file: its arrays by name, each read on demand."""
 
     def __init__(self, path: Path, limit: int, where: str) -> None:
         self.path, self.limit, self.where = path, limit, where

@@ -1,4 +1,4 @@
-"""What options of all readers have: one budget of files and seconds, beside that of bytes, and one spelling of names.
+"""What options of all readers have: one budget of files, seconds and bytes, and one spelling of names.
 
 A folder may hold millions of files. An accent of its own (Unicode's decomposed form) makes no other name.
 """

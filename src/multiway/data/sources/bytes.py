@@ -85,7 +85,7 @@ def too_large(rule: str, needed: int, findings: Findings) -> Unreadable:
 
 
 def bytes_of(path: Path, findings: Findings) -> bytes:
-    """Read a file whole, if memory holds it beside what is made of it."""
+    """Read a file whole, if memory holds it and what is made of it."""
     spend(path)
     try:
         size, limit = path.stat().st_size, free_memory() // 3

@@ -98,7 +98,7 @@ def read_pictures(
 ) -> tuple[Bytes, list[int], tuple[str, ...]]:
     """Read images of one size.
 
-    Values are `(images, height, width, channels)`, and beside them are the positions of the files that were read, and
+    Values are `(images, height, width, channels)`, with the positions of the files that were read, and
     notes. `failures` takes what is wrong with single files, which are left out; without it the first is raised.
     """
     heads: dict[int, Head] = {}
@@ -194,7 +194,7 @@ def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: Picture
     if other is not None:
         (height, width), number = heads[other].sizes, len(heads) - count[usual]
         raise DataError(
-            f"{quoted(names[other], 80)}: images of one size are needed. Got {height} x {width} beside "
+            f"{quoted(names[other], 80)}: images of one size are needed. Got {height} x {width} and "
             f"{usual[0]} x {usual[1]}, {number} such. Resize all (", Fix("read.size", min(usual)), ").",
         )  # fmt: skip
     return usual

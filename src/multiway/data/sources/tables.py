@@ -265,7 +265,7 @@ def library_of(source: Any) -> str:
 
 
 def as_library(frame: pd.DataFrame, library: str) -> Any:
-    """A frame in polars where that is asked for; else as it is."""
+    """A frame in polars where that is requested; else as it is."""
     if library != "polars":
         return frame
     import polars

@@ -285,7 +285,7 @@ def _worded(table: RawTable, options: FileOptions) -> Iterator[tuple[str, pd.Ser
 
 
 def _without_points(table: RawTable, options: FileOptions) -> RawTable:
-    """Numbers where points separate thousands, as they do beside decimal commas."""
+    """Numbers where points separate thousands, as they do with decimal commas."""
     changed = {
         name: plain_numbers(column, ".", ",") for name, column in _worded(table, options) if has_grouped_points(column)
     }

@@ -1,4 +1,4 @@
-"""Networks that stand beside ours in published tables alone; `create_model` finds them by name."""
+"""Networks of published tables that are used nowhere else; `create_model` finds them by name."""
 
 from multiway.models.registry import register
 from multiway.papers.peers.linear_forecasters import DLinear, RLinear

@@ -95,12 +95,12 @@ def kronecker_attention(
     """Eqs. 5, 7 (10 if φ is given) and 8, sample by sample and head by head.
 
     Args:
-        x: Tokens that ask.
+        x: Tokens of the queries.
         weights: Parameters.
         num_heads: R.
         form: "paper", "per_mode" or "trainable": how queries and keys are made from the tokens.
         pooling: "sum", "mean", "max" or "learned" in place of the form's own.
-        context: Tokens that answer, `x` itself if not given.
+        context: Tokens of the keys and values, `x` itself if not given.
         valid: `(batch, *sizes)`: tokens of `x` that enter the pooling.
         context_valid: The same for the context; its other tokens also have zero values, and a position without
             any real token is no key.
@@ -232,7 +232,7 @@ def full_attention(
 
 @dataclass(frozen=True, kw_only=True)
 class BlockWeights:
-    """Parameters of one pre-norm block beside its attention; norms are (weight, bias), no bias for RMS."""
+    """Parameters of one pre-norm block without its attention; norms are (weight, bias), no bias for RMS."""
 
     attention_norm: tuple[Tensor, Tensor | None]
     ffn_norm: tuple[Tensor, Tensor | None]

@@ -108,13 +108,13 @@ def higher_order_attention(
     """Eqs. 16 to 21 in every head; heads side by side, then W_O. Weights are `(dim, dim)`, without biases.
 
     Args:
-        x: Tokens that ask.
+        x: Tokens of the queries.
         query: W_Q, one for both factors.
         key: W_K, likewise.
         value: W_V.
         out: W_O; its columns are the concatenated heads.
         num_heads: R of eq. 9.
-        context: Tokens that answer, `x` itself if not given: the cross-attention of figure 2.
+        context: Tokens of the keys and values, `x` itself if not given: the cross-attention of figure 2.
         valid: `(stocks, days)`: tokens of `x` that are pooled.
         context_valid: The same for the context; its other tokens have zero values, and a stock or a day without any
             is no key.
@@ -185,7 +185,7 @@ class Layer:
 
 
 def encoder_decoder(text: Tensor, prices: Tensor, encoder: Sequence[Layer], decoder: Sequence[Layer]) -> Tensor:
-    """Figure 2: text through the encoder, prices through the decoder, whose block l asks encoder block l's output."""
+    """Figure 2: text through the encoder, prices through the decoder; its block l queries encoder block l's output."""
     for encode, decode in zip(encoder, decoder, strict=True):
         text = block(text, encode.weights, encode.attention)
         prices = block(prices, decode.weights, decode.attention, context=text, cross=decode.cross)

@@ -65,7 +65,7 @@ def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tu
 
 
 def _closed(config: ForecastConfig, begun: float, spent: float, told: str) -> tuple[ForecastConfig, str]:
-    """All closed forms where their time is there, else ridge beside the naive forecasts."""
+    """All closed forms where their time is there, else ridge and the naive forecasts."""
     assert config.budget is not None
     if config.answer != "auto":
         return config.replace(budget=None), f"{told}; what follows takes about as long as data and ridge."

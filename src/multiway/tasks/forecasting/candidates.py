@@ -1,4 +1,4 @@
-"""Candidates beside the network: which a panel allows, how they are built and fitted, cheapest first."""
+"""Candidates other than the network: which a panel allows, how they are built and fitted, cheapest first."""
 
 import copy
 import dataclasses

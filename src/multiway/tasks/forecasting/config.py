@@ -140,7 +140,7 @@ class ForecastConfig(Answering):
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     baselines: tuple[Baseline, ...] = ()
-    """Trained and scored beside ridge and the naive forecasts: forecasters of the literature; the mean of the training
+    """Trained and scored with ridge and the naive forecasts: forecasters of the literature; the mean of the training
     targets; ridge from all that the networks see."""
     baseline_training: Annotated[Plain, starting_from(TRAINED)] = Field(TRAINED)
     """Fields of `training` that are others for the baselines."""

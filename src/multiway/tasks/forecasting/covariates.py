@@ -62,7 +62,7 @@ class Roles(Config):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Covariates:
-    """Columns beside the values of a panel.
+    """Columns of a panel other than its values.
 
     values: `(rows + ahead, series or 1, columns)`, NaN where missing; words as their positions in `words`. Rows after
         those of the panel are known ahead.
@@ -243,7 +243,7 @@ class LearntCovariates(Config):
 
 
 def _joined(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> Tensor:
-    """Features side by side, those that are common to all series beside those that are not."""
+    """Features side by side, those that are common to all series and those that are not."""
     series = max([part.shape[1] for part in parts], default=1)
     wide = [np.broadcast_to(part, (shape[0], series, part.shape[2])) for part in parts]
     features = np.concatenate([np.empty((shape[0], series, 0), np.float32), *wide], axis=2)

@@ -1,4 +1,4 @@
-"""From a panel to scaled windows beside the ridge forecast of them, and what training learns of it."""
+"""From a panel to scaled windows and the ridge forecast of them, and what training learns of it."""
 
 import dataclasses
 import functools
@@ -225,7 +225,7 @@ def _read_own(config: ForecastConfig, source: object) -> Panel:
 
 
 def described(config: ForecastConfig, source: object) -> tuple[object, ReadOptions, Roles]:
-    """A file or frame beside what its series are, how it is read, and the roles of its columns."""
+    """A file or frame, what its series are, how it is read, and the roles of its columns."""
     roles = config.roles
     if config.static_data is not None:
         source, names = with_static(source, datasets.locate(config.static_data), config.read)

@@ -123,7 +123,7 @@ class Forecaster(Estimator):
         return self
 
     def _described(self, source: object, config: ForecastConfig) -> tuple[object, ForecastConfig]:
-        """Rows beside what their series are, and a config that names those columns as well."""
+        """Rows, what their series are, and a config that names those columns as well."""
         if self._static is None:
             return source, config
         rows, names = with_static(source, self._static, config.read)

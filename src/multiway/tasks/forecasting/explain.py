@@ -102,7 +102,7 @@ def network_of(run: Run) -> HOTForecaster:
 
 @torch.no_grad()
 def _maps(run: Run, windows: Shown, times: Sequence[str], sample: str = "") -> list[ModeMap]:
-    """Maps of every network of a run, its heads beside those of the others."""
+    """Maps of every network of a run, its heads next to those of the others."""
     shown = model_of(run).shown(*windows)
     own = [network.forward_with_maps(*shown)[1] for network in mapped(run)]
     maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*own, strict=True)]
@@ -110,7 +110,7 @@ def _maps(run: Run, windows: Shown, times: Sequence[str], sample: str = "") -> l
 
 
 def write_explanation(run: Run, out: Path | None) -> Answer:
-    """Write the stored maps as arrays and PNG files, beside the run or elsewhere; say what is strongest."""
+    """Write the stored maps as arrays and PNG files, next to the run or elsewhere; say what is strongest."""
     assert run.folder is not None
     network_of(run)
     stored = run.folder.path / FOLDER

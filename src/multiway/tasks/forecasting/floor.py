@@ -38,7 +38,7 @@ class Floor:
     shared_penalty: That of the shared matrix.
     windows: Training windows that the penalties are meant for.
     validation_mse: Of the winner; `candidates` holds every one tried.
-    gain_of_own: Share of the error that one matrix per variate saves beside a shared one, each at its best penalty.
+    gain_of_own: Share of the error that one matrix per variate saves against a shared one, each at its best penalty.
     gain_deviation: Standard error of that share; None when all stretches are too short to tell.
     """
 
@@ -198,7 +198,7 @@ def _gain(shared: _Best, own: _Best, folds: Sequence[_Fold]) -> tuple[float, flo
 
 
 def _block_gains(fold: _Fold, error: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """What own matrices save beside shared ones on each block, as a share of the fold's error; and a block's weight."""
+    """What own matrices save against shared ones on each block, as a share of its error; and a block's weight."""
     parts = torch.arange(fold.start, fold.stop).tensor_split(fold.blocks)
     blocks = [_block_errors(fold.windows, weights, int(part[0]), int(part[-1]) + 1) for part in parts]
     sums, count = (torch.stack(tensors) for tensors in zip(*blocks, strict=True))

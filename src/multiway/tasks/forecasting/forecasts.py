@@ -42,7 +42,7 @@ def future_frame(
 
     Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …, multiway-q-10, …`. Wide: `ds`, a column per
     series, and its bands as `name-lo-80`, `name-hi-80`. Series without a value in the panel are left out. Without
-    levels these are the run's, or none beside quantiles. `plan` has the next rows of what is known ahead.
+    levels these are the run's, or none with quantiles. `plan` has the next rows of what is known ahead.
     """
     levels = (() if quantiles else run.config.levels) if levels is None else levels
     there = np.asarray(~np.isnan(panel.values[:, -len(run.state.targets) :]).all(axis=0))
@@ -144,7 +144,7 @@ def backtest_frame(
 
     Raises:
         DataError: The panel is too short, or a cutoff leaves no room for its look-back or horizon.
-        ConfigError: No cutoff was asked for.
+        ConfigError: No cutoff was given.
     """
     windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))

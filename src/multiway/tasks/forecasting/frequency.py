@@ -25,7 +25,7 @@ NONE = ""
 
 
 class GridTooLong(Exception):
-    """One mistyped time would ask for billions of rows."""
+    """One mistyped time would make billions of rows."""
 
 
 def infer_frequency(times: pd.Index) -> str | None:

@@ -1,4 +1,4 @@
-"""The models of a run: ridge beside a network, how they are built, and how they are trained on windows."""
+"""The models of a run: ridge and a network, how they are built, and how they are trained on windows."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence

@@ -135,12 +135,12 @@ def _sums(y: Tensor, x: Tensor, keep: Tensor | None) -> Iterator[Innovations]:
     for rows, columns, kept in zip(
         y.split(size), x.split(size), [None] * -(-len(y) // size) if keep is None else keep.split(size), strict=True
     ):
-        own, beside = rows.double().T, columns.double().transpose(0, 1)  # (series, rows), (series or 1, rows, columns)
+        own, inputs = rows.double().T, columns.double().transpose(0, 1)  # (series, rows), (series or 1, rows, columns)
         if kept is not None:
-            own, beside = torch.where(kept.T, own, 0), beside * kept.T[..., None]
+            own, inputs = torch.where(kept.T, own, 0), inputs * kept.T[..., None]
         count = torch.full((series,), float(len(rows))) if kept is None else kept.sum(0)
-        gram = (beside.mT @ beside).expand(series, -1, -1)
-        cross = torch.einsum("st,stk->sk", own, beside.expand(series, -1, -1))
+        gram = (inputs.mT @ inputs).expand(series, -1, -1)
+        cross = torch.einsum("st,stk->sk", own, inputs.expand(series, -1, -1))
         yield Innovations(gram, cross, own.square().sum(1), count.double())
 
 

@@ -126,7 +126,7 @@ def measure(
 
 
 class Measured(NamedTuple):
-    """Errors of every forecast on a split, and what scores need beside them.
+    """Errors of every forecast on a split, and what else scores need.
 
     names: Of the series.
     edges: Of the answer's bands.

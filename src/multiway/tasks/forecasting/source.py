@@ -234,7 +234,7 @@ def _wide(
         names = [name for name in names if name not in same]
     _note_truths(table, names, options, findings)
     if not names:
-        rule = "there is no column of values" + ("" if time is None else f" beside '{quoted(time)}'")
+        rule = "there is no column of values" + ("" if time is None else f" next to '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
     return Draft(
         values=col.parse_numbers(table, names, findings), times=times, names=tuple(names),

@@ -32,7 +32,7 @@ from multiway.errors import DataError, Fix, Message
 
 CLASSES = "classes.txt"
 SIDE, CHANNELS = 32, 3
-LABELLING: Message = ("Give a folder per class, or an array of labels beside the images.",)
+LABELLING: Message = ("Give a folder per class, or an array of labels next to the images.",)
 
 
 def images_of(values: Bytes, names: Sequence[str], source: str, **known: Any) -> Samples[Bytes]:

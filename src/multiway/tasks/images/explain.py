@@ -101,7 +101,7 @@ def explain_one(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], Im
 
 
 def write_explanations(items: Sequence[Seen], folder: Path) -> Answer:
-    """Write each image beside its attribution as `NAME.png`, and those of all as `gradients.npz` or `occlusion.npz`."""
+    """Write each image and its attribution as `NAME.png`, and those of all as `gradients.npz` or `occlusion.npz`."""
     make_folder(folder)
     paths = [folder / f"{number:03d}-{Path(item.name).stem}.png" for number, item in enumerate(items)]
     for path, item in zip(paths, items, strict=True):

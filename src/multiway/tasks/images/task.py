@@ -62,7 +62,7 @@ class ImageConfig(NetworkConfig):
     """Shares of the classes; logistic regression on means of blocks of pixels."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     distill: DistillOptions | None = None
-    """A teacher that the network learns from beside the labels; none if not given."""
+    """A teacher that the network learns from in addition to the labels; none if not given."""
     weights: str | None = None
     """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
 
@@ -175,7 +175,7 @@ class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
         return fit_pooled(model, training.target_tensor, batches, held, PENALTIES)
 
     def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
-        """Cross-entropy, with the teacher beside it."""
+        """Cross-entropy, and the loss of the teacher."""
         options, how = run.config.distill, run.config.training
         if options is None:
             return super().objective(run, training)
@@ -235,7 +235,7 @@ TASK = ImageTask()
 
 @estimator
 class ImageClassifier(SampleClassifier):
-    """Classify images with a convolutional network, scored on held-out images beside baselines.
+    """Classify images with a convolutional network, scored on held-out images with baselines.
 
     Images are arrays of bytes, `(images, height, width)` or `(images, height, width, channels)`.
 
@@ -268,4 +268,4 @@ class ImageClassifier(SampleClassifier):
         """
         samples = self._unlabelled(X)
         position = place_of(index, len(samples))
-        return explain_one(self._run().asking(model), samples.take(np.array([position])))[1]
+        return explain_one(self._run().answered_by(model), samples.take(np.array([position])))[1]

@@ -1,4 +1,4 @@
-"""Whom a network of images learns from beside its labels: a finished run, or a pretrained network under a new head.
+"""What a network of images learns from besides its labels: a finished run, or a pretrained network under a new head.
 
 The head is trained on the training images first. Logits are computed once and kept.
 """
@@ -77,7 +77,7 @@ class FrozenFeatures(nn.Module):
             self.register_buffer(name, torch.tensor(list(values))[:, None, None])
 
     def forward(self, x: Tensor) -> Tensor:
-        """Bring images to the network's size and scale, and ask it."""
+        """Bring images to the network's size and scale, and apply it."""
         coloured = x.expand(-1, 3, -1, -1)
         resized = F.interpolate(coloured, self.sizes, mode="bilinear", antialias=True)
         return _features_of(self.network((resized - self.mean) / self.std))
@@ -93,7 +93,7 @@ def _features_of(output: object) -> Tensor:
 
 
 class DistillOptions(Config):
-    """Whom a network learns from, beside its labels."""
+    """What a network learns from in addition to its labels."""
 
     teacher: str = Field(min_length=1)
     """Folder of a finished run on the same images, folder or name of a model of Hugging Face, or timm:NAME."""
@@ -148,7 +148,7 @@ def _kept(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) 
 class Teacher(abc.ABC):
     """What says how likely each class of an image is.
 
-    digest: Hash of all that its answers depend on beside the images.
+    digest: Hash of all that its answers depend on besides the images.
     data_sha256: Hash of the images and the split that it was trained on; None where nobody knows.
     """
 
@@ -195,7 +195,7 @@ class FrozenTeacher(Teacher):
     def logits(self, training: Samples[Tensor], validation: Samples[Tensor]) -> tuple[Tensor, Tensor]:
         """Fit the head; its penalty is that of the lowest validation loss."""
         parts = (dataclasses.replace(part, decode=_shares) for part in (training, validation))
-        with in_one_line("distill.teacher: its network cannot be asked about images"):
+        with in_one_line("distill.teacher: its network does not take images"):
             x, held = (outputs_of(self.features, part, AT_ONCE).float() for part in parts)
         if not (x.isfinite().all() and held.isfinite().all()):
             raise ConfigError("distill.teacher: its features are not finite. Its weights or settings may be damaged.")

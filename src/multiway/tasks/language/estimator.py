@@ -15,7 +15,7 @@ from multiway.tasks.language.scores import answers, token_table
 
 @estimator
 class LanguageModel(Estimator):
-    """Say each token of a text from those before it, scored on held-out text beside counts of tokens.
+    """Say each token of a text from those before it, scored on held-out text with counts of tokens as baselines.
 
     Texts are a list or a series, a path, or the name of a known data set.
 
@@ -68,8 +68,8 @@ class LanguageModel(Estimator):
             model: Name of a model of the run; the one that answers if not given.
             far: Continue texts that lie far outside the training too.
         """
-        asked = self._run().asking(model).answering
-        found = answers(asked, self._later(X, far), tokens=tokens, temperature=temperature, draw=seed)
+        answering = self._run().answered_by(model).answering
+        found = answers(answering, self._later(X, far), tokens=tokens, temperature=temperature, draw=seed)
         return [str(text) for text in found["continuation"]]
 
     def surprise(self, X: Any, model: str | None = None, *, far: bool = False) -> pd.DataFrame:
@@ -77,7 +77,7 @@ class LanguageModel(Estimator):
 
         With `far`, texts that lie far outside the training are answered too, with a warning.
         """
-        return answers(self._run().asking(model).answering, self._later(X, far), tokens=0)
+        return answers(self._run().answered_by(model).answering, self._later(X, far), tokens=0)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""
@@ -96,7 +96,7 @@ class LanguageModel(Estimator):
         return documents
 
     def evaluate(self, X: Any) -> pd.DataFrame:
-        """Every score on other texts, with intervals, beside the baselines."""
+        """Every score on other texts, with intervals, and those of the baselines."""
         return self._scores_of(X)
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -46,7 +46,7 @@ def _documents(run: Run) -> PagePart:
 
 
 def _headline(subject: pages.Subject, run: Run) -> str:
-    """Bits per byte of the answer, beside those of the best other candidate."""
+    """Bits per byte of the answer, compared with those of the best other candidate."""
     scores = subject.scores([run])
     bits = {name: scores.get(name, "bpb") for name in scores.models()}
     known = {name: score.number for name, score in bits.items() if score.value is not None}

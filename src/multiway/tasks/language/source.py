@@ -74,7 +74,7 @@ class Document(NamedTuple):
 def documents_of(source: Any, options: TextOptions, findings: Findings, *, later: bool = False) -> Samples[Documents]:
     """Documents of a text file, JSON lines or a table, packed or not; of a folder of them; or texts in memory.
 
-    A `later` file is taken alone; else one called `train` brings those beside it called `validation` and `test`. Flaws
+    A `later` file is taken alone; else one called `train` brings those next to it called `validation` and `test`. Flaws
     are noted: the documents are sound only where no finding is an error.
     """
     on_disk = isinstance(source, str | Path)
@@ -169,7 +169,7 @@ def _check_training(documents: Sequence[Document], findings: Findings) -> None:
 
 
 def _files(path: Path, *, later: bool) -> list[Path]:
-    """The file, with those of the other splits beside it; or every file of a folder that holds text."""
+    """The file, with those of the other splits next to it; or every file of a folder that holds text."""
     if path.is_dir():
         files = [file for file in _visible(path.rglob("*")) if _kind(file) is not None]
         if not files:
@@ -186,7 +186,7 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 
 
 def _other_splits(path: Path) -> Iterator[Path]:
-    """Files of the other splits: `wiki.valid.txt` beside `wiki.train.txt`."""
+    """Files of the other splits: `wiki.valid.txt` next to `wiki.train.txt`."""
     word = SPLIT.search(path.name)
     if word is None or SPLIT_OF[word[0].lower()] != "train":
         return

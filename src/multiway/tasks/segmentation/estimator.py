@@ -23,7 +23,7 @@ from multiway.tasks.segmentation.scores import MEAN, headline
 
 @estimator
 class Segmenter(ScanEstimator):
-    """Give every voxel a class with a Higher-Order Transformer, scored on held-out images beside simple baselines.
+    """Give every voxel a class with a Higher-Order Transformer, scored on held-out images with simple baselines.
 
     Args:
         model: Name of a network that segments; the one for volumes or for scenes if not given.
@@ -62,7 +62,7 @@ class Segmenter(ScanEstimator):
         Returns:
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
-        run, source, is_path = self._run().asking(model), located(X), isinstance(X, str | Path)
+        run, source, is_path = self._run().answered_by(model), located(X), isinstance(X, str | Path)
         if is_path and is_scene(source):
             scene = read_scene(source, run.config.read.max_bytes)
             return self._masks([predict_scene(run, scene, far=far)])[0]

@@ -184,7 +184,7 @@ def _scored(run: Run) -> pd.DataFrame:
 
 
 def _headline(subject: pages.Subject, run: Run) -> str:
-    """How well the masks of the answer fit, beside those of the best other candidate."""
+    """How well the masks of the answer fit, compared with those of the best other candidate."""
     scores, decides = subject.scores([run]), headline(run.state.num_modes)
     own, rival = scores.get(run.answer.name, decides), best_rival(scores)
     if own.value is None:

@@ -26,7 +26,7 @@ from multiway.training import TrainingConfig
 
 Baseline = Literal["background", "threshold", "logistic", "unet"]
 NETWORKS = {3: ("hot_volume_unet", "volume_unet"), 2: ("hot_segmenter_2d", "unet_2d")}
-"""By number of modes, the network that is trained and the plain one beside it."""
+"""By number of modes, the network that is trained and its plain baseline."""
 LARGEST_PATCH = 64
 TRAINING: Plain = {
     "epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0,
@@ -56,7 +56,7 @@ class SegmentConfig(RunConfig):
     """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
 
     baselines: tuple[Baseline, ...] | None = None
-    """What is measured beside it: everything that fits the data if not given."""
+    """Its baselines: everything that fits the data if not given."""
     patch: tuple[int, ...] | None = None
     """Voxels along each axis that the model sees at once. If not given: the largest training case, but 64 at most; in a
     scene the smallest block."""
@@ -67,7 +67,7 @@ class SegmentConfig(RunConfig):
     overlap: float = Field(0.5, ge=0, lt=1)
     """Share of a patch that windows have in common in prediction."""
     dice_weight: float = Field(1.0, ge=0)
-    """Weight of the soft Dice beside cross-entropy in the loss."""
+    """Weight of the soft Dice relative to cross-entropy in the loss."""
     cl_dice_weight: float = Field(0.0, ge=0)
     """Weight of the soft clDice, for vessels and other thin structures."""
     class_weights: tuple[float, ...] | None = None
@@ -89,7 +89,7 @@ class SegmentConfig(RunConfig):
         return self
 
     def network(self, num_modes: int, plain: bool = False) -> tuple[str, Plain]:
-        """Name and fields of the network, or of the plain one of equal size beside it."""
+        """Name and fields of the network, or of the plain baseline of equal size."""
         ours, other = NETWORKS[num_modes]
         fields = {name: value for name, value in self.model.items() if name != "name"}
         if not plain:

@@ -212,7 +212,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         return super().evaluate(run, data, ALL)
 
     def sentence(self, run: Run) -> str:
-        """The answer's test Dice beside those of the other candidates."""
+        """The answer's test Dice and those of the other candidates."""
         answer, metric = run.answer.name, headline(run.state.num_modes)
         dice = {model: shown(score_of(run, model, metric)["value"]) for model in models_of(run)}
         others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != answer)

@@ -187,7 +187,7 @@ TASK = Series()
 
 @estimator
 class SeriesClassifier(SampleClassifier):
-    """Classify series with a transformer of NdLinear layers, scored on held-out series beside baselines.
+    """Classify series with a transformer of NdLinear layers, scored on held-out series with baselines.
 
     X is an array `(series, steps)` or `(series, steps, variates)`, NaN where a value is missing, or a list of arrays
     `(steps,)` or `(steps, variates)` of unlike lengths.
@@ -213,4 +213,4 @@ class SeriesClassifier(SampleClassifier):
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
         """Share of each step and each variate in the answers to up to 16 series, or in those of a model of the run."""
-        return importance_frame(importance(self._run().asking(model), self._unlabelled(X)))
+        return importance_frame(importance(self._run().answered_by(model), self._unlabelled(X)))

@@ -115,7 +115,7 @@ def prediction_table(run: Run, source: object) -> pd.DataFrame:
 
 
 def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
-    """Explain a date and tickers (`options`), or the most confident test errors, into a folder or beside the run.
+    """Explain a date and tickers (`options`), or the most confident test errors, into a folder or next to the run.
 
     `maps.npz` holds the attention per mode, averaged over the test days and of each day explained, and `*.png` shows
     it; `texts.csv` lists the texts with their contributions, `stocks.csv` those of every stock's days.

@@ -127,7 +127,7 @@ def deletion_of_texts(
 ) -> DeletionCurves | None:
     """Probability of the direction named as ever more of the sample's texts are hidden; None with fewer than two.
 
-    What spoke most for the direction goes first, beside texts in random orders. Where the contributions mark what
+    What spoke most for the direction goes first, then texts in random orders. Where the contributions mark what
     matters, their curve falls faster.
     """
     if len(texts) < 2:

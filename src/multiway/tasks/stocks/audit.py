@@ -174,7 +174,7 @@ def _columns(panel: StockPanel, days: NDArray[np.datetime64]) -> Ints:
 
 
 def _quotes(panel: StockPanel, windows: StockWindows, labels: pd.DataFrame) -> Verdict | None:
-    """Whether what each field of the last row is beside the close of its day tells the movement."""
+    """Whether each field of the last row, relative to the close of its day, tells the movement."""
     fields = {name: panel.prices[:, :, position] for position, name in enumerate(FIELDS)}
     day, training = _columns(panel, windows.days)[labels["last"]], (labels["split"] == "train").to_numpy()
     facts = quote_facts(fields, labels["ticker"].to_numpy(), day, training)
@@ -216,7 +216,7 @@ def _untraded(windows: StockWindows, labels: pd.DataFrame) -> Verdict:
 
 
 def _movements(panel: StockPanel, windows: StockWindows, labels: pd.DataFrame) -> Verdict | None:
-    """Labels beside the direction of the adjusted close from the window's last day to the target day."""
+    """Labels and the direction of the adjusted close from the window's last day to the target day."""
     column = _columns(panel, windows.days)
     close = np.where(column >= 0, panel.prices[:, column, ADJUSTED], np.nan)  # the last column stands for no day
     true = close[labels["ticker"], labels["target"]] / close[labels["ticker"], labels["last"]] - 1
@@ -286,7 +286,7 @@ def label_facts(windows: StockWindows, labels: pd.DataFrame) -> dict[str, Ints]:
 
 
 def quote_facts(fields: Mapping[str, Floats], ticker: Ints, day: Ints, training: Flags) -> dict[str, Ints]:
-    """In which twentieth of the training rows each field lies; a volume stands beside the ticker's usual one.
+    """In which twentieth of the training rows each field lies; a volume is relative to the ticker's usual one.
 
     fields: Prices and volume by name, `(tickers, days)` each, NaN without a row.
     ticker, day, training: `(labels,)`, of which stock, the last row before the target day (-1 without one), and which

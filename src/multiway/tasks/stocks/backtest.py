@@ -1,4 +1,4 @@
-"""What trading by the predictions would have returned, beside holding every ticker and beside random rankings."""
+"""What trading by the predictions would have returned, compared with holding every ticker and with random rankings."""
 
 import dataclasses
 from pathlib import Path
@@ -92,7 +92,7 @@ class Backtest:
         }
 
     def frame(self) -> pd.DataFrame:
-        """Day by day: returns, what was traded, and the return so far beside holding and chance."""
+        """Day by day: returns, what was traded, and the return so far, of holding and of chance too."""
         track, (low, high) = self.track, self.band()
         columns = {"date": self.days, "gross": track.gross, "net": track.net, "turnover": track.traded}
         wealth = {"cumulative": track.wealth - 1, "buy_and_hold": self.hold.wealth - 1}
@@ -149,7 +149,7 @@ def backtest_stocks(
 
 
 def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> None:
-    """Whether a backtest can be run so; ask before long work."""
+    """Whether a backtest can be run so; call it before long work."""
     long_short_weights(np.empty((0, 1)), top)
     if not (np.isfinite(cost_bps) and 0 <= cost_bps < 10_000):
         raise ConfigError(f"backtest: the cost must be from 0 to below 10000 basis points. Got cost_bps={cost_bps:g}.")

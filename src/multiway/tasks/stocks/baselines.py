@@ -1,4 +1,4 @@
-"""Baselines: class shares, a coin, the last direction, the calendar, ARIMA, and quantiles; regressions stand beside.
+"""Baselines: class shares, a coin, the last direction, the calendar, ARIMA, and quantiles.
 
 Each is a module of buffers, and answers for samples of this or other data of the same stocks.
 """

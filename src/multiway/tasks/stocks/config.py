@@ -58,7 +58,7 @@ class StockConfig(NetworkConfig):
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
     """For the target `quantiles`: the probabilities, ascending."""
     baselines: tuple[Baseline, ...] = USUAL
-    """What is fitted and scored beside it, under the same protocol; quantiles have those of the training days.
+    """Baselines that are fitted and scored under the same protocol; quantiles have those of the training days.
     tfidf, of the words written since the last session, and tfidf_ticker, one for each ticker, are there where texts
     are read. Also random, a fair coin, and arima, of each stock's prices alone, which needs statsforecast."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
@@ -97,7 +97,7 @@ class StockConfig(NetworkConfig):
 
     @property
     def modality(self) -> str | None:
-        """What the network is asked to read, both where it multiplies them; None leaves it to the data."""
+        """What the network reads, both where it multiplies them; None leaves it to the data."""
         return self.model.get("modality", "multimodal" if self.model.get("fusion") == "product" else None)
 
     @property

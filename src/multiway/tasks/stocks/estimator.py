@@ -18,7 +18,7 @@ from multiway.tasks.stocks.explain import DayExplanation, chosen_pairs, explain_
 
 @estimator
 class StockMovementClassifier(Estimator):
-    """Predict rise or fall of stocks' next day, scored on later days beside simple baselines. Not investment advice.
+    """Predict rise or fall of stocks' next day, scored on later days with simple baselines. Not investment advice.
 
     Args:
         model: Name of a classifier of stocks, see `multiway.list_models("*stock_classifier*")`.
@@ -50,7 +50,7 @@ class StockMovementClassifier(Estimator):
         Args:
             prices: A frame with a row per ticker and day (ticker, date, open, high, low, close, adj_close, volume), a
                 path of such a table or folder, or the name of a known data set.
-            texts: A frame with a row per text (ticker, date or stamp, text) or its path; those beside a path of
+            texts: A frame with a row per text (ticker, date or stamp, text) or its path; those next to a path of
                 prices if not given.
 
         Raises:
@@ -72,7 +72,7 @@ class StockMovementClassifier(Estimator):
         By the answer, or the model of the run that is named. With `far`, prices that lie far outside the training are
         answered too, with a warning.
         """
-        frame, told = next_sessions(self._run().asking(model), self._read(prices, texts), far=far)
+        frame, told = next_sessions(self._run().answered_by(model), self._read(prices, texts), far=far)
         tell_far(told)
         return frame
 
@@ -132,7 +132,7 @@ class StockMovementClassifier(Estimator):
         Returns:
             One for each day.
         """
-        run = self._run().asking(model)
+        run = self._run().answered_by(model)
         prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
         return explain_pairs(run, prepared.encoded.inputs, chosen_pairs(run, prepared, date, tickers))
 

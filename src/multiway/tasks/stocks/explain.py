@@ -39,7 +39,7 @@ STREAMS = {"text": "texts", "price": "prices", "cross": "prices to texts"}
 """Where a map is from: the encoder, the decoder, or the decoder's look at the encoder."""
 TOKEN, TARGET = "token", "target day"
 AVERAGED_DAYS, AT_ONCE = 64, 8
-NOT_ATTRIBUTION = f"{page_parts.NOT_ATTRIBUTION} The deletion test asks whether what is marked matters."
+NOT_ATTRIBUTION = f"{page_parts.NOT_ATTRIBUTION} The deletion test measures whether what is marked matters."
 Values = NDArray[np.float64]
 
 

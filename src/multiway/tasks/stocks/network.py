@@ -179,7 +179,7 @@ class Scored:
         return model_rows(metrics, self.labels[chosen], {model: output[chosen]}, split, **draw)
 
     def _over_batches(self, output: Values) -> Iterator[Row]:
-        """Means over batches of days, where the config asks for them."""
+        """Means over batches of days, where the config sets them."""
         for name in OVER_BATCHES if self.config.batch_days else ():
             metric = partial(of_rises, OF_RISES[name])
             value = classes.over_batches(metric, self.labels, output, self.days, self.config.batch_days)

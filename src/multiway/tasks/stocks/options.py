@@ -63,7 +63,7 @@ REACH = np.timedelta64(40, "D")
 
 
 class StockOptions(Budget):
-    """How a table or folder of prices is read, and the texts beside it."""
+    """How a table or folder of prices is read, and its texts."""
 
     paths = ("texts",)
 
@@ -153,7 +153,7 @@ class PublishedFolder(Protocol):
         """Files of prices, named by their tickers."""
 
     def movements(self, file: Path, findings: Findings) -> dict[str, float]:
-        """Movements by day that stand beside a file of prices; empty where there are none."""
+        """Movements by day next to a file of prices; empty where there are none."""
 
     def texts(self, folder: Path) -> Path | None:
         """The folder of texts at or below a folder."""

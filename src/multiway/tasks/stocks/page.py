@@ -110,7 +110,7 @@ def _support(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _headline(subject: pages.Subject, run: Run) -> str:
-    """How often the direction is right, beside the most frequent one."""
+    """How often the direction is right, compared with the most frequent one."""
     scores = subject.scores([run])
     own, most = scores.get(run.answer.name, "acc"), scores.get("majority", "acc")
     if own.value is None:
@@ -122,7 +122,7 @@ def _headline(subject: pages.Subject, run: Run) -> str:
 
 
 def _chance(own: Score) -> str:
-    """Where an interval lies beside 0."""
+    """Where an interval lies relative to 0."""
     if own.low is None or own.high is None:
         return ""
     if own.low <= 0 <= own.high:
@@ -169,7 +169,7 @@ def _next(run: Run, prepared: PreparedStocks) -> Table | None:
 
 
 def _attention(run: Run, prepared: PreparedStocks) -> PagePart:
-    network = run.asking(NETWORK)
+    network = run.answered_by(NETWORK)
     maps = average_attention(network, prepared)
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",

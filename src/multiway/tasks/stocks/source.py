@@ -1,4 +1,4 @@
-"""`read_stocks`: from a file, folder or frame of prices, and texts beside it, to a panel and entries, flaws noted."""
+"""`read_stocks`: from a file, folder or frame of prices, and texts next to it, to a panel and entries, flaws noted."""
 
 import collections
 import dataclasses
@@ -58,11 +58,11 @@ class Layout:
 
 
 def read_stocks(source: object, options: StockOptions | None = None, *, texts: object = None) -> Market:
-    """Read prices, and the texts beside them; None in their place where there are none.
+    """Read prices, and the texts next to them; None in their place where there are none.
 
     A table of prices (CSV, CSV.gz, Parquet, or a pandas or polars frame) with tickers in a column; a folder with one
     such table for each ticker; StockNet's folder; or a folder with `prices.parquet` or `prices.csv`, and `tweets` or
-    `texts` beside it as Parquet, CSV or JSONL. `texts`, a frame or path, win over `options.texts`.
+    `texts` next to it as Parquet, CSV or JSONL. `texts`, a frame or path, win over `options.texts`.
     """
     pair = (source, texts)
     return soundly(source_label(pair), lambda findings: market_of(pair, options or StockOptions(), findings))
@@ -191,7 +191,7 @@ def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRow
 
 
 def _with_movements(rows: PriceRows, published: PublishedFolder | None, path: Path, findings: Findings) -> PriceRows:
-    """Movements that stand beside the prices in a published folder win over those of the file."""
+    """Movements next to the prices in a published folder win over those of the file."""
     known = {} if published is None else published.movements(path, findings)
     days = rows.frame["day"].dt.strftime("%Y-%m-%d")
     return dataclasses.replace(rows, frame=rows.frame.assign(movement=days.map(known))) if known else rows

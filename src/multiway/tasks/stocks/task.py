@@ -318,7 +318,7 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
 
 
 def _check_needs(config: StockConfig, windows: StockWindows) -> None:
-    """Whether there are the texts and the library that the config asks for."""
+    """Whether there are the texts and the library that the config names."""
     texts = windows.texts
     if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
         raise DataError(

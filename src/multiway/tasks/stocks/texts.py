@@ -47,7 +47,7 @@ Marks = NDArray[np.bool_]
 class RawTexts:
     """Texts of one file, or of one published folder, in its order and before anything is left out.
 
-    frame: Columns ticker, stamp and row; as far as they are there text, id, day (beside the stamps: it wins over stamps
+    frame: Columns ticker, stamp and row; as far as they are there text, id, day (with the stamps: it wins over stamps
         that say no zone) and file (where each text stands if there are several).
     vectors: One for each label of the frame's index.
     by_day: Days win over any stamps.

@@ -31,7 +31,7 @@ THURSDAY = 3
 """Weekday of the first of January 1970."""
 LONGEST = 31
 FAR = 3e6
-"""Days from 1970 that a calendar is asked about at most: some eight thousand years."""
+"""Days from 1970 that a calendar covers at most: some eight thousand years."""
 
 
 class DateParts(Config):

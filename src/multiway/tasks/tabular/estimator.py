@@ -18,7 +18,7 @@ from multiway.tasks.tabular.explain import importance
 
 @estimator
 class TabularEstimator(SampleEstimator):
-    """Predict the rows of a table with a network of NdLinear layers, scored on held-out rows beside baselines.
+    """Predict the rows of a table with a network of NdLinear layers, scored on held-out rows with baselines.
 
     Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
 
@@ -47,7 +47,7 @@ class TabularEstimator(SampleEstimator):
         Importance is the fall of accuracy or the rise of the squared error, in the mean of five shuffles. It is of
         the answer, or of a model of the run.
         """
-        return importance(self._run().asking(model), self._prepared(self._labelled(X, y)).raw)
+        return importance(self._run().answered_by(model), self._prepared(self._labelled(X, y)).raw)
 
     def _learn(self, X: Sized, y: object) -> None:
         frame = self._given(X, reset=True)

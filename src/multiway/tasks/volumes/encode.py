@@ -113,7 +113,7 @@ class VolumeConfig(NetworkConfig):
     split: VolumeSplit = VolumeSplit()
     augment: AugmentOptions = AugmentOptions()
     baselines: tuple[Baseline, ...] = ("majority", "logistic")
-    """What is fitted and scored beside it, under the same protocol."""
+    """Baselines that are fitted and scored under the same protocol."""
     baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
     training: TrainingConfig = TrainingConfig.parse(TRAINING)

@@ -26,7 +26,7 @@ AS_GIVEN: dict[str, Callable[[str], Any]] = {
 
 @estimator
 class VolumeClassifier(ScanEstimator, Classifier):
-    """Classify volumes with a Higher-Order Transformer, scored on held-out cases beside simple baselines.
+    """Classify volumes with a Higher-Order Transformer, scored on held-out cases with simple baselines.
 
     Args:
         model: Name of a classifier of volumes, see `multiway.list_models("*volume_classifier*")`.
@@ -58,7 +58,7 @@ class VolumeClassifier(ScanEstimator, Classifier):
 
     def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
-        run = self._run().asking(model)
+        run = self._run().answered_by(model)
         frame, told = predict_cases(run, self._cases(X), far=far)
         tell_far(told)
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)

@@ -185,7 +185,7 @@ def _attention(run: Run, cases: Cases) -> PagePart:
     side = [
         "One map per mode of the volume. Each row is a span of slices that looks.",
         "The shade says how much of its look falls on each column.",
-        f"{NOT_ATTRIBUTION} The deletion test asks whether it matters.",
+        f"{NOT_ATTRIBUTION} The deletion test measures whether it matters.",
     ]
     return maps_part(maps, side, _deletion(run, cases, tested))
 

@@ -11,7 +11,7 @@ from multiway.data.sources.scans.volume import Affine, Array, VolumeHeader
 from multiway.errors import Fix, Message
 
 LEVELS, THIN, MARGIN, STEP = 128, 1e-3, 1, 4
-"""Levels of a histogram; share of a body below which a plane is noise; voxels beside a body; what sizes divide by."""
+"""Levels of a histogram; share of a body below which a plane is noise; voxels around a body; what sizes divide by."""
 Grid = tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]
 """Sizes of a new grid, and on each axis old voxels per new voxel and the old position of the new voxel 0."""
 

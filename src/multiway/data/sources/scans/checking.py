@@ -62,7 +62,7 @@ def _holds_texts(folder: Path) -> bool:
 
 
 def _names_folders(columns: Iterable[str]) -> bool:
-    """Whether columns are called `path` beside labels or patients, as where series lie in folders."""
+    """Whether there is a column `path` and others of labels or patients, as where series lie in folders."""
     names = {name.strip().strip('"').lower() for name in columns}
     return "path" in names and bool(names & {"label", "mask", *PATIENT_NAMES})
 

@@ -173,7 +173,7 @@ def is_dicom(path: Path) -> bool:
 
 
 def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
-    """Read a file whole, and keep its pixels where they are asked for."""
+    """Read a file whole, and keep its pixels where they are needed."""
     pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
     check_bytes(path.stat().st_size, None, limit, where)
     with opened(path, where) as stream:

@@ -190,7 +190,7 @@ def _smooth(values: Field3, width: float) -> Field3:
 
 
 def cached_lesions(source: Path, cache: Path) -> Path:
-    """Table of the lesion set of a source, made in a cache when it is first asked for."""
+    """Table of the lesion set of a source, made in a cache on first use."""
     folder = cache / f"lesions-{source.stem}"
     if not (folder / TABLE).is_file():
         make_lesions(read_cases(source, opened=False), folder, LesionOptions(format="npy", limits=CACHED))

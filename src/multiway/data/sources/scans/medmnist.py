@@ -20,7 +20,7 @@ from multiway.errors import DataError, Fix
 class ArchiveFiles:
     """Volumes of the three parts, one after another.
 
-    The images of a part are read when one is asked for, and kept until another part is.
+    The images of a part are read when one is used, and kept until another part is.
     """
 
     def __init__(self, path: Path, options: VolumeOptions) -> None:
