@@ -44,7 +44,7 @@ def main() -> None:
     """Draw every figure that has measured rows, and each paper's printed figures beside ours."""
     for name, found in pictures():
         draw(name, found, FOLDER / f"{name}.svg")
-    for name, points in besides():
+    for name, points in differences():
         draw_differences(points, FOLDER / f"{name}-differences.svg")
 
 
@@ -58,7 +58,7 @@ class Point(NamedTuple):
     verdict: str
 
 
-def besides() -> Iterator[tuple[str, list[Point]]]:
+def differences() -> Iterator[tuple[str, list[Point]]]:
     """Names of the papers and what stands beside their printed figures, of rows that were not cut short."""
     rows = recipe_rows()
     for paper, tables in PAPERS.items():

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from benchmarks.pictures import FOLDER, besides, digest, pictures
+from benchmarks.pictures import FOLDER, differences, digest, pictures
 from benchmarks.results_page import recipe_rows
 from scipy import stats
 
@@ -33,7 +33,7 @@ def test_bands_are_students_intervals_over_seeds():
 
 
 def test_each_papers_printed_figures_are_compared_with_ours():
-    drawn = dict(besides())
+    drawn = dict(differences())
     assert set(drawn) == {"hot", "hot-stocks", "ndlinear"}  # TGA prints no figure
     for name, points in drawn.items():
         text = (FOLDER / f"{name}-differences.svg").read_text()

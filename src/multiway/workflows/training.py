@@ -71,7 +71,7 @@ class Recipe(Config):
     def settings_of_runs(self) -> list[dict[str, Any]]:
         """Settings of each run that the cell is the mean of, one per horizon, or one.
 
-        Its network answers, but that recipes of forecasts say so themselves: some are of ridge beside a network.
+        Its network answers, but that recipes of forecasts say so themselves: some are of ridge and a network.
         """
         answer = {} if self.task == "forecast" else {"answer": "network"}
         base = {"data": self.data, **answer, **self.settings}
