@@ -1,1 +1,1 @@
-"""Speed and memory beside peers; correctness is checked before anything is timed."""
+"""Speed and memory against peers; correctness is checked before anything is timed."""

@@ -26,7 +26,7 @@ BENCHMARKS = (
     "images",
     "leaks",
 )
-"""Modules of this package, each imported when it is asked for: a bare machine has torch and little else."""
+"""Modules of this package, each imported on demand: a bare machine has torch and little else."""
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9, help="timed rounds; peers take turns in each")
     parser.add_argument("--shapes", nargs="*", help="only these shapes")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--device", default="cpu", help="cpu or cuda, for layers beside their peers")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda, for layers against their peers")
     parser.add_argument("--plain-malloc", action="store_true", help="let the C library return memory at once")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.names if name not in BENCHMARKS]

@@ -1,4 +1,4 @@
-"""Additive attention beside the same layer in ops of torch, and beside dot-product attention."""
+"""Additive attention against the same layer in ops of torch, and against dot-product attention."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The answer of small runs beside every candidate and the best in hindsight, on the test rows of thirty data sets.
+"""The answer of small runs against every candidate and the best in hindsight, on the test rows of thirty data sets.
 
 Tables are scikit-learn's and vega_datasets', images are its digits, series and texts are made with a planted signal;
 more texts are read where they lie. One seed, the usual settings of the estimators.

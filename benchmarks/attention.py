@@ -1,4 +1,4 @@
-"""Kronecker attention beside axial, full and literal attention, on the shapes that the tasks have."""
+"""Kronecker attention against axial, full and literal attention, on the shapes that the tasks have."""
 
 import copy
 import math

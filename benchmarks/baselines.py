@@ -16,7 +16,7 @@ from multiway.tasks.run import Run
 from multiway.workflows.training import load_recipe
 
 PRICES = {"model": {"modality": "price", "dim": 32, "num_blocks": 1}, "dates": [], "training": {"epochs": 1}}
-"""The least that stands beside the baselines of stocks; it is not reported."""
+"""The least that is trained with the baselines of stocks; it is not reported."""
 PRINTED = load_recipe("hot-stocks-complete").settings
 STOCKS: dict[str, dict[str, Any]] = {
     "stocknet": {"protocol": {"name": "stocknet"}},

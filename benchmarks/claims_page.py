@@ -102,8 +102,8 @@ def _figure(claim: Claim, rows: dict[str, Row]) -> str:
         return ""
     value = f"{claim.metric} {short(rows[claim.row][claim.metric])} (`{claim.row}`)"
     found = difference_of(claim, rows)
-    beside = f"`{claim.against}`" if claim.against else "print"
-    return f"{value}; {interval(found)} to {beside}" if found else value
+    other = f"`{claim.against}`" if claim.against else "print"
+    return f"{value}; {interval(found)} to {other}" if found else value
 
 
 def interval(found: Difference) -> str:

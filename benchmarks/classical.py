@@ -1,4 +1,4 @@
-"""The default forecast on small files as people have them, beside ridge and beside three classical models.
+"""The default forecast on small files as people have them, against ridge and against three classical models.
 
 Each of `classical_sets.SETS` is trained on by the default, and scored on its last fifth of rows. Beside it stand
 AutoETS, AutoTheta and AutoARIMA of statsforecast, fitted on all rows before the test rows and run on to every window;
@@ -53,7 +53,7 @@ def main() -> None:
         "--sets", nargs="*", default=[each.name for each in SETS], help="names of the sets; all if none"
     )
     parser.add_argument("--earlier", action="store_true", help="cut the last fifth of the rows off")
-    parser.add_argument("--without-classical", action="store_true", help="do not fit the three models beside")
+    parser.add_argument("--without-classical", action="store_true", help="do not fit the three classical models")
     parser.add_argument("--out", type=Path, help="file of rows to add to")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -84,14 +84,14 @@ def facts(*, earlier: bool) -> dict[str, Any]:
 
 
 def measure(each: ClassicalSet, *, earlier: bool, classical: bool) -> dict[str, Any]:
-    """Train the default on a set; its scores, and those of the models beside it."""
+    """Train the default on a set; its scores, and those of the classical models."""
     frame = each.read()
     frame = frame.iloc[: int(0.8 * len(frame))] if earlier else frame
     clock, run = time.process_time(), fitted(each, frame)
     seconds = time.process_time() - clock
     scores = {(row["model"], row["metric"], row["scale"]): row["value"] for row in run.scores if row["split"] == "test"}
     mse = {name: value for (name, metric, scale), value in scores.items() if (metric, scale) == ("mse", "scaled")}
-    beside = best_classical(run) if classical else {}
+    rivals = best_classical(run) if classical else {}
     return {
         "set": each.name, "rows read": len(frame), "series": frame.shape[1] - 1, "lookback": each.lookback,
         "horizon": each.horizon, "answer": run.facts["selection"]["sentence"], "cpu seconds": round(seconds, 2),
@@ -99,7 +99,7 @@ def measure(each: ClassicalSet, *, earlier: bool, classical: bool) -> dict[str, 
         "mse over the best candidate": mse[OURS] / min(value for name, value in mse.items() if name != OURS),
         "coverage_80": scores[OURS, "coverage_80", "original"],
         "coverage_95": scores[OURS, "coverage_95", "original"],
-        "mse of the refit over none": mse[OURS] / unfitted(run), **beside,
+        "mse of the refit over none": mse[OURS] / unfitted(run), **rivals,
     }  # fmt: skip
 
 
@@ -159,12 +159,12 @@ def _forecasts(name: str, values: Values, start: int, origins: Sequence[int], ru
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Geometric means and worst ratios beside their bars, and how many bands hold what they claim."""
+    """Geometric means and worst ratios against their bars, and how many bands hold what they claim."""
     ridge = [row["mse over ridge"] for row in rows]
-    beside = [row["mase over the best classical"] for row in rows if "mase over the best classical" in row]
+    ratios = [row["mase over the best classical"] for row in rows if "mase over the best classical" in row]
     held = sum(0.72 <= row["coverage_80"] <= 0.88 for row in rows)
     measured = {"mse over ridge": _geometric(ridge), "worst mse over ridge": max(ridge)}
-    measured |= {"mase over the best classical": _geometric(beside)} if beside else {}
+    measured |= {"mase over the best classical": _geometric(ratios)} if ratios else {}
     measured |= {"mse of the refit over none": _geometric([row["mse of the refit over none"] for row in rows])}
     for level in (80, 95):
         measured[f"mean coverage of {level} %"] = 100 * float(np.mean([row[f"coverage_{level}"] for row in rows]))

@@ -1,4 +1,4 @@
-"""One layer beside its peers: time of each in turns, ratios, the roof, and what autograd keeps."""
+"""One layer against its peers: time of each in turns, ratios, the roof, and what autograd keeps."""
 
 import copy
 import platform
@@ -33,7 +33,7 @@ class Comparison:
     dtypes: tuple[torch.dtype, ...] = (torch.float32,)
     """Ours is measured in each; a peer counts in its best."""
     bars: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Pass to peer to the ratio asked for."""
+    """Pass to peer to the requested ratio."""
 
 
 def measure(case: Comparison, repeats: int) -> Iterator[dict[str, object]]:

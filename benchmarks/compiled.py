@@ -1,4 +1,4 @@
-"""Layers under `torch.compile(fullgraph=True)` beside the same layers called directly."""
+"""Layers under `torch.compile(fullgraph=True)` against the same layers called directly."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Graph attention beside its printed algorithm, its dense form on long sequences, and ordinary attention."""
+"""Graph attention against its printed algorithm, its dense form on long sequences, and ordinary attention."""
 
 import math
 from collections.abc import Iterator

@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def measure(folder: Path, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """One row each for what is named; `load` beside them says what else the machine did."""
+    """One row each for what is named; `load` says what else the machine did."""
     run = folder / "run"
     if "help" in kinds:
         yield help_row()

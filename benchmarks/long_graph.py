@@ -1,4 +1,4 @@
-"""Graph attention on long sequences beside full and linear attention: `python -m benchmarks long_graph`.
+"""Graph attention on long sequences against full and linear attention: `python -m benchmarks long_graph`.
 
 Each layer takes one step, forward and backward, in a process of its own, so that its peak memory is its own.
 """

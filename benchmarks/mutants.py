@@ -1,7 +1,7 @@
 """Change files at random and use them: data in every format, recipes, spaces, strangers' networks, runs, states.
 
 Every mutant is one command in a process of its own, forked after the imports. It fails where it ends in a traceback,
-takes more than 2 GB or 20 s, or ends well with other predictions than the unchanged files give. The last is not asked
+takes more than 2 GB or 20 s, or ends well with other predictions than the unchanged files give. The last is not needed
 of data, recipes, spaces, strangers' networks and resealed runs: nothing tells them from files that somebody meant.
 
     PYTHONPATH=src:tests OMP_NUM_THREADS=1 python -m benchmarks.mutants --folder /dev/shm/mutants --count 1000

@@ -1,4 +1,4 @@
-"""NdLinear beside the `ndlinear` package, the printed algorithm and a dense layer."""
+"""NdLinear against the `ndlinear` package, the printed algorithm and a dense layer."""
 
 import math
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """`python -m benchmarks.pictures`: draw the published figures anew from results/, one SVG each in docs/papers.
 
-A column per data set, a row per panel, as in print, and four columns beside one another at most. Level lines are
+A column per data set, a row per panel, as in print, and four columns next to one another at most. Level lines are
 baselines. The rows that a picture shows stand in its metadata, by which a test holds it to results/.
 """
 
@@ -34,14 +34,14 @@ PAPERS = {
     "hot-stocks": ("hot-stocks-table-1", "hot-stocks-table-2", "hot-stocks-table-3"),
     "ndlinear": tuple(f"ndlinear-table-{number}" for number in (2, 3, 4, 5, 6)),
 }
-"""Tables whose rows stand beside a paper's printed figures; TGA prints none."""
+"""Tables whose rows are compared with a paper's printed figures; TGA prints none."""
 VERDICT_COLOURS = {"better": "#008a64", "level": "#0b5fa5", "worse": "#d55e00"}
 SMALL = {"svg.hashsalt": "multiway", "svg.fonttype": "none", "font.size": 8, "font.family": "sans-serif"}
 """Ids that are the same in every drawing, and words that stay words."""
 
 
 def main() -> None:
-    """Draw every figure that has measured rows, and each paper's printed figures beside ours."""
+    """Draw every figure that has measured rows, and each paper's printed figures and ours."""
     for name, found in pictures():
         draw(name, found, FOLDER / f"{name}.svg")
     for name, points in differences():
@@ -59,7 +59,7 @@ class Point(NamedTuple):
 
 
 def differences() -> Iterator[tuple[str, list[Point]]]:
-    """Names of the papers and what stands beside their printed figures, of rows that were not cut short."""
+    """Names of the papers and what is compared with their printed figures, of rows that were not cut short."""
     rows = recipe_rows()
     for paper, tables in PAPERS.items():
         names = [name for table in tables for name in recipes_of(table) if name in rows]

@@ -1,4 +1,4 @@
-"""Layers so small that calling them costs more than computing them, beside `nn.Linear` of as many features."""
+"""Layers so small that calling them costs more than computing them, against `nn.Linear` of as many features."""
 
 from collections.abc import Callable, Iterator
 

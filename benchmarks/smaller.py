@@ -1,4 +1,4 @@
-"""`python -m benchmarks.smaller RUN SMALL`: what `compress` made of a run beside it: scores, sizes, times."""
+"""`python -m benchmarks.smaller RUN SMALL`: a run and what `compress` made of it: scores, sizes, times."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Training of the multimodal classifier of stocks beside the same network with full attention over all stock-days."""
+"""Training of the multimodal classifier of stocks against the same network with full attention over all stock-days."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Tensor-train linear layers beside dense ones and `tensorly-torch`."""
+"""Tensor-train linear layers against dense ones and `tensorly-torch`."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""The best validation measure of twenty trials, TPE's beside that of a random draw, on three tables.
+"""The best validation measure of twenty trials, TPE's against that of a random draw, on three tables.
 
 python -m benchmarks.tuning --seeds 5 --out results/tuning.jsonl
 """

@@ -1,4 +1,4 @@
-"""Networks of volumes: training beside CNNs and full attention, peak memory, and the paper's figures 3 and 4."""
+"""Networks of volumes: training against CNNs and full attention, peak memory, and the paper's figures 3 and 4."""
 
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""Windows gathered from one tensor beside torch's loader, which fetches and stacks them one by one."""
+"""Windows gathered from one tensor against torch's loader, which fetches and stacks them one by one."""
 
 from collections.abc import Iterator
 

@@ -47,7 +47,7 @@ def generator() -> torch.Generator:
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of benchmark files, where a checkout has one beside it; the fast suite does without."""
+    """The folder of benchmark files, where there is one next to the checkout; the fast suite does without."""
     folder = Path(os.environ.get("MULTIWAY_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip("benchmark data absent: set MULTIWAY_DATA to its folder")

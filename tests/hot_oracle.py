@@ -1,4 +1,4 @@
-"""Kronecker attention beside its transcription: a layer of random parameters, and what the oracle takes of it."""
+"""Kronecker attention against its transcription: a layer of random parameters, and what the oracle takes of it."""
 
 import torch
 

@@ -53,7 +53,7 @@ def clean_plan(folder: Path, draw: Draw) -> dict[str, Any]:
 
 
 def clean_trailing(folder: Path, draw: Draw) -> dict[str, Any]:
-    """The mean of the week before, beside the sales."""
+    """The mean of the week before, and the sales."""
     values = shops(draw, 3)
     return written(folder, series._with(values, pd.Series(values[:, 0]).shift(1).rolling(7).mean().bfill().to_numpy()))
 

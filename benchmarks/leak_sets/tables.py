@@ -113,7 +113,7 @@ def parts(folder: Path, draw: Draw) -> dict[str, Any]:
 
 
 def per_area(folder: Path, draw: Draw) -> dict[str, Any]:
-    """The price per square metre beside the area."""
+    """The price per square metre and the area."""
     frame = flats(draw)
     return written(folder, frame.assign(per_metre=frame["price"] / frame["area"]), "price")
 

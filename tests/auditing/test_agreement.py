@@ -1,4 +1,4 @@
-"""Labels beside their plain definition, groups on both sides of a split, and what a report prints."""
+"""Labels against their plain definition, groups on both sides of a split, and what a report prints."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Means of the target over few rows, beside honest columns of few values."""
+"""Means of the target over few rows, and honest columns of few values."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Near copies of images and of stretches of series, beside strangers that are alike."""
+"""Near copies of images and of stretches of series, against strangers that are alike."""
 
 import numpy as np
 import pandas as pd

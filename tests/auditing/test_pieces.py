@@ -1,4 +1,4 @@
-"""Pieces that labelled series share, wherever they begin, beside series that only look alike."""
+"""Pieces that labelled series share, wherever they begin, against series that only look alike."""
 
 import numpy as np
 import pandas as pd

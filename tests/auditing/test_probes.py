@@ -1,4 +1,4 @@
-"""Probes of plain columns beside what is known of them, and what each check of a table says."""
+"""Probes of plain columns against what is known of them, and what each check of a table says."""
 
 import numpy as np
 import pytest

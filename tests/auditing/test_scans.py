@@ -1,4 +1,4 @@
-"""What gives an image away beside its content: the border, a painted mask, and what its file says."""
+"""What gives an image away besides its content: the border, a painted mask, and what its file says."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Shingles beside sets of eight words."""
+"""Shingles against sets of eight words."""
 
 import numpy as np
 

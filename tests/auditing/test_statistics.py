@@ -1,4 +1,4 @@
-"""Numbers that scaling uses, beside those of the training rows."""
+"""Numbers that scaling uses, against those of the training rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A row of results: the figure of a recipe beside its baselines, and the published table below."""
+"""A row of results: the figure of a recipe with its baselines, and the published table below."""
 
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""Ranks under a budget of a whole model, beside every combination of choices and what layers then cost."""
+"""Ranks under a budget of a whole model, against every combination of choices and what layers then cost."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What a rank costs and loses, beside singular values and Kronecker products computed otherwise."""
+"""What a rank costs and loses, against singular values and Kronecker products computed otherwise."""
 
 import itertools
 

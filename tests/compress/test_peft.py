@@ -1,4 +1,4 @@
-"""Adapters in PEFT: what they compute beside dense weights, what merging does, and files that are read back."""
+"""Adapters in PEFT: what they compute against dense weights, what merging does, and files that are read back."""
 
 import copy
 

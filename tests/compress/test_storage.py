@@ -111,7 +111,7 @@ def test_a_missing_file_is_named(folder, tmp_path):
 def test_other_weights_are_noticed(folder):
     weights = folder / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x00")
-    with pytest.raises(RunError, match=r"weights.safetensors does not belong to compression.json beside it"):
+    with pytest.raises(RunError, match=r"weights.safetensors does not belong to compression.json next to it"):
         compress.load(folder, perceptron())
 
 

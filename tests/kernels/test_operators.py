@@ -1,4 +1,4 @@
-"""Operators of torch for the compiled kernels: what torch asks of one, and the same numbers however it is called."""
+"""Operators of torch for the compiled kernels: what torch needs of one, and the same numbers however it is called."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Scores of class probabilities beside scikit-learn's, and what they say where they are undefined."""
+"""Scores of class probabilities against scikit-learn's, and what they say where they are undefined."""
 
 import functools
 

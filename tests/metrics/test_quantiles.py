@@ -1,4 +1,4 @@
-"""Losses of quantiles beside scikit-learn's, by hand, and by loops as their definitions read."""
+"""Losses of quantiles against scikit-learn's, by hand, and by loops as their definitions read."""
 
 import itertools
 import math

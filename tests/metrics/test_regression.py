@@ -1,4 +1,4 @@
-"""Errors of numbers beside scikit-learn's, and what they say where they are undefined."""
+"""Errors of numbers against scikit-learn's, and what they say where they are undefined."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Intervals beside two slow bootstraps written out, SciPy's, and the textbook's."""
+"""Intervals against two slow bootstraps written out, SciPy's, and the textbook's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ARIMA: forecasts beside a loop and beside statsforecast, orders that are those of the series."""
+"""ARIMA: forecasts against a loop and against statsforecast, orders that are those of the series."""
 
 import numpy as np
 import pytest

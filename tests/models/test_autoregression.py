@@ -1,4 +1,4 @@
-"""One fitted step, run on: its map beside a loop over its own forecasts, and its fit in a run."""
+"""One fitted step, run on: its map against a loop over its own forecasts, and its fit in a run."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Plain baselines beside scikit-learn's."""
+"""Plain baselines against scikit-learn's."""
 
 import numpy as np
 import pytest

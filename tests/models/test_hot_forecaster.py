@@ -393,7 +393,7 @@ def slow_tokens(model, past, covariates, variate, patch):
 
 @pytest.mark.parametrize("series", [1, VARIATES])
 def test_covariates_are_tokens_of_the_past_and_of_the_horizon(series):
-    """Values and gradients beside a loop over windows, variates and patches; blocks and norm are the model's own."""
+    """Values and gradients against a loop over windows, variates and patches; blocks and norm are the model's own."""
     model, past, covariates = explained(series=series, linear_floor="none", window_norm="none", deviation_limit=None)
     inputs = [part.requires_grad_() for part in (past, *covariates[:2])]
     found = model(past, None, covariates)

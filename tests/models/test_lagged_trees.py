@@ -1,4 +1,4 @@
-"""Trees on lags: features beside a loop, corrections beside scikit-learn's own predictor."""
+"""Trees on lags: features against a loop, corrections against scikit-learn's own predictor."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""OLinear beside its formulas: values, gradients, bases, gaps, its mixing of series and its count."""
+"""OLinear against its formulas: values, gradients, bases, gaps, its mixing of series and its count."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Random kernels and the baselines of series, beside loops and scikit-learn."""
+"""Random kernels and the baselines of series, against loops and scikit-learn."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Candidates of forecasts: shapes and recursions beside loops, classical models beside statsforecast."""
+"""Candidates of forecasts: shapes and recursions against loops, classical models against statsforecast."""
 
 import numpy as np
 import pytest

@@ -69,7 +69,7 @@ def test_vectors_of_another_width_are_refused():
 
 
 class Encoder(nn.Module):
-    """What transformers give, as far as `TunedText` asks."""
+    """What transformers give, as far as `TunedText` needs."""
 
     def __init__(self) -> None:
         super().__init__()

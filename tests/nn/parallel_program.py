@@ -1,4 +1,4 @@
-"""Run by two processes: each layer spread over them, beside the same layer whole; prints the rank when all agree."""
+"""Run by two processes: each layer spread over them, against the same layer whole; prints the rank when all agree."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Chains of convolutions beside the dense one that they stand for, its weight composed by hand and by tensorly."""
+"""Chains of convolutions against the dense one that they stand for, its weight composed by hand and by tensorly."""
 
 import itertools
 

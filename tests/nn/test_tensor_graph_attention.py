@@ -238,7 +238,7 @@ def test_low_precision_is_near_float64(preset, causal):
 @pytest.mark.parametrize("length", [1, 13, 96])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_outputs_and_gradients_are_finite(dtype, length, causal):
-    """The printed form is a third power of its input: float16 cannot hold it, nor is it asked to at scale 1e4."""
+    """The printed form is a third power of its input: float16 cannot hold it, nor does it have to at scale 1e4."""
     cases = [("normalised", scale) for scale in (1e-4, 1, 30, 1e4)]
     cases += [("paper", scale) for scale in (1e-4, 1, 30) if dtype != torch.float16]
     for preset, scale in cases:

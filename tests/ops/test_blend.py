@@ -1,4 +1,4 @@
-"""Weights of a blend: beside a search over the simplex, drawn to equal ones, and never worse than the floor."""
+"""Weights of a blend: against a search over the simplex, drawn to equal ones, and never worse than the floor."""
 
 import itertools
 

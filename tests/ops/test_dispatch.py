@@ -1,4 +1,4 @@
-"""Every fast path beside its equation: the same values and gradients, and nothing fast where the gate is closed."""
+"""Every fast path against its equation: the same values and gradients, and nothing fast where the gate is closed."""
 
 import pytest
 import torch

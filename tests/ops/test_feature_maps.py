@@ -155,7 +155,7 @@ def test_a_masked_key_is_exactly_absent(generator):
 
 
 def test_a_masked_key_does_not_hide_the_others(generator):
-    """Its logarithms are so large that beside them the others would vanish."""
+    """Its logarithms are so large that against them the others would vanish."""
     queries, keys = vectors(generator, 3, 7), vectors(generator, 5, 7)
     keys[2] = 1e4
     mask = torch.arange(5) != 2

@@ -1,4 +1,4 @@
-"""Radii of intervals: conformal ones counted by hand, Student's beside SciPy's t and beside a fit by hand."""
+"""Radii of intervals: conformal ones counted by hand, Student's against SciPy's t and against a fit by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Operations that keep less for the backward pass, beside torch's own, which keep more."""
+"""Operations that keep less for the backward pass, against torch's own, which keep more."""
 
 import pytest
 import torch

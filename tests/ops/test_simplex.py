@@ -1,4 +1,4 @@
-"""Convex weights beside every weight on a grid."""
+"""Convex weights against every weight on a grid."""
 
 import numpy as np
 import pytest

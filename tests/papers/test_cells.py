@@ -224,7 +224,7 @@ def test_cells_of_tgas_figure_differ_in_size_and_attention_alone():
 
 
 def _but_model(settings):
-    """What the cells of a row share; baselines and their encoder, which no network needs, stand beside one of them."""
+    """What the cells of a row share; baselines and their encoder, which no network needs, belong to one of them."""
     return {name: value for name, value in settings.items() if name not in ("model", "baselines", "text")}
 
 

@@ -1,4 +1,4 @@
-"""The papers' room adds to the registries below it, is imported when a name of its is asked for, and not before."""
+"""The papers' room adds to the registries below it, is imported when a name of it is used, and not before."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Measured cells beside every published method: rows, means over horizons, deviations, and the page."""
+"""Measured cells against every published method: rows, means over horizons, deviations, and the page."""
 
 import json
 import math

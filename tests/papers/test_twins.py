@@ -10,7 +10,7 @@ from multiway.tasks.registry import task_of
 from multiway.workflows.training import load_recipe
 
 BESIDE = {"baselines", "draws"}
-"""What is scored beside a network, and does not touch it."""
+"""What is scored with a network, and does not touch it."""
 LAYER = {"layer", "hidden", "rank"}
 FEED_FORWARD = {f"block.feed_forward.{field}" for field in ("layer", "hidden", "rank", "sizes")}
 DENSE = ("linear", "matched", "low-rank")

@@ -41,7 +41,7 @@ def forecasts(names: Sequence[str] = NAMES, horizon: int = 12) -> kinds.Panels:
 
 
 def make_planes(**changes: object) -> kinds.Planes:
-    """A bright ball, attention beside it, gradients of both signs on it."""
+    """A bright ball, attention next to it, gradients of both signs on it."""
     grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, size) for size in (7, 8, 10)), indexing="ij"))
     ball = np.exp(-4 * (grid**2).sum(axis=0))
     given = {"attention": 2 * ball, "gradients": ball * np.sign(grid[2]), "spacing": (5.0, 1.0, 1.0), **changes}

@@ -1,4 +1,4 @@
-"""A page is one file that asks for nothing, escapes everything, cuts nothing, and sets every kind of section."""
+"""A page is one file that loads nothing else, escapes everything, cuts nothing, and sets every kind of section."""
 
 import base64
 import dataclasses

@@ -256,7 +256,7 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
 
 
 def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path):
-    """The smaller run is saved, loaded and asked, as any other; its network has lower ranks and the same data."""
+    """The smaller run is saved, loaded and used, as any other; its network has lower ranks and the same data."""
     small = tmp_path / "small"
     said = printed("compress", made.run, "--rule", ".*=lowrank:max_share=.8", "--distil", 1, "--out", small)
     assert "after recovery" in said

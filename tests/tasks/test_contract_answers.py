@@ -1,4 +1,4 @@
-"""What every run promises of its answer: it is what validation prefers, it is named, and others can be asked."""
+"""What every run promises of its answer: it is what validation prefers, it is named, and others can be chosen."""
 
 import itertools
 

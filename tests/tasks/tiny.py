@@ -33,7 +33,7 @@ class Tiny:
     alone: Writes the data of one sample into a folder that does not exist yet; its path.
     lacking: Writes later data there without something that training saw; its path.
     batch: What predicts the sample among others: a table of the run, or a command that writes one.
-    still: Changes to the settings without which nothing is drawn in training, and little is done beside it.
+    still: Changes to the settings without which nothing is drawn in training, and little else is done.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""The loss beside torch's, and balanced weights."""
+"""The loss against torch's, and balanced weights."""
 
 import numpy as np
 import pytest

@@ -31,11 +31,11 @@ def test_cuda_comes_first_and_the_processor_last(apple, monkeypatch):
 
 
 def test_training_leaves_the_choice_to_accelerate_only_where_there_is_one(apple, monkeypatch):
-    asked = []
+    calls = []
     own = accelerate.Accelerator
     monkeypatch.setattr(
-        accelerate, "Accelerator", lambda **options: asked.append(options["cpu"]) or own(**options | {"cpu": True})
+        accelerate, "Accelerator", lambda **options: calls.append(options["cpu"]) or own(**options | {"cpu": True})
     )
     for model in (make_model(), make_model().double()):
         Engine(model, make_config())
-    assert asked == [False, True]
+    assert calls == [False, True]

@@ -1,4 +1,4 @@
-"""The lines of a training in progress: shown where they are asked for, with the score where there is one."""
+"""The lines of a training in progress: shown where they are requested, with the score where there is one."""
 
 import sys
 from types import SimpleNamespace

@@ -98,8 +98,8 @@ def test_patches_are_chosen_by_memory_as_volumes_are(tmp_path, monkeypatch, caps
     run = lifecycle.start(SEGMENT, config, tmp_path / "run", progress=True)
     assert (run.config.training.batch_size, run.config.training.accumulation) == (1, 4)
     assert "batches of 1, the gradients of 4 added: 4 patches at once would take about" in capsys.readouterr().err
-    asked = SEGMENT.config.parse({**settings, "training": {"batch_size": 4}})
-    assert SEGMENT.settle(asked, run.state) == asked
+    given = SEGMENT.config.parse({**settings, "training": {"batch_size": 4}})
+    assert SEGMENT.settle(given, run.state) == given
     assert SEGMENT.settle(SEGMENT.config.parse(run.config.plain()), run.state) == run.config
     monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 10**12)
     assert SEGMENT.settle(config, run.state) == config

@@ -9,7 +9,7 @@ from multiway.training import LOSSES, RunFolder, TrainingConfig, train
 
 
 class Points:
-    """Rows of noise whose sum is the target; some cells unobserved if asked."""
+    """Rows of noise whose sum is the target; some cells unobserved on request."""
 
     def __init__(self, count: int, masked: bool = False) -> None:
         generator = torch.Generator().manual_seed(count)
@@ -46,7 +46,7 @@ def score(model: nn.Module) -> float:
 
 
 def run_to_the_end(path: Path, by_score: bool = False, seconds: float = 0, **changes: object) -> nn.Module:
-    """Start or continue a run in a folder, which saves its state so often; leave its weights beside."""
+    """Start or continue a run in a folder, which saves its state so often; leave its weights next to it."""
     run = RunFolder.open(path) if path.exists() else RunFolder.create(path, {"task": "toy"})
     run.clean()
     model = make_model()

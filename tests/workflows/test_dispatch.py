@@ -1,4 +1,4 @@
-"""The workflows leave to the task what is the task's: seen with one that only records what it is asked."""
+"""The workflows leave to the task what is the task's: seen with one that only records its calls."""
 
 import dataclasses
 import json

@@ -141,7 +141,7 @@ def test_an_encoding_goes_on_from_a_full_disk(stocks, monkeypatch):
 
 
 def test_a_set_that_cannot_be_made_leaves_nothing(volumes):
-    """Room for nothing, or for all but the largest file; what is refused has the name that was asked for."""
+    """Room for nothing, or for all but the largest file; what is refused has the requested name."""
     pytest.importorskip("nibabel")
     before = tree(volumes)
     printed(*MAKE)

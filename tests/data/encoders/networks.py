@@ -37,7 +37,7 @@ def save_network(folder: Path, *, seed: int = 0, positions: int = 20) -> Path:
 
 
 def pack(folder: Path, archive: Path) -> Path:
-    """Put a network's files into a zip, beside one whose name leads out of any folder."""
+    """Put a network's files into a zip, with one whose name leads out of any folder."""
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted(folder.iterdir()):
             packed.write(path, path.name)

@@ -15,17 +15,17 @@ WORDS = ["apple", "ford", "rises", "falls", "$", "up"]
 
 
 class Counting:
-    """The hashed encoder under another name, which notes what it is asked and may stop half way."""
+    """The hashed encoder under another name, which records its texts and may stop half way."""
 
     def __init__(self, *, calls: float = float("inf"), digest: str = "0123456789abcdef01") -> None:
         self.name, self.digest, self.dim = "own/../counting", digest, 16
-        self.asked: list[list[str]] = []
+        self.requests: list[list[str]] = []
         self.calls = calls
 
     def encode(self, texts):
-        if len(self.asked) >= self.calls:
+        if len(self.requests) >= self.calls:
             raise KeyboardInterrupt
-        self.asked.append(list(texts))
+        self.requests.append(list(texts))
         return HashedEncoder(self.dim).encode(texts)
 
 
@@ -48,8 +48,10 @@ def test_distinct_texts_once_longest_first(tmp_path, is_cached):
     texts, encoder = some_texts(100), Counting()
     found = encode_with(encoder, cache_at(tmp_path, encoder) if is_cached else None, texts)
     np.testing.assert_array_equal(found.vectors[found.rows], HashedEncoder(16).encode(texts))
-    asked = [text for chunk in encoder.asked for text in chunk]
-    assert sorted(asked) == sorted(set(texts)) and [len(text) for text in asked] == sorted(map(len, asked))[::-1]
+    requests = [text for chunk in encoder.requests for text in chunk]
+    assert (
+        sorted(requests) == sorted(set(texts)) and [len(text) for text in requests] == sorted(map(len, requests))[::-1]
+    )
     assert found.num_new == len(found.vectors) == len(set(texts)) < 100
     assert found.rows.dtype == np.int64 and found.vectors.dtype == np.float32
     first_seen = list(dict.fromkeys(texts))
@@ -64,7 +66,7 @@ def test_a_second_time_there_is_nothing_to_do(tmp_path):
     assert cache.folder.parent == tmp_path / "cache" and cache.folder.name == "own-..-counting-0123456789abcdef"
     again, other = Counting(), [*texts[::-1], "new"]
     second = encode_with(again, cache, other)
-    assert again.asked == [["new"]] and second.num_new == 1
+    assert again.requests == [["new"]] and second.num_new == 1
     np.testing.assert_array_equal(second.vectors[second.rows][:-1], first.vectors[first.rows][::-1])
 
 
@@ -74,8 +76,8 @@ def test_after_a_kill_it_goes_on(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         encode_with(killed, cache, texts)
     found = encode_with(next_one, cache, texts)
-    done = {text for chunk in killed.asked for text in chunk}
-    assert len(done) == 20 and done.isdisjoint(text for chunk in next_one.asked for text in chunk)
+    done = {text for chunk in killed.requests for text in chunk}
+    assert len(done) == 20 and done.isdisjoint(text for chunk in next_one.requests for text in chunk)
     assert found.num_new == len(set(texts)) - 20
     np.testing.assert_array_equal(found.vectors[found.rows], HashedEncoder(16).encode(texts))
 
@@ -92,7 +94,7 @@ def test_an_unsound_chunk_is_made_anew(tmp_path, content):
     chunk.write_bytes(chunk.read_bytes()[:-1] if content is None else content)
     again = Counting()
     found = encode_with(again, cache, texts)
-    assert len(again.asked) == 1 and found.num_new == len(again.asked[0])
+    assert len(again.requests) == 1 and found.num_new == len(again.requests[0])
     np.testing.assert_array_equal(found.vectors[found.rows], HashedEncoder(16).encode(texts))
     assert encode_with(Counting(), cache, texts).num_new == 0
 
@@ -101,7 +103,7 @@ def test_another_digest_is_another_folder(tmp_path):
     first, second = Counting(), Counting(digest="f" * 64)
     encode_with(first, cache_at(tmp_path, first), ["up"])
     encode_with(second, cache_at(tmp_path, second), ["up"])
-    assert second.asked == [["up"]] and len(list((tmp_path / "cache").iterdir())) == 2
+    assert second.requests == [["up"]] and len(list((tmp_path / "cache").iterdir())) == 2
 
 
 def test_unfinished_files_go_with_their_process(tmp_path):

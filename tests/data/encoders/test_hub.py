@@ -19,30 +19,30 @@ def network(tmp_path_factory):
 
 
 def answering(network, monkeypatch, *, is_local: bool) -> list[dict]:
-    """A hub that has one model, here or far away; returns how it is asked."""
-    asked = []
+    """A hub that has one model, here or far away; returns the requests."""
+    requests = []
 
     def download(name, **given):
-        asked.append({"name": name, **given})
+        requests.append({"name": name, **given})
         if given.get("local_files_only") and not is_local:
             raise huggingface_hub.errors.LocalEntryNotFoundError("not here")
         return str(network)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    return asked
+    return requests
 
 
 @pytest.mark.parametrize("is_local", [True, False])
 def test_a_copy_on_this_machine_is_taken_first(network, monkeypatch, is_local):
-    asked = answering(network, monkeypatch, is_local=is_local)
+    requests = answering(network, monkeypatch, is_local=is_local)
     encoder = make_encoder(EncoderOptions(encoder="finbert", max_tokens=12))
     assert encoder.name == "finbert" and encoder.encode(TEXTS).shape == (len(TEXTS), 12)
-    assert {each["name"] for each in asked} == {"ProsusAI/finbert"}
-    assert [each.get("local_files_only", False) for each in asked] == ([True] if is_local else [True, False])
+    assert {each["name"] for each in requests} == {"ProsusAI/finbert"}
+    assert [each.get("local_files_only", False) for each in requests] == ([True] if is_local else [True, False])
     fetched = [
         name
         for name in ("model.safetensors", "tokenizer.json", "pytorch_model.bin", "own.py", "model.pt")
-        if any(fnmatch.fnmatch(name, pattern) for pattern in asked[0]["allow_patterns"])
+        if any(fnmatch.fnmatch(name, pattern) for pattern in requests[0]["allow_patterns"])
     ]
     assert fetched == ["model.safetensors", "tokenizer.json"]
 

@@ -1,4 +1,4 @@
-"""A network as encoder, beside the same network called by hand on one text at a time."""
+"""A network as encoder, against the same network called by hand on one text at a time."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""iTransformer beside its formulas and torch's attention: values, gradients, gaps, order of series, its counts."""
+"""iTransformer against its formulas and torch's attention: values, gradients, gaps, order of series, its counts."""
 
 import pytest
 import torch

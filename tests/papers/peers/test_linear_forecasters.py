@@ -1,4 +1,4 @@
-"""RLinear and DLinear beside their formulas, blind to gaps and to batch mates."""
+"""RLinear and DLinear against their formulas, blind to gaps and to batch mates."""
 
 import numpy as np
 import pytest

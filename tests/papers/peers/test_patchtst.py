@@ -1,4 +1,4 @@
-"""PatchTST beside its formulas and torch's encoder layer: values, gradients, gaps, both norms and its counts."""
+"""PatchTST against its formulas and torch's encoder layer: values, gradients, gaps, both norms and its counts."""
 
 import pytest
 import torch

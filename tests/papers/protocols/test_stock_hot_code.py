@@ -1,4 +1,4 @@
-"""The published code's labels, beside a loop over tickers and days, and what they ask in truth."""
+"""The published code's labels, against a loop over tickers and days, and what they measure in truth."""
 
 import dataclasses
 

@@ -42,9 +42,9 @@ def test_every_slot_with_a_text_and_a_price(stocknet):
     samples = build_samples(*stocknet, StockProtocol(name="stocknet", complete=True))
     assert samples.labelled() == {"train": 4987, "validation": 656, "test": 1008}
     assert round(share_of_rises(samples, "test"), 4) == 0.5744
-    asked = samples.labels >= 0
+    labelled = samples.labels >= 0
     full = samples.price_valid & (samples.text_rows > 0)
-    assert (full | ~samples.slot_valid)[asked].all()
+    assert (full | ~samples.slot_valid)[labelled].all()
 
 
 def test_the_papers_words_of_its_samples(real_data):
@@ -57,11 +57,11 @@ def test_the_papers_words_of_its_samples(real_data):
     )
     samples = build_samples(panel, texts, protocol)
     assert samples.labelled() == {"train": 3950, "validation": 512, "test": 865}
-    asked = samples.labels >= 0
-    assert samples.slot_valid[asked].all() and (samples.text_rows[asked] > 0).all()
-    assert set(np.where(samples.returns[asked] > 0, 1, 0) - samples.labels[asked]) == {0}
+    labelled = samples.labels >= 0
+    assert samples.slot_valid[labelled].all() and (samples.text_rows[labelled] > 0).all()
+    assert set(np.where(samples.returns[labelled] > 0, 1, 0) - samples.labels[labelled]) == {0}
     last = np.searchsorted(panel.days, samples.target_days) - 1
-    sample, stock = np.argwhere(asked)[100]
+    sample, stock = np.argwhere(labelled)[100]
     np.testing.assert_allclose(
         samples.features[samples.targets[sample], stock],
         panel.prices[stock, last[sample], [FIELDS.index(name) for name in ("adj_close", "high", "low")]],
@@ -92,12 +92,12 @@ def test_whether_the_next_day_trades_answers_the_published_labels(stocknet, lite
     """The rule knows the calendar and nothing else; on pairs of trading days the labels never say what happened."""
     samples = build_samples(*stocknet, StockProtocol(name="published-code", literal=literal))
     rows = samples.splits["test"]
-    asked = samples.labels[rows] >= 0
-    labels, rule = samples.labels[rows][asked], ~samples.traded[samples.targets[rows]][asked]
+    labelled = samples.labels[rows] >= 0
+    labels, rule = samples.labels[rows][labelled], ~samples.traded[samples.targets[rows]][labelled]
     assert len(labels) == count
     assert of_rises(classes.accuracy, labels, rule) == pytest.approx(accuracy, abs=0.003)
     assert of_rises(classes.mcc, labels, rule) == pytest.approx(correlation, abs=0.003)
-    returns = samples.returns[rows][asked]
+    returns = samples.returns[rows][labelled]
     pairs = np.isfinite(returns)
     assert not ((returns[pairs] > 0) == (labels[pairs] == 1)).any()
     if not literal:
@@ -122,11 +122,11 @@ def published_labels(stocknet, split):
     """Labels of one split with, for the last and the next day of each, whether it traded and its weekday."""
     samples = build_samples(*stocknet, StockProtocol(name="published-code"))
     rows = samples.splits[split]
-    asked = samples.labels[rows] >= 0
+    labelled = samples.labels[rows] >= 0
     days = (samples.slots[rows, -1], samples.targets[rows])
-    traded = [samples.traded[each][asked] for each in days]
-    on = [np.broadcast_to(weekdays(samples.days[each])[:, None], asked.shape)[asked] for each in days]
-    return samples.labels[rows][asked], traded, on
+    traded = [samples.traded[each][labelled] for each in days]
+    on = [np.broadcast_to(weekdays(samples.days[each])[:, None], labelled.shape)[labelled] for each in days]
+    return samples.labels[rows][labelled], traded, on
 
 
 @pytest.mark.parametrize("split, share", [("train", 0.65), ("test", 0.60)])

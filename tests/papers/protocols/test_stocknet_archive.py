@@ -100,10 +100,10 @@ def test_a_set_of_stocks_is_fetched_once_and_found(archive, tmp_path, monkeypatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(datasets, "search_folders", lambda: [datasets.cache_folder()])
     monkeypatch.setitem(ADDED, "small", SMALL)
-    asked = []
+    downloads = []
 
     def download(*_):
-        asked.append(shutil.copy(archive, tmp_path / "copy.zip"))
+        downloads.append(shutil.copy(archive, tmp_path / "copy.zip"))
         return tmp_path / "copy.zip"
 
     monkeypatch.setattr(stocknet_set, "download", download)
@@ -116,7 +116,7 @@ def test_a_set_of_stocks_is_fetched_once_and_found(archive, tmp_path, monkeypatc
         == datasets.dataset_path("small")
         == datasets.fetch_dataset("small")
     )
-    assert len(asked) == 1
+    assert len(downloads) == 1
     assert not (tmp_path / "copy.zip").exists()
     assert read_stocks(folder, StockOptions(texts="none"))[0].tickers == ("AAA", "BBB")
 

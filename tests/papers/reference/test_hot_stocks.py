@@ -136,12 +136,12 @@ def block_weights(generator):
 
 
 def test_each_decoder_block_asks_the_encoder_block_of_its_depth(x, generator):
-    asked = []
+    contexts = []
     layers = [
         hot_stocks.Layer(
             weights=block_weights(generator),
             attention=lambda tokens: tokens / 2,
-            cross=lambda tokens, context: asked.append(context) or tokens + context,
+            cross=lambda tokens, context: contexts.append(context) or tokens + context,
         )
         for _ in range(2)
     ]
@@ -153,8 +153,8 @@ def test_each_decoder_block_asks_the_encoder_block_of_its_depth(x, generator):
         hot.rms_norm(deep, layer.weights.context_norm[0], 1e-6)
         for deep, layer in zip((first, second), layers, strict=True)
     ]
-    assert len(asked) == 2
-    for context, expected in zip(asked, normed, strict=True):
+    assert len(contexts) == 2
+    for context, expected in zip(contexts, normed, strict=True):
         assert_same(context, expected)
     assert out.shape == x.shape
 

@@ -1,4 +1,4 @@
-"""Bases of training windows beside NumPy's correlations, and where a run takes them from."""
+"""Bases of training windows against NumPy's correlations, and where a run takes them from."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A run made smaller is a run: loaded, evaluated, asked for the future, with scores of its own."""
+"""A run made smaller is a run: loaded, evaluated, used for the future, with scores of its own."""
 
 import json
 import shutil

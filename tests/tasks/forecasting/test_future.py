@@ -160,10 +160,10 @@ def test_a_panel_keeps_its_values(frame):
 
 def test_a_requested_model_has_no_bands_and_says_so(finished):
     options = {"levels": (80.0,)}
-    own, asked = (TASK.answer(run, None, None, options) for run in (finished, finished.answered_by("ridge")))
+    own, chosen = (TASK.answer(run, None, None, options) for run in (finished, finished.answered_by("ridge")))
     assert "multiway-lo-80" in own.frame and not own.notes
-    assert list(asked.frame) == ["unique_id", "ds", "multiway"]
-    assert asked.notes == ("bands are of the answer's errors, so the forecast of another model has none",)
+    assert list(chosen.frame) == ["unique_id", "ds", "multiway"]
+    assert chosen.notes == ("bands are of the answer's errors, so the forecast of another model has none",)
 
 
 def test_any_level_and_quantile_can_be_forecast_after_the_training(finished, frame):

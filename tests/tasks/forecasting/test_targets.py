@@ -94,9 +94,9 @@ def test_scores_are_of_the_forecasts_written_out(run):
 
 
 def test_ridge_and_naive_see_the_targets_own_past():
-    alone, beside = fitted(make_frame()[["date", "series 1"]], network=False), fitted(make_frame(), **TARGET)
+    alone, joined = fitted(make_frame()[["date", "series 1"]], network=False), fitted(make_frame(), **TARGET)
     for model in ("ridge", "naive", "seasonal_naive"):
-        assert score_of(beside.scores, model) == pytest.approx(score_of(alone.scores, model), rel=SUMS32)
+        assert score_of(joined.scores, model) == pytest.approx(score_of(alone.scores, model), rel=SUMS32)
 
 
 def test_the_mean_and_ridge_of_the_inputs_are_what_they_say(run):

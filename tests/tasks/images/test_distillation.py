@@ -99,16 +99,16 @@ def test_the_teacher_changes_what_is_learnt(folder):
 
 
 def test_logits_are_computed_once_and_anew_where_the_file_is_damaged(folder, tmp_path, monkeypatch):
-    asked = []
+    calls = []
     original = teaching.RunTeacher.logits
-    monkeypatch.setattr(teaching.RunTeacher, "logits", lambda self, *parts: asked.append(1) or original(self, *parts))
+    monkeypatch.setattr(teaching.RunTeacher, "logits", lambda self, *parts: calls.append(1) or original(self, *parts))
     given = {"teacher": str(folder / "teacher"), "cache": str(tmp_path)}
     digests = [train(folder, f"once-{turn}", **given).facts["distilled"]["logits_sha256"] for turn in range(2)]
-    assert len(asked) == 1
+    assert len(calls) == 1
     (path,) = tmp_path.iterdir()
     path.write_bytes(b"no tensors")
     digests.append(train(folder, "anew", **given).facts["distilled"]["logits_sha256"])
-    assert len(asked) == 2 and len(set(digests)) == 1
+    assert len(calls) == 2 and len(set(digests)) == 1
 
 
 def test_an_interrupted_student_ends_as_one_that_was_left_alone(folder, monkeypatch):
@@ -155,7 +155,7 @@ def test_the_head_of_a_pretrained_network_is_trained_first(folder, tmp_path):
         teaching.find_teacher(str(tmp_path / "vit"), run.state)
     for side, words in (
         (8000, "a side has 1 to 1,024 pixels"),
-        (224, "cannot be asked about images: Input image size"),
+        (224, "does not take images: Input image size"),
     ):
         (tmp_path / "vit" / "preprocessor_config.json").write_text(f'{{"size": {{"height": 8, "width": {side}}}}}')
         with pytest.raises(ConfigError, match=words):

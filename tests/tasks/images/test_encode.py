@@ -68,7 +68,7 @@ def test_without_parts_every_image_is_in_one_split():
 
 
 def test_what_cannot_be_learnt_is_refused():
-    with pytest.raises(DataError, match=r"made: a part train is needed beside test"):
+    with pytest.raises(DataError, match=r"made: a part train is needed with test"):
         prepared_images(images(parts={"test": np.arange(40)}))
     with pytest.raises(
         DataError, match=r"made: each split .* Got train 2, validation 0, test 0\. Give more images of "

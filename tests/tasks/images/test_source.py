@@ -102,7 +102,7 @@ def test_sizes_must_agree_or_be_given(tmp_path):
         save(tmp_path / "a" / f"{row}.png", COLOURS[0])
     save(tmp_path / "b" / "small.png", COLOURS[0, :3])
     message = (
-        r"b/small\.png: images of one size are needed\. Got 3 x 4 beside 4 x 4, 1 such\. Resize all \(read\.size=4\)\."
+        r"b/small\.png: images of one size are needed\. Got 3 x 4 and 4 x 4, 1 such\. Resize all \(read\.size=4\)\."
     )
     with pytest.raises(DataError, match=message):
         read_images(tmp_path)

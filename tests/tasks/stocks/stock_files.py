@@ -48,7 +48,7 @@ def lines(path: Path, items) -> Path:
 
 
 def stocknet(folder: Path, tickers=("AAA", "BBB"), days=DAYS) -> Path:
-    """StockNet's folder: raw prices newest first, movements beside them, tweets as TICKER/DAY."""
+    """StockNet's folder: raw prices newest first, movements next to them, tweets as TICKER/DAY."""
     frame = prices(tickers, days)
     for ticker, rows in frame.groupby("ticker"):
         named = rows.rename(columns={"date": "Date", "adj_close": "Adj Close"} | {
@@ -70,7 +70,7 @@ def stocknet(folder: Path, tickers=("AAA", "BBB"), days=DAYS) -> Path:
 
 
 def check_stocks(source, options=None, protocol=None, *, texts=None):
-    """What a check says of prices, and of texts beside them."""
+    """What a check says of prices, and of their texts."""
     config = StockConfig(read=options or StockOptions(), protocol=protocol or StockProtocol())
     return task.check(config, (source, texts))
 

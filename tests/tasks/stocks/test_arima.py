@@ -1,4 +1,4 @@
-"""ARIMA of prices and the coin: blind to the day asked about, the same in a stored run."""
+"""ARIMA of prices and the coin: blind to the target day, the same in a stored run."""
 
 import dataclasses
 import sys

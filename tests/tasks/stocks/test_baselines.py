@@ -1,4 +1,4 @@
-"""Baselines beside loops, and the calendar on the published labels."""
+"""Baselines against loops, and the calendar on the published labels."""
 
 import numpy as np
 import pytest

@@ -53,8 +53,11 @@ def test_a_report_of_sound_data():
     samples = build_samples(panel, texts, StockProtocol())
     labels = report.summary["labels of chronological"]
     for name, rows in samples.splits.items():
-        asked = samples.labels[rows][samples.labels[rows] >= 0]
-        assert f"{name} {len(asked)} ({asked.mean():.1%} rises, {samples.days[samples.targets[rows[0]]]} to" in labels
+        labelled = samples.labels[rows][samples.labels[rows] >= 0]
+        assert (
+            f"{name} {len(labelled)} ({labelled.mean():.1%} rises, {samples.days[samples.targets[rows[0]]]} to"
+            in labels
+        )
 
 
 def test_prices_alone():

@@ -1,4 +1,4 @@
-"""What an answer is without prices or texts, beside models that are asked by hand."""
+"""What an answer is without prices or texts, against models that are called by hand."""
 
 import numpy as np
 import pandas as pd
@@ -37,9 +37,9 @@ def samples_with_texts(run, least=2):
 
 
 def test_a_regression_without_a_day_is_that_of_a_window_without_it(run):
-    asked = run.answered_by("logistic")
+    chosen = run.answered_by("logistic")
     for one, stock in samples_with_texts(run):
-        found = without_days(asked, one, stock)
+        found = without_days(chosen, one, stock)
         rows = flat_inputs(one, np.arange(3)[None] == stock)
         slots, model = one.windows.slots.shape[1], run.models["logistic"]
         for slot in range(slots):
@@ -48,15 +48,15 @@ def test_a_regression_without_a_day_is_that_of_a_window_without_it(run):
             fall = [float(model(torch.from_numpy(values)).softmax(1)[0, 1]) for values in (rows, hidden)]
             assert found.prices[stock, slot] == pytest.approx(fall[0] - fall[1], abs=ROUNDING64)
         others = np.delete(found.prices + found.texts, stock, axis=0)
-        assert found.score == rises_of(asked, one)[0, stock] and not others.any()
+        assert found.score == rises_of(chosen, one)[0, stock] and not others.any()
         assert found.texts[stock].any() and found.prices[stock].any()
 
 
 def test_a_bag_of_words_without_a_text_is_that_of_the_others(run):
-    asked, model = run.answered_by("tfidf"), run.models["tfidf"]
+    chosen, model = run.answered_by("tfidf"), run.models["tfidf"]
     for one, stock in samples_with_texts(run):
         texts, said = texts_of(one), one.windows.texts.text
-        falls, whole = without_texts(asked, one, stock, texts), rises_of(asked, one)[0, stock]
+        falls, whole = without_texts(chosen, one, stock, texts), rises_of(chosen, one)[0, stock]
         last = one.windows.slots.shape[1] - 1
         for text in range(len(texts)):
             if (texts.stock[text], texts.slot[text]) != (stock, last):
@@ -71,7 +71,7 @@ def test_a_bag_of_words_without_a_text_is_that_of_the_others(run):
 
 
 def test_without_its_only_text_a_day_is_one_without_texts(run):
-    asked = run.answered_by("tfidf")
+    chosen = run.answered_by("tfidf")
     inputs = run.prepared.part("test").inputs
     rows, sizes = inputs.windows.text_rows[:, :, -1], inputs.windows.groups.sizes
     sample, stock = np.argwhere(sizes[rows] == 1)[0]
@@ -79,14 +79,14 @@ def test_without_its_only_text_a_day_is_one_without_texts(run):
     texts = texts_of(one)
     (text,) = np.flatnonzero((texts.stock == stock) & (texts.slot == one.windows.slots.shape[1] - 1))
     share = float(run.models["tfidf"].share)
-    expected = rises_of(asked, one)[0, stock] - share
-    assert without_texts(asked, one, int(stock), texts)[text] == pytest.approx(expected, abs=ROUNDING64)
-    assert without_days(asked, one, int(stock)).texts[stock, -1] == pytest.approx(expected, abs=ROUNDING64)
+    expected = rises_of(chosen, one)[0, stock] - share
+    assert without_texts(chosen, one, int(stock), texts)[text] == pytest.approx(expected, abs=ROUNDING64)
+    assert without_days(chosen, one, int(stock)).texts[stock, -1] == pytest.approx(expected, abs=ROUNDING64)
 
 
 def test_the_mean_vector_without_a_text_is_that_of_the_others(run):
     one, stock = samples_with_texts(run, 3)[0]
-    asked, texts = run.answered_by("logistic"), texts_of(one)
+    chosen, texts = run.answered_by("logistic"), texts_of(one)
     last = one.windows.slots.shape[1] - 1
     own = np.flatnonzero((texts.stock == stock) & (texts.slot == last))
     rows = flat_inputs(one, np.arange(3)[None] == stock)
@@ -97,7 +97,7 @@ def test_the_mean_vector_without_a_text_is_that_of_the_others(run):
     before, after = (
         float(run.models["logistic"](torch.from_numpy(values)).softmax(1)[0, 1]) for values in (rows, hidden)
     )
-    assert without_texts(asked, one, stock, texts)[own[0]] == pytest.approx(before - after, abs=1e-7)
+    assert without_texts(chosen, one, stock, texts)[own[0]] == pytest.approx(before - after, abs=1e-7)
 
 
 def test_the_direction_before_is_hidden_with_the_last_prices(run):

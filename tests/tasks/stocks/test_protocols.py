@@ -1,4 +1,4 @@
-"""Which protocols can be asked for, and how shares and borders cut the days."""
+"""Which protocols can be chosen, and how shares and borders cut the days."""
 
 import numpy as np
 import pytest

@@ -66,10 +66,10 @@ def test_scores_are_those_of_the_stored_predictions(finished):
 
 
 def test_means_over_batches_of_days_join_the_scores_where_the_config_sets_them(finished):
-    asked = finished.config.replace(batch_days=1)
-    known, new = ({metric.name for metric in task.metrics(config)} for config in (finished.config, asked))
+    new_config = finished.config.replace(batch_days=1)
+    known, new = ({metric.name for metric in task.metrics(config)} for config in (finished.config, new_config))
     assert new - known == {"acc_batches", "f1_batches", "mcc_batches"}
-    scored = dataclasses.replace(task.predict(finished, reload(finished), "test"), config=asked)
+    scored = dataclasses.replace(task.predict(finished, reload(finished), "test"), config=new_config)
     found = {row["metric"]: row["value"] for row in scored.scores("test", draws=0) if row["model"] == "network"}
     rows = labelled_rows(finished)
     by_day = (rows["predicted"] == rows["label"]).groupby(rows["date"]).mean()

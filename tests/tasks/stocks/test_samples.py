@@ -1,4 +1,4 @@
-"""Samples beside a slow reference, blind to everything from the day asked about on, and whole where data has holes."""
+"""Samples against a slow reference, blind to everything from the target day on, and whole where data has holes."""
 
 import dataclasses
 
@@ -72,8 +72,8 @@ def test_splits_are_stocknets_dates():
     assert days["train"].max() < np.datetime64("2015-08-01") <= days["validation"].min()
     assert days["validation"].max() < np.datetime64("2015-10-01") <= days["test"].min()
     assert np.array_equal(np.concatenate(list(samples.splits.values())), np.arange(len(samples.targets)))
-    asked = samples.labels >= 0
-    assert sum(samples.labelled().values()) == asked.sum()
+    labelled = samples.labels >= 0
+    assert sum(samples.labelled().values()) == labelled.sum()
     train = samples.labels[samples.splits["train"]]
     assert share_of_rises(samples, "train") == (train == 1).sum() / (train >= 0).sum()
 
@@ -94,7 +94,7 @@ def same_inputs(one, sample, other, twin, texts, other_texts):
 
 @pytest.mark.parametrize("protocol", [STOCKNET, StockProtocol(), StockProtocol(look_back=3), LEVELS], ids=str)
 def test_tomorrow_of_the_past_is_todays_sample(protocol):
-    """Without any price or text of the day asked about or later, everything that a sample shows is the same."""
+    """Without any price or text of the target day or later, everything that a sample shows is the same."""
     panel = make_panel(2)
     texts = make_texts(panel)
     samples = build_samples(panel, texts, protocol)
@@ -115,7 +115,7 @@ def test_tomorrow_of_the_past_is_todays_sample(protocol):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("protocol", [STOCKNET, StockProtocol(), LEVELS], ids=["stocknet", "changes", "levels"])
 def test_what_happens_later_changes_no_input(seed, protocol):
-    """Prices, rows and texts from the day asked about on are drawn anew; only labels may follow."""
+    """Prices, rows and texts from the target day on are drawn anew; only labels may follow."""
     chance = np.random.default_rng(seed)
     panel = make_panel(seed)
     texts = make_texts(panel, seed=seed)

@@ -30,7 +30,7 @@ def test_identifiers_are_found_without_being_named(real_data):
 
 
 def test_a_table_behind_a_login_says_where_it_is(tmp_path):
-    with pytest.raises(DataError, match=r"cardio: https://www\.kaggle\.com/.* asks for a login\. Download it there"):
+    with pytest.raises(DataError, match=r"cardio: https://www\.kaggle\.com/.* needs a login\. Download it there"):
         entries()["cardio"].fetch("cardio", tmp_path)
     header = ",".join(f"c{column}" for column in range(13))
     (tmp_path / "cardio.csv").write_text(f"{header}\n" + f"{'1,' * 12}1\n" * 70_000)

@@ -1,4 +1,4 @@
-"""Logistic regression on pooled voxels; the loss of classes beside torch's; probabilities over reflections."""
+"""Logistic regression on pooled voxels; the loss of classes against torch's; probabilities over reflections."""
 
 import numpy as np
 import pytest
