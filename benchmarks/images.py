@@ -1,4 +1,4 @@
-"""Training the network of NdLinear's table 2 on images of CIFAR's size, against a plain torch loop of the same model."""
+"""Training the network of NdLinear's table 2 on images of CIFAR's size, and a plain torch loop of the same model."""
 
 import copy
 from collections.abc import Iterator
