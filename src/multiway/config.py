@@ -39,7 +39,7 @@ class Config(BaseModel):
             raise ConfigError(f"{where}: {_one_line(error, cls)}") from None
 
     def replace(self, **changes: Any) -> Self:
-        """Copy with some fields changed, checked again."""
+        """Copy with some fields changed, rechecked."""
         return self.parse({**self.model_dump(), **changes}, type(self).__name__)
 
     def plain(self) -> Plain:

@@ -71,7 +71,7 @@ TWINS = {
     "apply_factors, a sum": (added, [(2, 5, 3, 7, 8), (2, 2, 5, 5), (2, 2, 7, 7)]),
 }
 TWO_FORMULAS = [name for name in TWINS if not name.startswith(("masked_softmax", "project_and_pool", "apply_factors"))]
-"""Backward passes that take other steps where they are differentiated again."""
+"""Backward passes that take other steps where they are differentiated twice."""
 
 
 def leaves_of(shapes, dtype, generator):

@@ -127,14 +127,14 @@ class Narrowing(SlowEncoder):
 def test_an_encoding_without_room_leaves_nothing(stocks, monkeypatch):
     monkeypatch.setattr(encoding, "make_encoder", lambda options: SlowEncoder(0))
     before = tree(stocks)
-    assert "the same again goes on" in refused(ENCODE, 10)
+    assert "the same command resumes" in refused(ENCODE, 10)
     assert tree(stocks) == before
 
 
 def test_an_encoding_goes_on_from_a_full_disk(stocks, monkeypatch):
     monkeypatch.setattr(encoding, "CHUNK", 16)
     monkeypatch.setattr(encoding, "make_encoder", lambda options: Narrowing(0))
-    assert "the same again goes on" in refused(ENCODE, 100_000)
+    assert "the same command resumes" in refused(ENCODE, 100_000)
     assert not list(stocks.rglob("*.partial-*")) and len(list(stocks.rglob("*.safetensors"))) == 1
     monkeypatch.setattr(encoding, "make_encoder", lambda options: SlowEncoder(0))
     assert "20 encoded in" in printed(*ENCODE)

@@ -164,7 +164,7 @@ def lookup_mcc(predicted: Ints, labels: Ints) -> float:
 def removed(
     hits: NDArray[np.bool_], usual: NDArray[np.bool_], groups: Ints, block: int, draws: int, seed: int
 ) -> tuple[float, float]:
-    """95 % interval of the share of errors that the look-up removes; blocks of groups are drawn again."""
+    """95 % interval of the share of errors that the look-up removes; blocks of groups are resampled."""
     _, code = np.unique(groups, return_inverse=True)
     count = int(code.max()) + 1
     sums = np.stack([np.bincount(code, ~flags, count) for flags in (hits, usual)])  # errors of each group

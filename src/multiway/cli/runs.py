@@ -69,7 +69,7 @@ def backtest_command(
     *,
     own: dict[str, Any],
 ) -> Output:
-    """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is trained again."""
+    """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is retrained."""
     chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
     _say_which(run)
@@ -81,7 +81,7 @@ def update_command(
     data: Annotated[str, typer.Option(help="Rows that came after those of the run, in the same columns.")],
     out: Annotated[Path, typer.Option(help="Folder of the new run.")],
 ) -> Output:
-    """Take later rows into a run of forecasts: fit all but networks again on every row, and write it as a new run."""
+    """Take later rows into a run of forecasts: refit all but networks on every row, and write it as a new run."""
     workflows.update(run, data=data, out=out)
     return show.location(out, "run")
 

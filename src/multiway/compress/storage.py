@@ -108,7 +108,7 @@ def write_swaps(model: nn.Module, folder: Path, **facts: Any) -> None:
 
 
 def layer_facts(layer: Compressed) -> dict[str, Any]:
-    """What is needed to build such a layer again."""
+    """What is needed to rebuild such a layer."""
     facts: dict[str, Any]
     if isinstance(layer, TuckerConv | CPConv):
         facts = {"kind": Tucker.kind if isinstance(layer, TuckerConv) else CP.kind, "ranks": layer.ranks}

@@ -114,19 +114,19 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
     groups = [rows for rows in same.values() if len(rows) > 1]
     split_of = {int(row): name for name, rows in splits.items() for row in rows}
     target = np.zeros(len(samples)) if samples.target is None else samples.target
-    again = {row for rows in groups for place, row in enumerate(rows) if target[row] in target[rows[:place]]}
-    torn = [row for rows in groups if len(set(target[rows].tolist())) > 1 for row in rows if row not in again]
+    repeats = {row for rows in groups for place, row in enumerate(rows) if target[row] in target[rows[:place]]}
+    torn = [row for rows in groups if len(set(target[rows].tolist())) > 1 for row in rows if row not in repeats]
     across = [row for rows in groups for row in rows if split_of.get(row) != split_of.get(rows[0])]
     word, kind = samples.word, "targets" if samples.classes is None else "classes"
     for name, rows, rule, fix in (
         ("leak", across, f"{word} repeat one of another split", "Drop them, or name what belongs together as a group."),
-        ("duplicates", again, f"{word} repeat an earlier one", "Drop them, or keep each group of them in one split."),
+        ("duplicates", repeats, f"{word} repeat an earlier one", "Drop them, or keep each group of them in one split."),
         ("targets", torn, f"{word} have equal inputs and different {kind}", "No model can tell them apart."),
     ):  # fmt: skip
         if rows:
             places = [samples.place(row) for row in sorted(rows)[:20]]
             findings.add(name, "warning", f"{len(rows)} {rule}", fix, places, len(rows))
-    return len(again)
+    return len(repeats)
 
 
 def check_fillers(samples: Samples[Any], findings: Findings) -> None:

@@ -256,7 +256,7 @@ def has_memory(tensor: Tensor) -> bool:
 def plain_gradients(
     plain: Plain, tensors: Sequence[Tensor], needed: Sequence[bool], grad: Tensor
 ) -> list[Tensor | None]:
-    """Gradients by ops of torch, which can be differentiated again; views stand between them and what they hang on."""
+    """Gradients by ops of torch, which can be differentiated twice; views stand between them and what they hang on."""
     with torch.enable_grad():
         views = [tensor.view_as(tensor) for tensor in tensors]
         out = plain(*views)

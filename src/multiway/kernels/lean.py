@@ -11,7 +11,7 @@ LEVELS = 2**16
 def lean_gated(gate_up: Tensor) -> Tensor:
     """Fast path of `ops.gated`, which keeps its input alone.
 
-    Autograd would keep silu(G) too; here it is computed again. The operations are the same otherwise, so values and
+    Autograd would keep silu(G) too; here it is recomputed. The operations are the same otherwise, so values and
     gradients are the same to the bit.
     """
     return _Gated.apply(gate_up)  # type: ignore[no-any-return, no-untyped-call]

@@ -100,7 +100,7 @@ def _affine(
 
 
 def _order_of(model: dict[str, Any]) -> dict[str, Any]:
-    """Arguments with which the library fits the same order again."""
+    """Arguments with which the library refits the same order."""
     p, q, seasonal_p, seasonal_q, season, d, seasonal_d = map(int, model["arma"])
     return {
         "order": (p, d, q), "seasonal_order": (seasonal_p, seasonal_d, seasonal_q), "season_length": season,

@@ -22,7 +22,7 @@ class CNNVolumeClassifierConfig(VolumeSizes):
     dropout: float = Field(0.1, ge=0.0, lt=1.0)
     """Share of the head's features dropped in training."""
     checkpoint: bool = False
-    """Compute activations again in the backward pass instead of keeping them."""
+    """Recompute activations in the backward pass instead of keeping them."""
 
     @model_validator(mode="after")
     def _sizes_fit(self) -> Self:

@@ -37,7 +37,7 @@ class HOTSegmenter2dConfig(AttentionChoice):
     attended_modes: tuple[int, ...] = (BANDS, ROWS, COLUMNS)
     """Modes with an attention factor: 0 bands, 1 rows, 2 columns; () leaves value and output projections only."""
     checkpoint: bool = False
-    """Compute each block's activations again in the backward pass instead of keeping them."""
+    """Recompute each block's activations in the backward pass instead of keeping them."""
 
     @property
     def stride(self) -> int:

@@ -95,7 +95,7 @@ class HOTStockClassifier(torch_nn.Module):
 
     Each stock's days follow a learnt token of the stock. Texts pass an encoder; prices, with the features of the
     date, pass a decoder whose block l also looks at the output of the encoder's block l. The head reads the token.
-    With `fusion="product"` neither looks at the other: the head reads norm(text) ⊙ norm(price), normalised again.
+    With `fusion="product"` neither looks at the other: the head reads norm(text) ⊙ norm(price), renormalised.
 
     Differs from the paper, which does not say what stands for a day without texts: the day is left out, by a mask
     (`absent="token"` puts a learnt token there, as the public code does). A sample's logits depend on it alone.

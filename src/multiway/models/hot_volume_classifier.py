@@ -41,7 +41,7 @@ class HOTVolumeClassifierConfig(VolumeSizes, BlockConfig):
     attended_modes: tuple[int, ...] = (0, 1, 2)
     """Modes with an attention factor; () leaves value and output projections only (HOT table 4)."""
     checkpoint: bool = False
-    """Compute activations again in the backward pass instead of keeping them: less memory, a third more time."""
+    """Recompute activations in the backward pass instead of keeping them: less memory, a third more time."""
 
     @classmethod
     def seven_million(cls) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from multiway.models.series_units import Units
 
 Values = NDArray[np.float64]
 Forms = dict[int, dict[str, Any]]
-"""What a search chose for a series, by its position: arguments with which the library fits the same again."""
+"""What a search chose for a series, by its position: arguments with which the library refits the same."""
 NONE, ADDED, TIMES = range(3)
 """How the season of a series enters."""
 SEARCHED = 4

@@ -34,7 +34,7 @@ class VolumeUNetConfig(AttentionChoice):
     attended_modes: tuple[int, ...] | None = None
     """Modes with an attention factor, all if not given; () leaves value and output projections only."""
     checkpoint: bool = False
-    """Compute each level's activations again in the backward pass instead of keeping them."""
+    """Recompute each level's activations in the backward pass instead of keeping them."""
 
     @property
     def stride(self) -> int:

@@ -95,7 +95,7 @@ class WeighedForecasts(nn.Module):
         num_targets: The last variates, which are forecast. All candidates but the network see their own past alone.
         candidates: Forecasts in closed form and by statsforecast, `ridge` among them.
         network: A forecaster of every series, where one is trained.
-        refits: The same candidates, fitted again on more rows, by what they forecast: the test rows or the future.
+        refits: The same candidates, refitted on more rows, by what they forecast: the test rows or the future.
 
     Shape:
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
@@ -138,7 +138,7 @@ class WeighedForecasts(nn.Module):
         return self.mix(self.forecasts(past, observed, self.used(), covariates))
 
     def fitted_for(self, use: str) -> "WeighedForecasts":
-        """The answer by the candidates that were fitted again for a use; itself where none were."""
+        """The answer by the candidates that were refitted for a use; itself where none were."""
         if use not in self.refits:
             return self
         return self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))

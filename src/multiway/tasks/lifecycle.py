@@ -97,7 +97,7 @@ def if_there(read: Callable[[], ValueT]) -> ValueT | None:
 
 
 def unchanged_data(run: Run, path: Path) -> object:
-    """The data of the training, prepared again; refused where they are no longer the same."""
+    """The data of the training, prepared anew; refused where they are no longer the same."""
     if run.config.data is None:
         raise RunError(f"{path}: the run was fitted on data in memory, which is gone. Train on a file.")
     prepared = run.task.prepare(run.config, run.task.locate(run.config.data))

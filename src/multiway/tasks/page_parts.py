@@ -167,10 +167,10 @@ def training(runs: Sequence[Run], words: str, selected_by: str) -> PagePart:
 
 
 def environment(facts: Mapping[str, str], words: str) -> PagePart:
-    """Versions, machine, seeds and hash of the data, and the command that makes the run again."""
+    """Versions, machine, seeds and hash of the data, and the command that reproduces the run."""
     listing = FactList(items=[Fact(*item) for item in facts.items()], style="listing")
     content = [Code(words=words) if words else None, listing]
-    side = ["What is needed to make the same numbers again."]
+    side = ["What is needed to reproduce the numbers."]
     return PagePart(id="environment", title="Environment", side=side, content=content)
 
 
@@ -183,7 +183,7 @@ def environment_facts(runs: Sequence[Run], manifest: Plain) -> dict[str, str]:
 
 
 def train_command(run: Run) -> str:
-    """The command that makes a run again: its data, and every setting that is not the usual one of these data."""
+    """The command that reproduces a run: its data, and every setting that is not the usual one of these data."""
     config = run.config
     if config.data is None:
         return ""

@@ -286,7 +286,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return fixed(self.own, "")
 
     def refit(self, run: Run, prepared: PreparedT) -> None:
-        """Fit again, with all that validation decided, what answers on rows that training left out."""
+        """Refit, with all that validation decided, what answers on rows that training left out."""
 
     def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
         """Whether the model that the config names as the answer is there."""

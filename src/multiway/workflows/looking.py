@@ -178,7 +178,7 @@ def encode(
     overrides: dict[str, Any] | None = None,
     progress: bool = False,
 ) -> EncodedTexts:
-    """Encode the texts of a data set into the cache; what is there already is not encoded again.
+    """Encode the texts of a data set into the cache; what is there already is not re-encoded.
 
     Args:
         data: Prices with texts next to them, or the name of a known data set.

@@ -1,4 +1,4 @@
-"""Candidates are fitted again before they are used: on which rows, with what kept, and what says so."""
+"""Candidates are refitted before they are used: on which rows, with what kept, and what says so."""
 
 import dataclasses
 
@@ -96,7 +96,7 @@ def test_a_published_protocol_fits_once(frame):
 
 def test_the_first_line_says_on_which_rows(frame, tmp_path):
     run = fitted(frame, network=False)
-    assert run.line.endswith("Fitted again on 240 rows for the test rows, on all 300 for the future.")
+    assert run.line.endswith("Refitted on 240 rows for the test rows, on all 300 for the future.")
     save_run(run, tmp_path / "run")
     stored = load(tmp_path / "run")
     assert stored.line == run.line

@@ -64,7 +64,7 @@ def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
     gone = dataclasses.replace(finished, config=finished.config.replace(data=str(tmp_path / "gone.csv")))
     page = Page(report([gone]))
     assert "data-check" not in page.sections() and "scores" in page.sections()
-    assert "could not be read again" in page.text
+    assert "could not be reread" in page.text
 
 
 def test_full_attention_has_no_maps_to_show(data_file, tmp_path):

@@ -1,4 +1,4 @@
-"""Later rows taken in by a run, and candidates fitted again before each cutoff of a backtest."""
+"""Later rows taken in by a run, and candidates refitted before each cutoff of a backtest."""
 
 import numpy as np
 import pandas as pd

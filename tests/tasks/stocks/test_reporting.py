@@ -117,7 +117,7 @@ def test_without_the_data_the_rest_is_reported(run, tmp_path):
     assert page.sections() == [
         "answers", "scores", "grid", "calibration", "splits", "training", "environment",
     ]  # fmt: skip
-    assert "could not be read again" in page.text and str(tmp_path) in page.text
+    assert "could not be reread" in page.text and str(tmp_path) in page.text
 
 
 def test_the_command_makes_the_same_settings(run):

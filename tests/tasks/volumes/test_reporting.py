@@ -233,7 +233,7 @@ def test_data_that_are_gone_leave_the_rest_of_the_report(tmp_path):
     path.unlink()
     page = Page(PAGE.report([run]))
     assert page.sections() == ["cases", "scores", "errors", "wrong", "calibration", "splits", "environment"]
-    assert "which could not be read again" in page.text
+    assert "which could not be reread" in page.text
 
 
 def test_explain_takes_the_telling_cases_or_those_named(tmp_path):

@@ -125,7 +125,7 @@ def fetch_model(name: str, kind: str, fix: Message, patterns: Sequence[str] = PA
     hub: Any = load_extra("huggingface_hub", f"the {kind} {name}", "text")
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns), local_files_only=True))
-    except (OSError, ValueError):  # not there yet; a wrong name is a ValueError, and said again below
+    except (OSError, ValueError):  # not there yet; a wrong name is a ValueError, and repeated below
         pass
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))

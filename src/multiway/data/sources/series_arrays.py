@@ -166,13 +166,13 @@ def _order(
         raise findings.fatal("time", "rows have no sound time", "Correct them.")
     stamps = times.to_numpy()
     order: NDArray[np.int64] = np.lexsort((stamps, codes))
-    again = np.flatnonzero((np.diff(codes[order]) == 0) & (stamps[order][1:] == stamps[order][:-1]))
-    if len(again):
+    repeats = np.flatnonzero((np.diff(codes[order]) == 0) & (stamps[order][1:] == stamps[order][:-1]))
+    if len(repeats):
         places = [
-            table.place(int(order[at + 1]), time, detail=f"series {ids[codes[order[at + 1]]]}") for at in again[:20]
+            table.place(int(order[at + 1]), time, detail=f"series {ids[codes[order[at + 1]]]}") for at in repeats[:20]
         ]
-        rule = f"{len(again)} rows have the series and the time of another one"
-        raise findings.fatal("time", rule, "Keep one row per series and time.", places, len(again))
+        rule = f"{len(repeats)} rows have the series and the time of another one"
+        raise findings.fatal("time", rule, "Keep one row per series and time.", places, len(repeats))
     return order
 
 

@@ -322,9 +322,9 @@ def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
     named = {key for key, name in zip(keys, lines.names, strict=True) if keeps_spelling(name, options)} - texts
     numbers = {*keys} - texts - suspects if HEXADECIMAL.search(lines.text, lines.start) else set[str]()
     text = {key: table[key] for key in texts | suspects if pa.types.is_string(table[key].type)}
-    if again := sorted((suspects | named | numbers) - text.keys()):
-        written = _read_arrow(keys, dict.fromkeys(again, pa.string()), lines, options, again)
-        text |= zip(again, written.columns, strict=True)
+    if reread := sorted((suspects | named | numbers) - text.keys()):
+        written = _read_arrow(keys, dict.fromkeys(reread, pa.string()), lines, options, reread)
+        text |= zip(reread, written.columns, strict=True)
         suspects |= {key for key in named - suspects if are_spelled(text[key].to_pandas())}
         suspects |= {key for key in numbers - suspects if _is_hexadecimal(text[key])}
     worded = suspects | texts

@@ -133,7 +133,7 @@ class ForecastConfig(Answering):
     """What decides: squared errors; absolute ones; these over those of the seasonal naive forecast; or the pinball loss
     of the tenths of each candidate's errors."""
     refit: Literal["all", "none"] = "all"
-    """Fit all candidates but networks again before they forecast: on every row before the test rows for these, on all
+    """Refit all candidates but networks before they forecast: on every row before the test rows for these, on all
     rows for what follows, in the form, with the weights and within the bands that validation chose. "none" leaves them
     as they were fitted on the training rows, as published protocols do."""
     model: Plain = Field(default_factory=dict)
@@ -363,7 +363,7 @@ OPTIONS = (
     ),
     Option(
         name="refit", field="refit", commands=("train",),
-        help="Fit again on all rows before those that are forecast: all, or none.",
+        help="Refit on all rows before those that are forecast: all, or none.",
     ),
     Option(
         name="layout", commands=("predict",), choices=("long", "wide"),
@@ -384,6 +384,6 @@ OPTIONS = (
     Option(name="step", commands=("backtest",), read=read_whole, help="Steps between them; the horizon if not given."),
     Option(
         name="refit", commands=("backtest",), read=read_every,
-        help="every=N fits all but networks again before every N-th cutoff, on the rows before it.",
+        help="every=N refits all but networks before every N-th cutoff, on the rows before it.",
     ),
 )  # fmt: skip

@@ -33,7 +33,7 @@ from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, ob
 from multiway.training.processes import joined, world
 
 USES = ("test", "future")
-"""What candidates are fitted again for."""
+"""What candidates are refitted for."""
 
 
 class ForecastState(Config):
@@ -168,7 +168,7 @@ class PreparedPanel:
 
     @property
     def refit_rows(self) -> dict[str, int]:
-        """Rows that candidates are fitted on again, by what they then forecast."""
+        """Rows that candidates are refitted on, by what they then forecast."""
         return dict(zip(USES, (self.borders.test[0], self.panel.num_rows), strict=True))
 
     def before(self, row: int) -> Windows:

@@ -132,7 +132,7 @@ class Forecaster(Estimator):
     def update(self, X: object) -> Self:
         """Take in rows that came after those of `fit`, as a frame or the path of a file of the same columns.
 
-        All candidates are fitted again on all rows, under the settings that validation chose; networks, weights and
+        All candidates are refitted on all rows, under the settings that validation chose; networks, weights and
         bands stay as they are. Scores are those of `fit`.
 
         Raises:
@@ -171,7 +171,7 @@ class Forecaster(Estimator):
     ) -> Any:  # fmt: skip
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
-        A loaded forecaster reads the file that it was fitted on again; one fitted in memory needs the frame.
+        A loaded forecaster reads the file that it was refitted on; one fitted in memory needs the frame.
 
         Args:
             X: Other history, at least `lookback` steps.
@@ -208,7 +208,7 @@ class Forecaster(Estimator):
     ) -> pd.DataFrame:
         """Forecast from past moments, given as times or by their number and step.
 
-        With `refit_every` all but networks are fitted again before every so many of them, on the rows up to there.
+        With `refit_every` all but networks are refitted before every so many of them, on the rows up to there.
         """
         return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every)
 

@@ -92,23 +92,23 @@ class ForecastFacts(Facts):
     selection: SelectionFacts
     covariates: list[CovariateFacts] = Field(default_factory=list)
     refit: dict[str, int]
-    """Rows that candidates were fitted on again, by what they then forecast; none where they were not."""
+    """Rows that candidates were refitted on, by what they then forecast; none where they were not."""
 
 
 def refit_words(facts: Row) -> str:
-    """On what the answer was fitted again before it was used, as the end of a line; empty where it was not."""
+    """On what the answer was refitted before it was used, as the end of a line; empty where it was not."""
     rows = facts["refit"]
     if not rows:
         return ""
     alone = "; the network saw the training rows alone" if facts["selection"]["weight"] else ""
-    return f" Fitted again on {rows['test']:,} rows for the test rows, on all {rows['future']:,} for the future{alone}."
+    return f" Refitted on {rows['test']:,} rows for the test rows, on all {rows['future']:,} for the future{alone}."
 
 
 def about_refit(rows: dict[str, int]) -> Iterator[str]:
-    """What was fitted again on which rows, and what was kept, for whoever reads scores and forecasts."""
+    """What was refitted on which rows, and what was kept, for whoever reads scores and forecasts."""
     if rows:
         yield (
-            f"All forecasts but those of networks are fitted again on the {rows['test']:,} rows before the test rows, "
+            f"All forecasts but those of networks are refitted on the {rows['test']:,} rows before the test rows, "
             f"and on all {rows['future']:,} before the future is forecast."
         )
         yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."

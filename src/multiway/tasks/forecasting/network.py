@@ -171,7 +171,7 @@ class _Single(nn.Module):
 
 
 def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
-    """Fit all candidates again for each use; on how many rows each."""
+    """Refit all candidates for each use; on how many rows each."""
     model, sizes = model_of(run), sizes_of(run.config, run.state)
     rows = {use: prepared.refit_rows[use] for use in model.refits}
     for use, made in model.refits.items():

@@ -64,7 +64,7 @@ def head(runs: Sequence[Run]) -> pages.Summary:
 def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[PagePart]:
     """Forecasts first; those parts that need the data are left out when its file is no longer there."""
     run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
-    content: list[Section | None] = [Text(words="Forecasts need the data, which could not be read again.")]
+    content: list[Section | None] = [Text(words="Forecasts need the data, which could not be reread.")]
     if prepared is not None:
         panels = ranked(run, forecast_panels(run, prepared))
         shown = [panel for panel in panels if panel.group == panels[0].group]

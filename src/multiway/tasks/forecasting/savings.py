@@ -30,7 +30,7 @@ class Feature(NamedTuple):
 def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Row]:
     """For each covariate the share of the error that it saves by validation: in the better regression, trees, network.
 
-    The first two are fitted again without it, in the form that they have; without what series are in one that is chosen
+    The first two are refitted without it, in the form that they have; without what series are in one that is chosen
     anew, as it may have effects of each series in their place. A network is shown the mean of a covariate instead.
     """
     learnt, (training, validation) = prepared.covariates, (

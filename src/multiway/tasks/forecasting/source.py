@@ -197,7 +197,7 @@ def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]
 
 
 def _are_numbers(source: object, table: RawTable, ids: tuple[str, ...], options: ReadOptions) -> bool:
-    """Whether names of series were read as numbers from a file, which read again as text says 007 for 7."""
+    """Whether names of series were read as numbers from a file, which reread as text says 007 for 7."""
     numeric = (pd.api.types.is_numeric_dtype(table.frame[name]) for name in ids)
     return isinstance(source, str | Path) and options.id_column != ids and any(numeric)
 

@@ -154,8 +154,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             return network.build_forecast_baseline(name, config, count)
         sizes = encode.sizes_of(config, state)
         trained = network.build_network(config, count, state.covariates) if config.network else None
-        own, *again = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
-        refits = dict(zip(encode.USES, again, strict=True)) if config.refit == "all" else {}
+        own, *refitted = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
+        refits = dict(zip(encode.USES, refitted, strict=True)) if config.refit == "all" else {}
         return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained, refits)
 
     def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:

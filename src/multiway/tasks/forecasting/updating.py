@@ -1,4 +1,4 @@
-"""Rows that came after those of a run: joined to them, and candidates fitted again on rows up to any moment."""
+"""Rows that came after those of a run: joined to them, and candidates refitted on rows up to any moment."""
 
 import dataclasses
 

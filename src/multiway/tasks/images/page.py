@@ -36,7 +36,7 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     images = seen(runs[0], [name for _, name in chosen])
     headings = {name: heading for heading, name in chosen}
     groups = {heading: [image for image in images if headings[image.name] == heading] for heading, _ in chosen}
-    gone = Text(words="Images need the data, which could not be read again.")
+    gone = Text(words="Images need the data, which could not be reread.")
     yield PagePart(
         id="images", title="Images", content=[gone] if not images else list(_views(groups)),
         side=[

@@ -40,7 +40,7 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     try:
         prepared, why = reload(runs[0]), ""
     except (MultiwayError, OSError) as error:
-        prepared, why = None, f"Answers, attention and backtest need the data, which could not be read again: {error}"
+        prepared, why = None, f"Answers, attention and backtest need the data, which could not be reread: {error}"
     return sections(runs[0], prepared, why)
 
 

@@ -95,7 +95,7 @@ def support(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _cases_part(run: Run, cases: Cases | None) -> PagePart:
-    gone = Text(words="Cases and attention need the data, which could not be read again.")
+    gone = Text(words="Cases and attention need the data, which could not be reread.")
     side: list[str | tuple[str, str]] = [
         "Test cases in three planes, at the slices with the strongest gradients, or else with the most attention.",
         "Move a slider to go through the slices.",
