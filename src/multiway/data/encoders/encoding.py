@@ -87,7 +87,7 @@ class VectorCache:
                 files.write_bytes(self.folder / f"{name}.safetensors", content)
         except StorageError as error:
             raise StorageError(
-                *error.args, " Earlier vectors are kept: the same command resumes. Or set text.cache to another folder (",
+                *error.args, " Kept vectors stay: the same command resumes. Or set text.cache to another folder (",
                 Fix("text.cache", like="FOLDER"), ").",
             ) from None  # fmt: skip
 
