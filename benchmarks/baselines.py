@@ -13,7 +13,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.config import Peer
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 PRICES = {"model": {"modality": "price", "dim": 32, "num_blocks": 1}, "dates": [], "training": {"epochs": 1}}
 """The least that is trained with the baselines of stocks; it is not reported."""

@@ -10,7 +10,7 @@ from multiway.papers.cells import recipe_names, table_names
 from multiway.papers.printed import HIGHER_IS_BETTER
 from multiway.papers.verdicts import Difference, difference_of_rows, seed_values, verdicts
 from multiway.tasks.protocol import Row
-from multiway.workflows.training import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
 PAGE, CLAIMS, COSTS = FOLDER / "README.md", FOLDER / "claims.yaml", RESULTS / "costs.jsonl"

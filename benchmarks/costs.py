@@ -31,7 +31,7 @@ from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.training.processes import StopRequest
 from multiway.training.steps import Standing, Steps
-from multiway.workflows.training import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, load_recipe
 
 TIMED, BUDGET = 1, 1.0
 """Steps after the first, and seconds after which no further one is begun."""

@@ -23,7 +23,7 @@ from multiway.papers.printed import load_published, published_tables
 from multiway.papers.verdicts import verdicts
 from multiway.report.scales import title
 from multiway.tasks.protocol import Row
-from multiway.workflows.training import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
 COLOURS = ("#0b5fa5", "#d55e00", "#008a64")

@@ -26,7 +26,7 @@ from multiway.tasks.forecasting.network import WindowLoss, build_network, train_
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import Context
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 RECIPES = {
     "ett_h1": ("floor-etth1-96", "peers-etth1-itransformer-96"),

@@ -13,7 +13,7 @@ from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.tasks.scores import own_parameters
-from multiway.workflows.training import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"

@@ -6,7 +6,7 @@ from benchmarks.results_page import PAGE, SPEED, command_of, page, read_rows, re
 
 from loops import check_all
 from multiway.papers.reproducing import _chosen
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 ROWS = recipe_rows()
 

@@ -15,7 +15,7 @@ from multiway.papers.cells import recipes_of
 from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
 from multiway.training.steps import Steps
-from multiway.workflows.training import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, load_recipe
 from tasks.tiny import TINY
 
 ROOT = Path(__file__).parents[1]

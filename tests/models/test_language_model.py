@@ -7,7 +7,7 @@ from multiway.errors import ConfigError, ShapeError
 from multiway.models import CausalTransformer, CausalTransformerConfig, create_model
 from multiway.models.language_model import balanced
 from multiway.tasks.registry import task_of
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 from tolerances import assert_same
 
 SMALL = {"vocabulary": 23, "context": 8, "dim": 12, "num_blocks": 2, "num_heads": 3, "dropout": 0.0}

@@ -4,7 +4,7 @@ from torch.nn import functional
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import TabularMLP, create_model
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 from tolerances import assert_same
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from multiway.config import leaves
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "papers").glob("*.md"))
 CAUSE = re.compile(

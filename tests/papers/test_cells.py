@@ -9,7 +9,7 @@ from multiway.papers.cells import ROOM, recipe_names, recipes_of, table_names
 from multiway.papers.grid import RecipeGrid
 from multiway.papers.printed import load_published
 from multiway.tasks.registry import task_of
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 HORIZONS = (96, 192, 336, 720)
 CELLS = {

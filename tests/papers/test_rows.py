@@ -11,7 +11,7 @@ from interruption import left_over
 from multiway import papers
 from multiway.errors import ConfigError, RunError
 from multiway.papers import reproducing
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 from report_pages import Page
 
 

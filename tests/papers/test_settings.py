@@ -10,7 +10,7 @@ from multiway.config import load_yaml
 from multiway.models import create_model, model_config, model_defaults
 from multiway.papers.cells import recipe_names
 from multiway.tasks.registry import task_of
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "src" / "multiway" / "papers" / "settings"

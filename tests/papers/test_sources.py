@@ -8,7 +8,7 @@ from multiway.errors import ConfigError
 from multiway.papers.cells import recipe_names, recipes_of, table_names
 from multiway.papers.grid import RecipeGrid, Stated, covering, repositories, trace, traced
 from multiway.tasks.registry import task_of
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 OWN = {"adrenal", "floor", "peers", "segmentation"}
 """Tables of ours, whose networks are not a paper's."""

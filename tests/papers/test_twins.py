@@ -7,7 +7,7 @@ from multiway.config import leaves
 from multiway.models import model_config
 from multiway.papers.cells import recipes_of
 from multiway.tasks.registry import task_of
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 BESIDE = {"baselines", "draws"}
 """What is scored with a network, and does not touch it."""

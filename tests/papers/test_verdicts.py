@@ -9,7 +9,7 @@ from scipy import stats
 from multiway.papers.cells import printed_figure
 from multiway.papers.printed import Printing
 from multiway.papers.verdicts import difference_from_print, difference_of_rows, seed_values, verdict_of, verdicts
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 OURS, THEIRS = [0.71, 0.74, 0.69, 0.73, 0.72], [0.70, 0.66, 0.71]
 EXACT = 16

@@ -23,7 +23,7 @@ from multiway.tasks.protocol import NETWORK, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
 from multiway.workflows import training
-from multiway.workflows.training import Recipe
+from multiway.workflows.recipe import Recipe
 
 
 class ToyConfig(Answering):

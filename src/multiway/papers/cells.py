@@ -9,8 +9,8 @@ from multiway.config import load_yaml
 from multiway.errors import ConfigError, closest
 from multiway.papers.grid import GridCell, RecipeGrid, Reference, Setting, resolve, trace
 from multiway.papers.printed import Printing, PublishedTable, load_published, published_tables
+from multiway.workflows.recipe import Recipe, RecipeSource, register_recipes
 from multiway.workflows.space import register_space
-from multiway.workflows.training import Recipe, RecipeSource, register_recipes
 
 ROOM = Path(__file__).parent
 OPEN = ("fev", "gift")

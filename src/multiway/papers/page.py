@@ -17,7 +17,7 @@ from multiway.report.scales import title
 from multiway.report.scores import half_width
 from multiway.report.sections import Section, Table, TableCell, Text
 from multiway.tasks.protocol import Row
-from multiway.workflows.training import Recipe
+from multiway.workflows.recipe import Recipe
 
 SIDE = (
     "Lines in bold were measured here; ± is the standard deviation over seeds.",

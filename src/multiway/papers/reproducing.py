@@ -18,7 +18,8 @@ from multiway.tasks.protocol import Row, Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import cell_row, own_parameters
-from multiway.workflows.training import Recipe, check_first, with_seed
+from multiway.workflows.recipe import Recipe
+from multiway.workflows.training import check_first, with_seed
 
 
 def reproduce(

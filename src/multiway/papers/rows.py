@@ -21,7 +21,7 @@ from multiway.papers.printed import (
     published_tables,
     with_mean,
 )
-from multiway.workflows.training import Recipe, load_recipe
+from multiway.workflows.recipe import Recipe, load_recipe
 
 if TYPE_CHECKING:
     from multiway.tasks.protocol import Row

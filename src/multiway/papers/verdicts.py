@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from multiway.papers.cells import printed_figure
 from multiway.papers.printed import HIGHER_IS_BETTER, Printing
-from multiway.workflows.training import Recipe
+from multiway.workflows.recipe import Recipe
 
 if TYPE_CHECKING:
     from multiway.tasks.protocol import Row

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from multiway.workflows.looking import make_lesions as make_lesions
     from multiway.workflows.looking import settings_of as settings_of
     from multiway.workflows.looking import task_options as task_options
+    from multiway.workflows.recipe import Recipe as Recipe
+    from multiway.workflows.recipe import load_recipe as load_recipe
     from multiway.workflows.space import Space as Space
     from multiway.workflows.space import load_space as load_space
     from multiway.workflows.space import space_names as space_names
-    from multiway.workflows.training import Recipe as Recipe
     from multiway.workflows.training import Trained as Trained
-    from multiway.workflows.training import load_recipe as load_recipe
     from multiway.workflows.training import resume as resume
     from multiway.workflows.training import train as train
     from multiway.workflows.tuning import Tuned as Tuned

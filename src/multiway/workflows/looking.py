@@ -27,7 +27,7 @@ from multiway.tasks.protocol import options_of as declared_by
 from multiway.tasks.registry import TASKS, task_of, task_of_data
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.source import read_stocks
-from multiway.workflows.training import under_recipe
+from multiway.workflows.recipe import under_recipe
 from multiway.workflows.using import load_run
 
 

@@ -15,7 +15,7 @@ from multiway.tasks.forecasting.splitting import SplitOptions, borders_of
 from multiway.tasks.forecasting.windows import split_windows
 from multiway.tasks.known import brought
 from multiway.training import TrainingConfig
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 PAGES = Path(__file__).parents[3] / "docs" / "papers"
 NUMBER = re.compile(r"(?<![\w-])(?:\d[\d,]*\.?\d*|\.\d+)(?![\w+])")

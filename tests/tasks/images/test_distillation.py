@@ -20,7 +20,7 @@ from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scores import cell_row
 from multiway.training.processes import Interrupted
 from multiway.training.stored import stored_tensors
-from multiway.workflows.training import Recipe
+from multiway.workflows.recipe import Recipe
 from tasks.images.shapes import write_folder
 
 TRAINING = {"epochs": 2, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01, "checkpoint_seconds": 0}

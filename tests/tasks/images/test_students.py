@@ -8,7 +8,7 @@ from multiway.models import create_model
 from multiway.papers.cells import recipes_of
 from multiway.papers.printed import load_published
 from multiway.tasks.registry import task_of
-from multiway.workflows.training import load_recipe
+from multiway.workflows.recipe import load_recipe
 
 
 def config_of(recipe):

@@ -14,7 +14,7 @@ from multiway.kernels.library import library
 from multiway.tasks.lifecycle import load, reread
 from multiway.tasks.scores import cell_row
 from multiway.tasks.tabular import explain
-from multiway.workflows.training import Recipe
+from multiway.workflows.recipe import Recipe
 from tasks.tabular.rows import patients
 
 FAST = {"model": {"hidden": [8]}, "draws": 20, "training": {"epochs": 4, "batch_size": 32, "learning_rate": 0.02}}
