@@ -22,7 +22,7 @@ from multiway.tasks.choice import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
-from multiway.workflows import training
+from multiway.workflows import recipe
 from multiway.workflows.recipe import Recipe
 
 
@@ -246,7 +246,7 @@ def test_a_cell_that_is_not_there_is_named(toy, monkeypatch):
 
 
 def test_a_recipe_brings_its_task_and_settings(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "load_recipe", lambda name: CELLS["a"])
+    monkeypatch.setattr(recipe, "load_recipe", lambda name: CELLS["a"])
     monkeypatch.chdir(tmp_path)
     done = workflows.train({}, recipe="mine/a.yaml")
     assert done.runs[0].config.width == 3 and done.runs[0].folder.path == Path("runs/a")
