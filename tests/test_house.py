@@ -1,7 +1,11 @@
 """The measures of structure, on a package small enough to count by hand."""
 
+import ast
+from pathlib import Path
+
 from benchmarks.house import House, folded, traced
 
+import multiway
 from multiway import nn
 from multiway.kernels.library import library
 
@@ -17,6 +21,9 @@ FILES = {
     "tasks/two/__init__.py": "",
     "tasks/two/task.py": "import multiway.ops.twice\n\n\ndef encode():\n    pass\n",
 }
+
+DIALECT = {"asked", "asking", "beside", "again", "mend"}
+"""Words that names of functions and classes do not have."""
 
 
 def test_a_task_reaches_what_its_imports_lead_to(tmp_path):
@@ -48,3 +55,13 @@ def test_the_files_of_a_forward_pass_are_few():
     most = 5 if library() is None else 3  # without the compiled kernel, its plan and the plain products are run
     assert "nn/nd_linear.py" in files and "ops/dispatch.py" in files and len(set(files)) <= most
     assert any(name == "forward" for _, name in functions)
+
+
+def test_names_of_functions_and_classes_are_of_the_field_and_not_our_own_dialect():
+    """A rename of what is compared, requested or refitted keeps to the words that readers know."""
+    folder = Path(multiway.__file__).parent
+    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    names = {node.name for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, definitions)}  # fmt: skip
+    assert len(names) > 3000
+    assert not [name for name in names if DIALECT & set(name.lower().split("_"))]
