@@ -1,12 +1,15 @@
 """Vocabularies lose nothing, and windows say every token once."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
 from multiway.errors import ConfigError, DataError
+from multiway.models.next_token import KneserNey, counts_of
 from multiway.tasks.language.encode import TokenOptions, Vocabulary, learn_vocabulary
-from multiway.tasks.language.scores import cut_off, token_table
+from multiway.tasks.language.scores import continued, cut_off, token_table
 from multiway.tasks.language.windows import NO_TARGET, TokenWindows
 from tasks.language.prepared import bytewise, prepare_texts
 
@@ -142,6 +145,20 @@ def test_documents_are_cut_after_half_a_context_at_most():
     documents = bytewise(["ijklmnop", "qr"], 6)
     assert [*cut_off(documents, 9, 2)] == [("ijk", "lm"), ("q", "r")]
     assert [*cut_off(documents, 1, 99)] == [("ijk", "lmnop")]
+
+
+@pytest.mark.parametrize("text", ["aäbößcü", "東京 42", "🙂🙂🙂", "aaaaaaaa\ufffd"])
+def test_no_character_is_cut_in_two(text):
+    for context, after in itertools.product(range(2, 16), range(9)):
+        ((before, on),) = cut_off(bytewise([text], context), 1, after)
+        assert text.startswith(before + on)
+
+
+def test_a_continuation_ends_with_its_last_whole_character():
+    documents = bytewise(["aä"] * 9, 8)
+    model = KneserNey(257, counts_of(documents.windows.stretches(), 3, 257))
+    model.fit(documents.windows.stretches())
+    assert [continued(model, documents, "a", tokens) for tokens in (1, 2, 3)] == ["", "ä", "ä"]
 
 
 def test_a_context_beyond_the_training_text_is_refused_and_one_beyond_its_documents_noted():

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from multiway.metrics.resampling import ScoreFunction, model_rows
 from multiway.models import next_token
 from multiway.models.next_token import token_nats
 from multiway.tasks.choice import Evidence
-from multiway.tasks.language.encode import TokenDocuments
+from multiway.tasks.language.encode import Ids, TokenDocuments
 from multiway.tasks.language.windows import Tally, TokenWindows
 from multiway.tasks.protocol import Metric, Row
 
@@ -36,6 +36,10 @@ SHOWN = 200
 """Characters of a text that an answer begins with."""
 CONTINUED, AFTER = 3, 24
 """Test documents that a report continues, and by how many tokens."""
+CHARACTER_BYTES = 4
+"""Of a character at most, so of the tokens that spell it."""
+UNFINISHED = "\ufffd"
+"""Stands for a character whose last bytes are lacking."""
 
 
 def mean_nats(counted: NDArray[Any], nats: Values, column: int = TOKENS) -> float | None:
@@ -116,7 +120,8 @@ def continued(model: nn.Module, documents: TokenDocuments, text: str, tokens: in
     vocabulary, context = documents.vocabulary, documents.options.context
     (before,) = vocabulary.encode([text])
     ids = [vocabulary.mark, *before.tolist()]
-    return vocabulary.decode(next_token.continuation(model, ids, context, tokens, end=vocabulary.mark, **how))
+    written = next_token.continuation(model, ids, context, tokens, end=vocabulary.mark, **how)
+    return vocabulary.decode(written).rstrip(UNFINISHED)
 
 
 def answers(
@@ -152,10 +157,19 @@ def token_table(models: Mapping[str, nn.Module], documents: TokenDocuments, firs
 
 
 def cut_off(documents: TokenDocuments, first: int, after: int) -> Iterator[tuple[str, str]]:
-    """The first documents, cut after half a context at most, and so many tokens of how each goes on."""
+    """The first documents, cut after half a context at most, and at most so many tokens of how each goes on."""
+    decode = documents.vocabulary.decode
     for piece in documents.pieces[:first]:
-        stop = min(documents.options.context, len(piece)) // 2
-        yield documents.vocabulary.decode(piece[:stop]), documents.vocabulary.decode(piece[stop : stop + after])
+        stop = _between_characters(decode, piece, min(documents.options.context, len(piece)) // 2)
+        end = _between_characters(decode, piece, stop + after)
+        yield decode(piece[:stop]), decode(piece[stop:end])
+
+
+def _between_characters(decode: Callable[[Ids], str], piece: Ids, stop: int) -> int:
+    """The last place up to `stop` that cuts no character: a token may be a part of one."""
+    near = piece[: stop + CHARACTER_BYTES]
+    places = range(stop, max(stop - CHARACTER_BYTES, -1), -1)
+    return next((place for place in places if decode(near[:place]) + decode(near[place:]) == decode(near)), stop)
 
 
 def continuations(model: nn.Module, documents: TokenDocuments) -> pd.DataFrame:
