@@ -1,11 +1,13 @@
 """Which tests follow each other in one worker, and which begin, so that the workers of `bin/test` end together.
 
 Tests of one file stay together, as they share what their fixtures make; so do those of the contract of one task, which
-share a run. A file of long tests that share nothing is dealt out test by test.
+share a run, or of one estimator. A file of long tests that share nothing is dealt out test by test.
 """
 
 import re
+from typing import Any
 
+from pytest import Config
 from xdist.scheduler import LoadScopeScheduling
 
 FIRST = (
@@ -26,13 +28,13 @@ FIRST = (
 )
 """Lanes that take longest, by the beginning of their names; the many short ones after them fill what is left."""
 DEALT_OUT = ("tests/test_documents.py", "tests/test_surroundings.py", "tests/test_processors.py")
-CONTRACT = re.compile(r"tests/tasks/test_contract(_integrity|_screens|_tuning|_relations(?:_of_\w+)?)?\.py::.*\[(\w+)")
+CONTRACT = re.compile(r"tests/tasks/test_contract(?!_processes)\w*\.py::.*\[(\w+)")
 
 
 def lane(name: str) -> str:
     """The lane of a test, by its name."""
     if contract := CONTRACT.match(name):
-        return f"contract of {contract[2]}"
+        return f"contract of {contract[1]}"
     return name if name.startswith(DEALT_OUT) else name.split("::")[0]
 
 
@@ -43,6 +45,10 @@ def rank(name: str) -> int:
 
 class Lanes(LoadScopeScheduling):
     """Gives each worker that is free the next lane, long ones first."""
+
+    def __init__(self, config: Config, log: Any) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # which would begin with the lanes of most tests
 
     def _split_scope(self, nodeid: str) -> str:
         return lane(nodeid)

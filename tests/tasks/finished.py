@@ -1,4 +1,4 @@
-"""A finished run of each task, made once in a process for all tests of the contract that look at it."""
+"""A run of each task, finished and stopped, made once in a process for all tests of the contract that look at it."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -6,8 +6,9 @@ from typing import NamedTuple
 import pytest
 
 import shapes
-from command import printed
+from command import outcome, printed
 from fewer import show_fewer
+from interruption import stop_after
 from tasks.tiny import TINY, Tiny
 
 SEED = 2
@@ -23,7 +24,16 @@ class Made(NamedTuple):
     page: str
 
 
+class Stopped(NamedTuple):
+    """A run that was told to stop before it was finished; the data and the seed are those of the finished one."""
+
+    tiny: Tiny
+    run: Path
+    error: str
+
+
 _FINISHED: dict[str, Made] = {}
+_STOPPED: dict[str, Stopped] = {}
 
 
 def finished(task: str, folders: pytest.TempPathFactory) -> Made:
@@ -31,6 +41,18 @@ def finished(task: str, folders: pytest.TempPathFactory) -> Made:
     if task not in _FINISHED:
         _FINISHED[task] = _made(task, folders.mktemp("my tiny "))
     return _FINISHED[task]
+
+
+def stopped(task: str, folders: pytest.TempPathFactory) -> Stopped:
+    """A run of a task that took two steps: go on with a copy of it."""
+    if task not in _STOPPED:
+        tiny, run = finished(task, folders).tiny, folders.mktemp("stopped ") / "run"
+        with pytest.MonkeyPatch.context() as patch:
+            stop_after(patch, 2)
+            code, _, error = outcome(*tiny.train(run, training__seed=SEED))
+        assert code == 1
+        _STOPPED[task] = Stopped(tiny, run, error)
+    return _STOPPED[task]
 
 
 def _made(task: str, folder: Path) -> Made:

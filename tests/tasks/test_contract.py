@@ -15,13 +15,14 @@ import pytest
 import yaml
 
 from command import outcome, printed
+from fewer import show_fewer
 from interruption import Killed, kill_at, stop_after
 from multiway import files
 from multiway.tasks.lifecycle import load
 from multiway.tasks.protocol import Task
 from multiway.tasks.registry import TASKS, task_of
 from report_pages import Page
-from tasks.finished import SEED, finished
+from tasks.finished import SEED, finished, stopped
 from tasks.tiny import TINY
 from tolerances import ROUNDING32
 
@@ -50,8 +51,13 @@ def log_of(run):
 
 def refused(words, text):
     code, _, err = outcome(*words)
+    assert code == 1 and is_one_line(err, text), err
+
+
+def is_one_line(err, text):
+    """The last of what stands there is an error that holds a text."""
     *_, last = ["", *err.splitlines()]
-    assert code == 1 and last.startswith("multiway: error: ") and text in last and "Traceback" not in err, err
+    return last.startswith("multiway: error: ") and text in last and "Traceback" not in err
 
 
 def test_the_command_in_the_report_makes_the_same_config(made, tmp_path, monkeypatch):
@@ -86,12 +92,10 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
             path.write_bytes(content)
 
 
-def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, monkeypatch):
-    steps = log_of(made.run)[-1]["step"]
-    run = tmp_path / "run"
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        refused(made.tiny.train(run, training__seed=SEED), "training stopped by SIGTERM")
+def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
+    before = stopped(made.tiny.task, tmp_path_factory)
+    assert is_one_line(before.error, "training stopped by SIGTERM")
+    steps, run = log_of(made.run)[-1]["step"], shutil.copytree(before.run, tmp_path / "run")
     for step in (2, steps):
         with monkeypatch.context() as patch:
             kill_at(patch, step)
@@ -255,8 +259,9 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path):
+def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path, monkeypatch):
     """The smaller run is saved, loaded and used, as any other; its network has lower ranks and the same data."""
+    show_fewer(monkeypatch)
     small = tmp_path / "small"
     said = printed("compress", made.run, "--rule", ".*=lowrank:max_share=.8", "--distil", 1, "--out", small)
     assert "after recovery" in said

@@ -1,15 +1,16 @@
 """What every estimator promises: it is copied, stored and searched over as scikit-learn does it."""
 
 import copy
+import functools
 import pickle
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from multiway.errors import MultiwayError
+from multiway.errors import DataError, MultiwayError, MultiwayWarning
 from tasks.tiny_estimators import ESTIMATORS, estimators
 
 
@@ -27,12 +28,12 @@ def assert_same_predictions(left, right, tiny):
     np.testing.assert_array_equal(np.asarray(left.predict(*tiny.new)), np.asarray(right.predict(*tiny.new)))
 
 
-def test_an_unfitted_one_is_copied(tiny, fitted):
+def test_an_unfitted_one_is_copied_and_fitted_in_a_pipeline(tiny, fitted):
     model = tiny.make()
     for duplicate in (clone, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))):
         model = duplicate(model)
         assert repr(model) == repr(tiny.make()) and not hasattr(model, "run_")
-    assert_same_predictions(model.fit(*tiny.fit), fitted, tiny)
+    assert_same_predictions(make_pipeline(model).fit(*tiny.fit), fitted, tiny)
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
@@ -43,17 +44,6 @@ def test_a_fitted_one_and_a_loaded_one_are_copied(duplicate, tiny, fitted, tmp_p
     loaded = type(fitted).load(tmp_path / "run")
     assert_same_predictions(loaded, fitted, tiny)
     assert_same_predictions(duplicate(loaded), fitted, tiny)
-
-
-def test_it_is_scored_by_cross_validation_in_a_pipeline(tiny):
-    """As it is a search over a grid does so."""
-    scores = cross_val_score(make_pipeline(tiny.make()), *tiny.fit, cv=[tiny.split], error_score="raise")
-    assert scores.shape == (1,) and np.isfinite(scores).all()
-
-
-def test_a_pipeline_is_fitted_and_answers_as_its_estimator(tiny, fitted):
-    pipeline = make_pipeline(tiny.make()).fit(*tiny.fit)
-    assert_same_predictions(pipeline, fitted, tiny)
 
 
 def test_data_without_rows_are_refused_in_one_line(tiny):
@@ -69,7 +59,37 @@ def test_few_rows_are_refused_in_one_line(tiny):
     assert "\n" not in str(caught.value)
 
 
-def test_a_search_over_a_grid_runs(tiny):
-    search = GridSearchCV(tiny.make(), tiny.grid, cv=[tiny.split], refit=False, error_score="raise")
-    search.fit(*tiny.fit)
+def test_a_search_over_a_grid_of_a_pipeline_runs(tiny):
+    pipeline = make_pipeline(tiny.make())
+    (step,) = pipeline.named_steps
+    grid = {f"{step}__{name}": values for name, values in tiny.grid.items()}
+    search = GridSearchCV(pipeline, grid, cv=[tiny.split], refit=False, error_score="raise").fit(*tiny.fit)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def times(factor, *parts):
+    """Numbers in another unit."""
+    return [part * np.float32(factor) for part in parts]
+
+
+FAR = {
+    "Forecaster": lambda frame: [frame.set_index("date") * 1000],
+    "VolumeClassifier": functools.partial(times, 1000),
+    "Segmenter": functools.partial(times, 1000),
+    "StockMovementClassifier": lambda prices: [prices.assign(high=100 * prices["high"])],
+    "SeriesClassifier": lambda series: [times(1e5, *series)],
+    "TabularClassifier": lambda rows: [rows.assign(weight=1000 * rows["weight"])],
+    "TabularRegressor": functools.partial(times, 1000),
+    "TextClassifier": lambda texts: [[f"zwei{row} drei{row} vier{row}" for row in range(9)]],
+    "ImageClassifier": lambda pixels: [pixels // 128],
+    "LanguageModel": lambda texts: [["\u043a\u043e\u0448\u043a\u0430" * 9]],
+}
+
+
+def test_what_lies_far_outside_the_training_is_refused(tiny, fitted, request):
+    later = FAR[request.node.callspec.params["tiny"]](*tiny.new)
+    with pytest.raises(DataError, match=r"far=True"):
+        fitted.predict(*later)
+    with pytest.warns(MultiwayWarning, match="training"):
+        assert len(fitted.predict(*later, far=True))
+    fitted.predict(*tiny.new)

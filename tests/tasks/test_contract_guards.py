@@ -19,7 +19,7 @@ from multiway.data.sources.options import FileOptions
 from multiway.data.sources.scans.encoding import IntensityScale, far_scan
 from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
-from multiway.errors import DataError, MultiwayWarning
+from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.source import _follows
 from multiway.tasks.images.source import read_images
@@ -29,7 +29,6 @@ from tasks.finished import finished
 from tasks.images.shapes import write_picture
 from tasks.later_data import copied
 from tasks.tiny import TINY, stories, written
-from tasks.tiny_estimators import ESTIMATORS
 
 HUGE = {"forecast": None, "tabular": "age", "series": "x"}
 """The column of numbers that is spoilt, the last one where it is not named: series, a target, labelled series."""
@@ -53,8 +52,9 @@ def test_a_number_that_overflows_is_named_before_anything_is_trained(task, value
 
 
 @pytest.mark.parametrize(("step", "follows"), [("h", True), ("B", False), ("D", False), ("30min", False)])
-def test_another_calendar_is_refused(step, follows, tmp_path_factory, tmp_path):
-    made = finished("forecast", tmp_path_factory)
+@pytest.mark.parametrize("task", ["forecast"])
+def test_another_calendar_is_refused(task, step, follows, tmp_path_factory, tmp_path):
+    made = finished(task, tmp_path_factory)
     frame = pd.read_csv(made.tiny.data)
     frame["date"] = pd.date_range("2024-01-01", periods=len(frame), freq=step)
     frame.to_csv(tmp_path / "later.csv", index=False)
@@ -246,37 +246,6 @@ def test_usual_data_are_answered_without_a_word_of_the_training(task, tmp_path_f
     out = tmp_path / OUT.get(task, "out.csv")
     code, said, err = outcome("predict", made.run, "--data", made.tiny.alone(tmp_path / "one"), "--out", out)
     assert code == 0 and not re.search("deviations|unknown to|spread", said), err
-
-
-def times(factor, *parts):
-    """Numbers in another unit."""
-    return [part * np.float32(factor) for part in parts]
-
-
-FAR_IN_MEMORY = {
-    "Forecaster": lambda frame: [frame.set_index("date") * 1000],
-    "VolumeClassifier": functools.partial(times, 1000),
-    "Segmenter": functools.partial(times, 1000),
-    "StockMovementClassifier": lambda prices: [prices.assign(high=100 * prices["high"])],
-    "SeriesClassifier": lambda series: [times(1e5, *series)],
-    "TabularClassifier": lambda rows: [rows.assign(weight=1000 * rows["weight"])],
-    "TabularRegressor": functools.partial(times, 1000),
-    "TextClassifier": lambda texts: [[f"zwei{row} drei{row} vier{row}" for row in range(9)]],
-    "ImageClassifier": lambda pixels: [pixels // 128],
-    "LanguageModel": lambda texts: [["\u043a\u043e\u0448\u043a\u0430" * 9]],
-}
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_estimator_refuses_what_lies_far_outside_its_training(name):
-    tiny = ESTIMATORS[name]()
-    model = tiny.make().fit(*tiny.fit)
-    later = FAR_IN_MEMORY[name](*tiny.new)
-    with pytest.raises(DataError, match=r"far=True"):
-        model.predict(*later)
-    with pytest.warns(MultiwayWarning, match="training"):
-        assert len(model.predict(*later, far=True))
-    model.predict(*tiny.new)
 
 
 def test_a_tenth_of_far_rows_is_told_and_not_refused():

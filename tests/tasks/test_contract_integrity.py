@@ -9,12 +9,11 @@ import yaml
 
 from command import outcome, printed
 from fewer import show_fewer
-from interruption import stop_after
 from multiway.training import stored
 from resealing import reseal, resealed
+from tasks.finished import stopped
 from tasks.test_contract import made as made
 from tasks.test_contract import refused
-from tasks.test_contract import tiny as tiny
 
 
 @pytest.fixture
@@ -74,16 +73,13 @@ def test_files_of_the_user_are_none_of_the_run(run):
     assert printed("evaluate", run) == before
 
 
-def stopped(tiny, run, monkeypatch):
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        assert outcome(*tiny.train(run))[0] == 1
-    return run
+@pytest.fixture
+def unfinished(made, tmp_path, tmp_path_factory):
+    return shutil.copytree(stopped(made.tiny.task, tmp_path_factory).run, tmp_path / "run")
 
 
-def test_a_config_changed_before_the_end_is_refused(tiny, tmp_path, monkeypatch):
-    run = stopped(tiny, tmp_path / "run", monkeypatch)
-    config = yaml.safe_load((run / "config.yaml").read_text())
+def test_a_config_changed_before_the_end_is_refused(unfinished):
+    run, config = unfinished, yaml.safe_load((unfinished / "config.yaml").read_text())
     config["settings"]["training"]["seed"] += 1
     (run / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     refused(["train", "--resume", run], "config.yaml was changed since the run was started")
@@ -91,15 +87,14 @@ def test_a_config_changed_before_the_end_is_refused(tiny, tmp_path, monkeypatch)
     refused(["train", "--resume", run], "made with another config.yaml")
 
 
-def test_a_flipped_bit_of_a_state_is_refused(tiny, tmp_path, monkeypatch):
-    run = stopped(tiny, tmp_path / "run", monkeypatch)
-    (state,) = run.glob("state/**/*.safetensors")
+def test_a_flipped_bit_of_a_state_is_refused(unfinished):
+    (state,) = unfinished.glob("state/**/*.safetensors")
     whole = state.read_bytes()
     for place in (len(whole) // 2, len(whole) - 1, whole.index(b"loss_sum") + 15):
         content = bytearray(whole)
         content[place] ^= 1
         state.write_bytes(bytes(content))
-        refused(["train", "--resume", run], "is damaged")
+        refused(["train", "--resume", unfinished], "is damaged")
 
 
 def change_values(name, change):
