@@ -21,6 +21,7 @@ FIRST = (
     "tests/tasks/test_contract_processes.py",
     "tests/workflows/test_full_disk.py",
     "tests/cli/test_process.py",
+    "tests/workflows/test_tuning.py",
     "tests/nn/",
     "tests/training/",
     "tests/tasks/stocks/",

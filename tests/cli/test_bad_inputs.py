@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from command import assert_one_line, assert_refused, call, printed
+from fewer import fit_fewer
 from multiway.cli.declared import command_line
 from multiway.data import ReadOptions
 from multiway.errors import spelled
@@ -102,7 +103,8 @@ def once(tmp_path_factory):
     days = pd.date_range("2024-01-01", periods=240)
     values = {"a": [float(i % 7) for i in range(240)], "b": [float(i % 5) for i in range(240)]}
     pd.DataFrame({"date": days, **values}).to_csv(folder / "good.csv", index=False)
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        fit_fewer(patch)
         printed(*TRAIN, "--data", "good.csv")
     return folder
 

@@ -7,6 +7,7 @@ import pytest
 import multiway
 from command import assert_one_line, assert_refused, call
 from documents import run_command
+from fewer import fit_fewer
 from multiway import workflows
 from multiway.tasks.run import FORMAT
 from tasks.forecasting.panels import make_frame
@@ -99,18 +100,18 @@ def test_an_unknown_task_names_the_nearest(task, tmp_path, monkeypatch, capsys):
     assert code == 2 and "Did you mean 'forecast'?" in " ".join(err.split())
 
 
-@pytest.mark.parametrize("command", ["predict", "backtest"])
-def test_a_file_is_replaced_only_on_request(command, tmp_path, monkeypatch, capsys):
+def test_a_file_is_replaced_only_on_request(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    fit_fewer(monkeypatch)
     make_frame(rows=300).to_csv("loads.csv", index=False)
     workflows.train(
         {"data": "loads.csv", "lookback": 4, "horizon": 2, "network": False}, task="forecast", out=Path("run")
     )
-    (tmp_path / "old.csv").write_text("mine")
-    words = [command, "run", "--out", "old.csv", *(["--cutoffs", "2"] if command == "backtest" else [])]
-    assert_refused(
-        words, "old.csv exists already. Choose another path, or replace it (--overwrite)", tmp_path, monkeypatch, capsys
-    )
-    assert (tmp_path / "old.csv").read_text() == "mine"
-    assert call([*words, "--overwrite"], monkeypatch, capsys)[0] == 0
-    assert (tmp_path / "old.csv").read_text() != "mine"
+    text = "old.csv exists already. Choose another path, or replace it (--overwrite)"
+    for command in (["predict", "run"], ["backtest", "run", "--cutoffs", "2"]):
+        (tmp_path / "old.csv").write_text("mine")
+        words = [*command, "--out", "old.csv"]
+        assert_refused(words, text, tmp_path, monkeypatch, capsys)
+        assert (tmp_path / "old.csv").read_text() == "mine"
+        assert call([*words, "--overwrite"], monkeypatch, capsys)[0] == 0
+        assert (tmp_path / "old.csv").read_text() != "mine"

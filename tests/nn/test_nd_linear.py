@@ -270,9 +270,9 @@ def test_autocast_gives_the_dtype_that_torchs_linear_gives(dtype):
         assert all(p.grad.dtype == torch.float32 and p.grad.isfinite().all() for p in layer.parameters())
 
 
-@pytest.mark.parametrize("modes", [8, 10])
-def test_many_modes_are_planned_at_once(modes, generator):
+def test_many_modes_are_planned_at_once(generator):
     """A plan is sought among all sets of modes, not among all their orders."""
+    modes = 9
     layer = random_layer(generator, (2,) * modes, (2,) * modes)
     x = normal(generator, 2, *(2,) * modes)
     assert_same(layer(x), literal(layer, x))

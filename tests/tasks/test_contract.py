@@ -95,6 +95,7 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
 def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
     before = stopped(made.tiny.task, tmp_path_factory)
     assert is_one_line(before.error, "training stopped by SIGTERM")
+    refused(["evaluate", before.run], "is not finished")
     steps, run = log_of(made.run)[-1]["step"], shutil.copytree(before.run, tmp_path / "run")
     for step in (2, steps):
         with monkeypatch.context() as patch:

@@ -1,10 +1,7 @@
 """A run from file to folder: what it holds, what it refuses, what it never looks at."""
 
-import itertools
 import json
-import os
 import shutil
-import signal
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +13,9 @@ from multiway.errors import ConfigError, DataError, MultiwayWarning, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.encode import prepare_panel
-from multiway.tasks.forecasting.network import WindowLoss
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows
-from multiway.tasks.run import FORMAT, save_run
-from multiway.training import Interrupted, RunFolder
+from multiway.tasks.run import save_run
 from tasks.forecasting.panels import HORIZON, LOOKBACK, TINY, fitted, forecast, make_config, make_frame
 from tolerances import COARSE32, ROUNDING32, SUMS32
 
@@ -288,39 +283,6 @@ def test_notes_say_what_the_splits_cannot_bear(frame):
     usual = prepare_panel(make_config(levels=(80.0,)), frame).notes
     [season] = prepare_panel(make_config(season=24, levels=(80.0,)), frame).notes[len(usual) :]
     assert "season of 24 steps is longer than the look-back of 12" in season
-
-
-def test_an_interrupted_run_resumes_to_the_same_weights(data_file, tmp_path, monkeypatch):
-    config = make_config(data=str(data_file), training={"epochs": 3, "batch_size": 32, "checkpoint_seconds": 0})
-    whole = lifecycle.start(TASK, config, tmp_path / "whole")
-    loss, calls = WindowLoss.__call__, itertools.count()
-
-    def stop_in_the_ninth(self, model, batch):
-        if next(calls) == 8:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return loss(self, model, batch)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(WindowLoss, "__call__", stop_in_the_ninth)
-        with pytest.raises(Interrupted, match=r"stopped by SIGTERM after step \d+ of 21"):
-            lifecycle.start(TASK, config, tmp_path / "cut")
-    with pytest.raises(RunError, match="is not finished"):
-        lifecycle.load(tmp_path / "cut")
-    resumed = lifecycle.continue_run(tmp_path / "cut")
-    for (name, one), (_, other) in zip(
-        whole.model.state_dict().items(), resumed.model.state_dict().items(), strict=True
-    ):
-        assert torch.equal(one, other), name
-    assert resumed.scores == whole.scores
-    assert not (tmp_path / "cut" / "state").exists()
-
-
-def test_resuming_on_changed_data_is_refused(data_file, tmp_path):
-    config = make_config(data=str(data_file))
-    opening = {"format": FORMAT, "task": "forecast", "data_sha256": "0" * 64, "settings": config.plain()}
-    RunFolder.create(tmp_path / "run", opening)
-    with pytest.raises(RunError, match=r"loads\.csv changed since the run was started"):
-        lifecycle.continue_run(tmp_path / "run")
 
 
 def test_resuming_a_finished_run_loads_it_and_takes_away_what_a_kill_after_the_seal_left(finished):

@@ -103,7 +103,7 @@ def test_the_best_epoch_is_that_of_the_highest_validation_score(finished):
     assert row["value"] == best["validation_score"]
 
 
-@pytest.mark.parametrize("select", ["mcc", "f1", "acc"])
+@pytest.mark.parametrize("select", ["mcc", "acc"])
 def test_the_epoch_is_chosen_by_the_score_that_is_named(select, finished, tmp_path):
     run = lifecycle.start(
         task, make_config(finished.config.data, select=select, training={"epochs": 3}), tmp_path / "run"
@@ -145,7 +145,6 @@ def test_a_loaded_run_is_the_run(finished):
 @pytest.mark.parametrize(
     "changes",
     [
-        {},
         {"training": {"label_smoothing": 0.1, "class_weights": "balanced", "average": 0.9, "accumulation": 2}},
         {"target": "quantiles", "model": {"dim": 16, "num_heads": 2, "num_blocks": 1, "dropout": 0.2}},
     ],
@@ -164,20 +163,6 @@ def test_a_stopped_run_continues_to_the_same_bits(changes, finished, tmp_path, m
     assert len(weights) == len(whole.models) > 1
     for name in (*weights, "scores.json", "predictions.parquet"):
         assert (resumed.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
-
-
-@pytest.mark.parametrize("change", ["price", "text"])
-def test_changed_data_is_not_continued_with(change, tmp_path, monkeypatch):
-    data = write_stocks(tmp_path / "data")
-    stop_after(monkeypatch, 2)
-    with pytest.raises(Interrupted):
-        lifecycle.start(task, make_config(data), tmp_path / "run")
-    monkeypatch.undo()
-    name, old, new = ("prices.csv", "1000.0", "1001.0") if change == "price" else ("texts.csv", "grow", "shrink")
-    text = (data / name).read_text()
-    (data / name).write_text(text.replace(old, new, 1))
-    with pytest.raises(RunError, match="changed since the run was started"):
-        lifecycle.continue_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("modality", ["price", "text", "multimodal"])
