@@ -46,7 +46,7 @@ MAY_IMPORT = {
     }
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
-    "papers": {"workflows", "tasks", "models", "nn", "report", "data", "auditing"} | GROUND,
+    "papers": {"workflows", "tasks", "models", "nn", "report", "data", "metrics", "auditing"} | GROUND,
     "bench": {"nn", "ops", "errors", "lazy"},
     "cli": {
         "papers",

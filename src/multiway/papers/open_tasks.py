@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.datasets import dataset_path, search_folders
 from multiway.errors import ConfigError, DataError, closest
+from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.tasks.run import digest_of
 
 Floats = NDArray[np.float64]
@@ -21,7 +22,6 @@ METRICS = {"fev": ("MASE", "SQL", "WAPE", "WQL"), "gift": ("MASE", "WQL", "ND")}
 BASE = {"fev": "Seasonal Naive", "gift": "seasonal_naive"}
 SHARE, MOST = 0.1, 20
 """Of the rows that GIFT-Eval's windows cover, and how many there are at most."""
-TENTHS = tuple(tenth / 10 for tenth in range(1, 10))
 QUANTILES = (0.025, *TENTHS, 0.975)
 """Of a forecast: the tenths that are scored, and the ends of the bands of 80 and 95 %."""
 BANDS = {"coverage_80": (1, -2), "coverage_95": (0, -1)}
@@ -199,7 +199,10 @@ def scores_of(task: OpenTask, items: Sequence[Actual], levels: Sequence[Floats])
     fev-bench takes WAPE and WQL of each window and target and averages them; GIFT-Eval divides sums over all windows.
     """
     errors = [np.abs(each.actual - own[..., 5]) for each, own in zip(items, levels, strict=True)]
-    losses = [_losses(each.actual, own[..., 1:-1]) for each, own in zip(items, levels, strict=True)]
+    losses = [
+        2 * pinball_errors(each.actual, own[..., 1:-1], TENTHS).mean(-1)
+        for each, own in zip(items, levels, strict=True)
+    ]
     sizes = [np.abs(each.actual) for each in items]
     if task.benchmark == "fev":
         scaled = {"MASE": _scaled(errors, items), "SQL": _scaled(losses, items)}
@@ -208,12 +211,6 @@ def scores_of(task: OpenTask, items: Sequence[Actual], levels: Sequence[Floats])
         scaled = {"MASE": _scaled(errors, items)}
         shares = {"WQL": _of_all(losses, sizes), "ND": _of_all(errors, sizes)}
     return {**scaled, **shares, **{name: _coverage(items, levels, *ends) for name, ends in BANDS.items()}}
-
-
-def _losses(actual: Floats, levels: Floats) -> Floats:
-    """Twice the pinball loss, mean over the tenths."""
-    shares, error = np.array(TENTHS), actual[..., None] - levels
-    return np.asarray(2 * np.maximum(shares * error, (shares - 1) * error).mean(-1))
 
 
 def _scaled(errors: Sequence[Floats], items: Sequence[Actual]) -> float:
