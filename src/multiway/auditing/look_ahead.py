@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.report import Verdict, finding
 from multiway.data.findings import quoted
+from multiway.data.scaling import evenly
 from multiway.errors import Message
 
 FORESEEN = 0.997
@@ -51,7 +52,7 @@ MOST_PAIRED = 64
 
 def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict | None:
     """Whether the next change of a series is told by the last rows of another."""
-    chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int))
+    chosen = evenly(len(names), MOST_SERIES)
     if len(chosen) < 2 or len(values) < FEWEST_ROWS:
         return None
     removed = foreseen(values[:, chosen], lags)

@@ -15,6 +15,7 @@ from multiway.auditing.marks import Faces
 from multiway.auditing.near import FEWEST, near_verdict, search, thinned, unit_rows
 from multiway.auditing.probes import class_numbers, held_out
 from multiway.auditing.report import Verdict
+from multiway.data.scaling import evenly
 
 SIDE = 16
 """Places along each axis at which detail is compared."""
@@ -39,7 +40,7 @@ class Common:
     """Mean and first principal components of many images."""
 
     def __init__(self, images: Array32) -> None:
-        chosen = images[np.unique(np.linspace(0, len(images) - 1, min(len(images), MOST_IMAGES)).astype(int))]
+        chosen = images[evenly(len(images), MOST_IMAGES)]
         self.mean = chosen.mean(0)
         rows = unit_rows((chosen - self.mean).reshape(len(chosen), -1))
         self.patterns = np.linalg.svd(rows, full_matrices=False)[2][: min(COMMON, len(chosen) // IMAGES_PER_COMMON)]

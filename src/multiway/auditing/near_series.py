@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from multiway.auditing.duplicates import Names
 from multiway.auditing.near import FEWEST, near_pairs, near_verdict, search, thinned, unit_rows
 from multiway.auditing.report import Verdict
+from multiway.data.scaling import evenly
 
 SHORTEST, LONGEST = 32, 96
 """Rows of a stretch."""
@@ -91,7 +92,7 @@ def check_near_stretches(
     size = int(np.clip(length, SHORTEST, LONGEST))
     unexplained = surprises(values, max(min(lags, MOST_LAGS, len(values) // 8), 1))
     pairs, looked = list[tuple[str, str, str, float]](), 0
-    for series in np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_SERIES)).astype(int)).tolist():
+    for series in evenly(len(names), MOST_SERIES).tolist():
         column = unexplained[:, series]
         known = _starts(training & np.isfinite(column), size)
         if len(known) < 2 * size:
@@ -114,7 +115,7 @@ class _Stretches:
     def __init__(self, column: Floats, known: Ints, size: int) -> None:
         self.column, self.known, self.size = column, known, size
         self.units = self._units(known)
-        some = np.unique(np.linspace(0, len(known) - 1, MOST).astype(int))
+        some = evenly(len(known), MOST)
         value = self.similarities(known[some])
         value[np.abs(known[some][:, None] - known) < size] = 0  # of those that share no row
         self.usual = value.max(1)
@@ -224,7 +225,7 @@ class Pieces:
 
 def _unexplained(values: Floats, known: Ints) -> Floats:
     """Surprises of each series in deviations of the training series; variates that hold none are left out."""
-    chosen = np.unique(np.linspace(0, values.shape[2] - 1, min(values.shape[2], MOST_VARIATES)).astype(int))
+    chosen = evenly(values.shape[2], MOST_VARIATES)
     apart = np.pad(values[:, :, chosen], ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
     rows = surprises(apart.reshape(-1, len(chosen)), LAGS).reshape(apart.shape)[:, :-1]
     spread = np.array([np.nanstd(column) if np.isfinite(column).any() else 0.0 for column in rows[known].T])

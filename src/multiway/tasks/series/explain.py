@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from torch import Tensor
 
 from multiway.config import Config, Plain
 from multiway.data.samples import Samples
+from multiway.data.scaling import evenly
 from multiway.explain import attribute_series, mode_shares, occlude_series
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.protocol import NETWORK
@@ -35,8 +35,7 @@ class SeriesFacts(SampleFacts):
 
 def importance(run: Run, samples: Samples[Tensor]) -> Plain:
     """Share of each step, counted from 1, and of each variate: gradients of the network, else by hiding them."""
-    rows = np.unique(np.linspace(0, len(samples) - 1, EXPLAINED).round().astype(np.int64))
-    some = samples.take(rows)
+    some = samples.take(evenly(len(samples), EXPLAINED))
     if run.answer.name == NETWORK:
         steps, variates = mode_shares(attribute_series(run.model, some.inputs))
     else:

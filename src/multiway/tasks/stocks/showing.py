@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.scaling import evenly
 from multiway.explain import DeletionCurves, average_curves
 from multiway.report import charts, text
 from multiway.report.curves import deletion_sections
@@ -121,8 +122,7 @@ def _tested(test: StockInputs) -> list[tuple[int, int]]:
         return []
     sizes = test.windows.groups.sizes[test.windows.text_rows].sum(axis=2)
     day, stock = np.nonzero(test.target_mask & (sizes >= 2))
-    positions = np.unique(np.linspace(0, len(day) - 1, min(TESTED, len(day))).round().astype(int))
-    return [(int(day[position]), int(stock[position])) for position in positions]
+    return [(int(day[position]), int(stock[position])) for position in evenly(len(day), TESTED)]
 
 
 def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:

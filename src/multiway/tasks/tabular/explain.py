@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from multiway.data.samples import Cells, Samples
+from multiway.data.scaling import evenly
 from multiway.metrics.classes import accuracy, average_precision
 from multiway.metrics.regression import mse
 from multiway.tasks.answers import Answer, in_folder
@@ -88,8 +89,7 @@ def importance_of_some(run: Run, rows: Samples[Cells]) -> dict[str, float] | Non
     """The importance of each column on some of the rows; None where there are too many columns to be quick."""
     if len(rows.columns) > COLUMNS or not len(rows):
         return None
-    some = np.unique(np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).round().astype(np.int64))
-    frame = importance(run, rows.take(some)).iloc[:-1]
+    frame = importance(run, rows.take(evenly(len(rows), ROWS))).iloc[:-1]
     return dict(zip(frame["column"], frame["importance"].tolist(), strict=True))
 
 

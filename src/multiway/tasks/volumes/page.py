@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from multiway.data.scaling import evenly
 from multiway.data.sources.scans.cases import Cases
 from multiway.errors import ConfigError
 from multiway.explain import average_curves
@@ -206,8 +207,7 @@ def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
 
 def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
     """Some of the cases, evenly over all; fewer of large volumes."""
-    count = min(affordable(run, most), len(indices))
-    return [indices[int(position)] for position in np.linspace(0, len(indices) - 1, count).round()]
+    return [indices[position] for position in evenly(len(indices), affordable(run, most)).tolist()]
 
 
 PAGE = SplitPage(
