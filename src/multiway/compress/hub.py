@@ -14,7 +14,7 @@ from multiway.compress.fits import Compressed
 from multiway.compress.page import becomes
 from multiway.compress.storage import FILES, load, save
 from multiway.compress.swap import record_of, required_record
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, in_a_line
 from multiway.lazy import load_extra
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
 
@@ -105,5 +105,5 @@ def fetched(name: str, patterns: Sequence[str], what: str) -> Path:
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
     except (OSError, ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:120]
+        reason = in_a_line(error, 120)
         raise ConfigError(f"{name} is no folder, and the hub has no such {what}: {reason}. Name another.") from None

@@ -22,7 +22,7 @@ from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences
 from multiway.data.sources.tables import load_table
 from multiway.data.writing import write_table
-from multiway.errors import DataError
+from multiway.errors import DataError, in_a_line
 from multiway.files import atomic_folder, make_folder
 from multiway.lazy import is_installed
 
@@ -117,7 +117,7 @@ def download(name: str, url: str | None, known_hash: str | None, path: Path) -> 
     try:
         return Path(pooch.retrieve(url, known_hash=known_hash, fname=path.name, path=path.parent, progressbar=False))
     except (OSError, ValueError) as error:
-        reason = quoted(" ".join(str(error).split()), 160)
+        reason = quoted(in_a_line(error), 160)
         raise DataError(
             f"{name} could not be fetched from {url}: {reason}. Fetch {path.name} by other means and set "
             f"MULTIWAY_DATA to its folder."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multiway.errors import RunError, ShapeError
+from multiway.errors import RunError, ShapeError, in_a_line
 from multiway.explain.maps import ModeMap
 from multiway.files import make_folder, write_arrays, write_with
 from multiway.lazy import load_extra
@@ -56,7 +56,7 @@ def load_maps(path: Path) -> list[ModeMap]:
             index = json.loads(archive[_INDEX].tobytes())
             return [_read(entry, archive[f"weights_{number:04d}"]) for number, entry in enumerate(index)]
     except _DAMAGE as error:
-        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        reason = in_a_line(error) or type(error).__name__
         raise RunError(f"{path} is not a readable file of attention maps: {reason}. Explain the run again.") from error
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from multiway import compress, files
 from multiway.config import Plain
-from multiway.errors import MultiwayError, MultiwayWarning, RunError
+from multiway.errors import MultiwayError, MultiwayWarning, RunError, in_a_line
 from multiway.tasks.choice import known_as
 from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
@@ -210,5 +210,5 @@ def readable(path: Path, what: str) -> Iterator[None]:
     except MultiwayError:
         raise
     except UNREADABLE as error:
-        message = " ".join(str(error).split())[:200]
+        message = in_a_line(error, 200)
         raise RunError(f"{path} holds no {what} that this version can read ({message}).") from error

@@ -103,7 +103,7 @@ def in_one_line(rule: str) -> Iterator[None]:
     except MultiwayError:
         raise
     except Exception as error:
-        reason = quoted(" ".join(str(error).split()) or type(error).__name__, 160)
+        reason = quoted(in_a_line(error) or type(error).__name__, 160)
         raise ConfigError(f"{rule}: {reason}. Give another, or save it anew.") from None
 
 
@@ -130,7 +130,7 @@ def fetch_model(name: str, kind: str, fix: Message, patterns: Sequence[str] = PA
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
     except (OSError, ValueError, RuntimeError) as error:
-        reason = quoted(" ".join(str(error).split()), 120)
+        reason = quoted(in_a_line(error), 120)
         raise ConfigError(
             f"the {kind} {name} is no folder, is not in the Hugging Face cache, and could not be fetched: {reason}. ",
             *fix,

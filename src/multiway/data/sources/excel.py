@@ -14,7 +14,7 @@ from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable, restored
 from multiway.data.sources.options import FileOptions
-from multiway.errors import DataError, Fix
+from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
@@ -150,7 +150,7 @@ def _cells(raw: bytes, options: FileOptions, findings: Findings) -> list[Row]:
             "sheets", rule, ("Name one of ", there, " (", Fix("read.sheet", like="NAME"), ").")
         ) from None
     except BROKEN as error:
-        reason = quoted(" ".join(str(error).split()), 80)
+        reason = quoted(in_a_line(error), 80)
         raise findings.fatal("unreadable", f"it is no whole Excel file ({reason})", "Save it again.") from None
     others = [each.title for each in sheet.parent.worksheets if each.title != sheet.title]
     if others and options.sheet is None:
@@ -196,6 +196,6 @@ def workbook_of(frame: pd.DataFrame, where: str) -> bytes:
     try:
         frame.astype(dict.fromkeys(zoned, str)).to_excel(content, index=False, engine="openpyxl")
     except (ValueError, openpyxl.utils.exceptions.IllegalCharacterError) as error:
-        reason = quoted(" ".join(str(error).split()), 120)
+        reason = quoted(in_a_line(error), 120)
         raise DataError(f"{where}: a sheet of Excel cannot hold it ({reason}). Write .csv or .parquet.") from None
     return content.getvalue()

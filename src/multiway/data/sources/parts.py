@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, listed, quoted
 from multiway.data.sources.budget import spend
 from multiway.data.sources.bytes import check_columns, too_large
-from multiway.errors import DataError
+from multiway.errors import DataError, in_a_line
 
 ROWS = "rows of a series"
 """Column of `series_in`, whose name no table has."""
@@ -65,7 +65,7 @@ class Parts:
                 )
 
     def _unreadable(self, error: Exception) -> DataError:
-        reason = quoted(" ".join(str(error).split()), 160)
+        reason = quoted(in_a_line(error), 160)
         return DataError(f"{quoted(self.folder, 200)} holds what is no whole Parquet file ({reason}). Write it again.")
 
     def read(self, group: int, names: list[str] | None = None) -> pa.Table:

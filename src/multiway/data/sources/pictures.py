@@ -16,7 +16,7 @@ from pydantic import Field
 from multiway.data.findings import Failures, kept, quoted
 from multiway.data.sources.budget import Limits, spend
 from multiway.data.sources.bytes import allowance
-from multiway.errors import DataError, Fix, MultiwayError
+from multiway.errors import DataError, Fix, MultiwayError, in_a_line
 from multiway.lazy import load_extra
 
 GREY, COLOUR, CLEAR = ("1", "L"), ("P", "RGB", "CMYK", "YCbCr", "HSV", "LAB"), ("LA", "La", "PA", "RGBA", "RGBa")
@@ -222,7 +222,7 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
     except MultiwayError:
         raise
     except (*BROKEN, library.DecompressionBombError, library.DecompressionBombWarning) as error:
-        reason = quoted(" ".join(str(error).split()).replace(str(path), "it"), 80)
+        reason = quoted(in_a_line(error, 1000).replace(str(path), "it"), 80)
         raise DataError(f"{quoted(name, 80)}: it is no sound image ({reason}). Replace or remove it.") from None
 
 

@@ -21,7 +21,7 @@ from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
 from multiway.data.sources.text import characters, read_text
-from multiway.errors import DataError
+from multiway.errors import DataError, in_a_line
 
 BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
 """What pyarrow and pandas raise where the bytes of a Parquet file, or of the notes in it, are not as written."""
@@ -49,7 +49,7 @@ def read_parquet(path: Path, limit: int, findings: Findings) -> pd.DataFrame:
         frame: pd.DataFrame = table.to_pandas()
         return frame
     except BROKEN as error:
-        reason = quoted(" ".join(str(error).split()), 120)
+        reason = quoted(in_a_line(error), 120)
         rule = f"it is not a whole Parquet file ({reason})"
         raise findings.fatal("unreadable", rule, "Write or copy it again.") from None
 

@@ -28,7 +28,7 @@ from multiway.data.sources.pictures import (
     read_picture,
     resized,
 )
-from multiway.errors import DataError, Fix, Message
+from multiway.errors import DataError, Fix, Message, in_a_line
 
 CLASSES = "classes.txt"
 SIDE, CHANNELS = 32, 3
@@ -190,7 +190,7 @@ def read_cifar(path: Path, options: PictureOptions) -> Samples[Bytes]:
         with tarfile.open(path, "r:gz") as archive:
             return _unpacked(archive, where, options)
     except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as error:
-        reason = quoted(" ".join(str(error).split()), 80)
+        reason = quoted(in_a_line(error), 80)
         raise DataError(f"{where}: it is no sound archive of CIFAR ({reason}). Fetch it again.") from None
 
 

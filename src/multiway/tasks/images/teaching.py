@@ -23,7 +23,7 @@ from multiway.config import Config
 from multiway.data.datasets import cache_folder
 from multiway.data.encoders.pretrained import digest_of_files, find_model, in_one_line, load_network
 from multiway.data.samples import Samples
-from multiway.errors import ConfigError, Fix, RunError, typed
+from multiway.errors import ConfigError, Fix, RunError, in_a_line, typed
 from multiway.lazy import load_extra
 from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.encode import ImageState
@@ -225,7 +225,7 @@ def _of_timm(name: str) -> FrozenTeacher:
         network = timm.create_model(name, pretrained=True, num_classes=0)
         known = timm.data.resolve_model_data_config(network)
     except Exception as error:  # each of its models raises its own
-        reason = " ".join(str(error).split())[:160]
+        reason = in_a_line(error)
         raise ConfigError(f"distill.teacher: {TIMM}{name} cannot be loaded: {reason}.") from None
     features = FrozenFeatures(network, tuple(known["input_size"][1:]), known["mean"], known["std"])
     return FrozenTeacher(features, _digest_of(features))

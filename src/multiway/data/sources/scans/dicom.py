@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import listed, quoted
 from multiway.data.sources.arrays import check_bytes, opened
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
-from multiway.errors import DataError
+from multiway.errors import DataError, in_a_line
 from multiway.lazy import load_extra, silenced
 
 MAX_SLICES = 10_000
@@ -188,7 +188,7 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     except RecursionError:
         raise DataError(f"{where}: its sequences are nested too deeply to be meant. Write it again.") from None
     except Exception as error:  # whatever pydicom makes of broken bytes: dozens of types, by the element that is hit
-        reason = quoted(" ".join(str(error).split()) or type(error).__name__, 80)
+        reason = quoted(in_a_line(error) or type(error).__name__, 80)
         raise DataError(f"{where}: it is no sound DICOM file ({reason}). Write or copy it again.") from None
     name = quoted(pydicom.uid.UID_dictionary.get(syntax, (syntax,))[0], 60)
     raise DataError(

@@ -15,7 +15,7 @@ from multiway import files
 from multiway.data.findings import quoted
 from multiway.data.sources.arrays import MOST_DEFLATED, check_bytes, translated
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
-from multiway.errors import DataError, Fix
+from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra, silenced
 
 SIZES = {1: 348, 2: 540}
@@ -139,7 +139,7 @@ def _affine(header: Any, where: str) -> Affine:
         with silenced("nibabel.global"), np.errstate(all="ignore"):
             affine = np.asarray(header.get_best_affine(), dtype=np.float64)
     except Exception as error:  # nibabel raises by what the quaternion is: several of its own errors and ValueError
-        reason = quoted(" ".join(str(error).split()), 80)
+        reason = quoted(in_a_line(error), 80)
         raise DataError(f"{where}: its orientation is broken ({reason}). Write its geometry again.") from None
     return check_affine(affine, where)
 
