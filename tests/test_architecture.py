@@ -5,6 +5,7 @@ A module that is named by a string, to be imported when it is used, counts as im
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -67,10 +68,16 @@ BY_NAME = {"lazy.py", "tasks/protocol.py", "compress/kinds.py"}
 """Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 
+@functools.cache
+def nodes(text: str) -> list[ast.AST]:
+    """Of a module, parsed once."""
+    return list(ast.walk(ast.parse(text)))
+
+
 def imported_layers(path: Path) -> set[str]:
     """Second part of every `multiway.x` that the file imports or names, wherever it does."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path.read_text()):
         if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
             names.add(named[1])
         if isinstance(node, ast.Import):
@@ -121,7 +128,7 @@ def test_few_files_import_what_a_variable_names():
 def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
     """Modules of the package that a file imports or names, wherever it does, also for type checkers alone."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path.read_text()):
         if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
             names |= {named[1]} - {f"multiway.{path.parent.name}"}  # whose resources it reads
         if isinstance(node, ast.Import):

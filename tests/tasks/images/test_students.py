@@ -1,5 +1,7 @@
 """Recipes of NdLinear's table 7 and figure 17: what is published, twins of equal size, students of equal FLOPs."""
 
+import functools
+
 import pytest
 import torch
 
@@ -27,6 +29,12 @@ def parameters_of(recipe):
     return sum(parameter.numel() for name, parameter in named if not name.startswith("distill"))
 
 
+@functools.cache
+def counts_of(table):
+    """Parameters of every variant of a table."""
+    return {recipe.variant: parameters_of(recipe) for recipe in recipes_of(table).values()}
+
+
 def test_figures_are_those_of_the_published_table():
     table = load_published("ndlinear-table-7")
     for recipe in recipes_of("ndlinear-table-7").values():
@@ -39,7 +47,7 @@ def test_figures_are_those_of_the_published_table():
 
 @pytest.mark.parametrize("table", ["ndlinear-table-7", "ndlinear-table-7-small"])
 def test_twins_have_as_many_parameters(table):
-    counts = {recipe.variant: parameters_of(recipe) for recipe in recipes_of(table).values()}
+    counts = counts_of(table)
     for variant, count in counts.items():
         kind, _, place = variant.partition("-")
         if kind in ("dense", "low"):
@@ -48,7 +56,7 @@ def test_twins_have_as_many_parameters(table):
 
 
 def test_the_naive_student_is_larger_than_every_other_of_its_depth():
-    counts = {recipe.variant: parameters_of(recipe) for recipe in recipes_of("ndlinear-table-7").values()}
+    counts = counts_of("ndlinear-table-7")
     assert (counts["nd-200-3"], counts["naive-500-9"]) == (1_675_366, 14_361_478)
     for variant, count in counts.items():
         assert count <= counts[f"naive-500-{variant[-1]}"]
