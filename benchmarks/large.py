@@ -2,7 +2,8 @@
 
     PYTHONPATH=src python -m benchmarks.large --folder /dev/shm/large --out results/large.jsonl
 
-Every command runs in a process of its own, with the threads that the machine gives it.
+Every command runs in a process of its own, with the threads that the machine gives it, and with the byte code of the
+package, as where it is installed.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from safetensors.torch import load_file
 
 from benchmarks.volume_memory import ROOT
 from multiway.tasks.forecasting.forecasts import FIRST
+from multiway.tasks.scores import commit_of_source
 
 SIDE, CASES = 64, {"train": 64, "val": 16, "test": 32}
 USUAL_BATCH, REPORT_SECONDS, HELP_SECONDS, HELP_MB = 32, 20, 0.6, 120
@@ -46,8 +48,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(KINDS), choices=KINDS, help="rows of these alone")
     chosen = parser.parse_args()
     chosen.folder.mkdir()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    called("compileall", "-q", ROOT / "src")
     for row in measure(chosen.folder, chosen.only):
-        line = json.dumps({**row, "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)})
+        where = {"commit": commit_of_source(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
+        line = json.dumps({**row, **where})
         print(line, flush=True)
         if chosen.out:
             with chosen.out.open("a") as file:

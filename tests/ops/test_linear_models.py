@@ -148,7 +148,7 @@ def test_moments_do_not_depend_on_the_level():
 def test_moments_of_many_variates_are_made_in_groups(monkeypatch, generator):
     values = walks(5, 80, generator)
     whole = moments_of(values, 6, 3)
-    monkeypatch.setattr("multiway.ops.linear_models.CELLS_PER_CHUNK", 200)
+    monkeypatch.setattr("multiway.ops.linear_models.LAG_CELLS", 200)
     assert_same(moments_of(values, 6, 3).gram, whole.gram)
 
 

@@ -1,6 +1,7 @@
 """Which columns of a long table say whose a row is, and which one holds its value."""
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed
+from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.columns import require_column, require_columns, usual_column
 from multiway.data.sources.options import ReadOptions
@@ -34,7 +36,7 @@ NAMED = re.compile(
     re.IGNORECASE,
 )
 """Names that columns of series have."""
-Codes = NDArray[np.int64]
+Codes = NDArray[np.int32] | NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,15 +55,21 @@ def find_long(
     table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings
 ) -> Long | None:
     """The columns of a long table, named or seen; None where the table is wide."""
+    key = (find_long, Itself(table.frame), time, Itself(times), options.id_column, options.value_column)
+    return once(key, findings, lambda own: _long(table, time, times, options, own))
+
+
+def _long(table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Long | None:
+    keys = Keys(table.frame, times)
     others = [name for name in table.names if name != time]
     if options.id_column is not None:
         ids = tuple(require_columns(others, options.id_column, "id_column", findings))
     else:
-        ids = _ids(table, None if time is None else times, [name for name in others if name != options.value_column])
+        ids = _ids(None if time is None else keys, [name for name in others if name != options.value_column])
     if ids or options.value_column is not None:
         _refuse_none(ids, others, findings)
         left = [name for name in others if name not in ids]
-        return Long(ids=ids, value=_value(table, ids, times, left, options.value_column, findings))
+        return Long(ids=ids, value=_value(keys, ids, left, options.value_column, findings))
     return None
 
 
@@ -71,29 +79,36 @@ def _refuse_none(ids: tuple[str, ...], others: Sequence[str], findings: Findings
         raise findings.fatal("columns", "no column of series names was found", fix)
 
 
-def _ids(table: RawTable, times: pd.Index | None, others: Sequence[str]) -> tuple[str, ...]:
+def _ids(keys: "Keys | None", others: Sequence[str]) -> tuple[str, ...]:
     """The fewest columns that tell rows of one time apart; those with the usual names where there are such."""
     known = usual_column(others, ID_NAMES)
     usual = () if known is None or usual_column(others, VALUE_NAMES) is None else (known,)
-    if times is None:
-        return usual
-    keys = Keys(table.frame, times)
-    if not keys.repeats:
+    if keys is None or not keys.repeats:
         return usual
     return next(filter(keys.explain, keys.sets(usual, [name for name in others if name not in usual])), usual)
 
 
 class Keys:
-    """Columns of a table that may tell apart the rows of one time.
-
-    repeats: Rows whose time stands above already.
-    """
+    """Columns of a table that may tell apart the rows of one time."""
 
     def __init__(self, frame: pd.DataFrame, times: pd.Index) -> None:
-        self.frame = frame
-        self.stamps = _codes(pd.Series(times))
-        self.repeats = len(self.stamps) - _count(self.stamps)
-        self.left = min(LEFT_ROWS * len(self.stamps), LEFT_REPEATS * self.repeats)
+        self.frame, self.times = frame, times
+        self.codes = functools.cache(lambda name: _codes(frame[name]))
+
+    @functools.cached_property
+    def stamps(self) -> Codes:
+        """Times by their place among all of them."""
+        return _codes(pd.Series(self.times))
+
+    @functools.cached_property
+    def repeats(self) -> int:
+        """Rows whose time stands above already."""
+        return len(self.stamps) - _count(self.stamps)
+
+    @property
+    def left(self) -> float:
+        """Repeats that may be left where columns explain the others."""
+        return min(LEFT_ROWS * len(self.stamps), LEFT_REPEATS * self.repeats)
 
     def sets(self, first: tuple[str, ...], names: Sequence[str]) -> Iterator[tuple[str, ...]]:
         """Columns together: few before many, then those named as series are, then words before numbers."""
@@ -106,12 +121,21 @@ class Keys:
 
     def explain(self, names: tuple[str, ...]) -> bool:
         """Whether a time stands once in each series that the columns name, but for few flaws, and series are series."""
-        series = _joined([_codes(self.frame[name]) for name in names])
+        series = self.series(names)
         if len(self.stamps) - _count(_joined([self.stamps, series])) > self.left:
             return False
         if all(NAMED.search(name) or not self._counts(name) for name in names):
             return True
         return self.repeats >= FEW_REPEATS * len(self.stamps) and self._successive(series) >= SUCCESSIVE
+
+    def series(self, names: tuple[str, ...]) -> Codes:
+        """What the cells of some columns together say of every row."""
+        return _joined([self.codes(name) for name in names])
+
+    def differs(self, name: str, ids: tuple[str, ...]) -> bool:
+        """Whether a column says more than its time, as a calendar does, and than its series, as a size of a shop."""
+        parts = (self.stamps, self.series(ids))
+        return all(_count(_joined([part, self.codes(name)])) > _count(part) for part in parts)
 
     def _counts(self, name: str) -> bool:
         return pd.api.types.is_numeric_dtype(self.frame[name])
@@ -121,7 +145,7 @@ class Keys:
         raw = self.frame[name]
         if looks_like_time(raw) or (self._counts(name) and not bool((raw.dropna() % 1 == 0).all())):
             return False
-        codes = _codes(raw)
+        codes = self.codes(name)
         differ = _count(_joined([self.stamps, codes])) > _count(self.stamps)
         return differ and _count(codes) <= len(raw) / SHORTEST
 
@@ -135,14 +159,14 @@ class Keys:
 def _codes(raw: pd.Series) -> Codes:
     """Values by their place among all of them, in order."""
     values = as_text(raw) if raw.dtype == object else raw
-    return np.asarray(pd.factorize(values, sort=True, use_na_sentinel=False)[0], dtype=np.int64)
+    return np.asarray(pd.factorize(values, sort=True, use_na_sentinel=False)[0], dtype=np.int32)
 
 
 def _joined(columns: Sequence[Codes]) -> Codes:
     """One code for each combination; where they leave many codes unused, they are counted anew."""
     joined = columns[0]
     for each in columns[1:]:
-        joined = joined * (int(each.max()) + 1) + each
+        joined = joined.astype(np.int64) * (int(each.max()) + 1) + each
         if not _is_dense(joined):
             joined = np.asarray(pd.factorize(joined)[0], dtype=np.int64)
     return joined
@@ -156,15 +180,13 @@ def _count(codes: Codes) -> int:
     return int(np.count_nonzero(np.bincount(codes))) if _is_dense(codes) else len(pd.unique(codes))
 
 
-def _value(
-    table: RawTable, ids: tuple[str, ...], times: pd.Index, left: list[str], named: str | None, findings: Findings
-) -> str:
+def _value(keys: Keys, ids: tuple[str, ...], left: list[str], named: str | None, findings: Findings) -> str:
     """The named column, one with a usual name, or the only one of numbers that differs by time and series."""
     if named is not None:
         return require_column(left, named, "value_column", findings)
     usual = usual_column(left, VALUE_NAMES)
-    numbers = [name for name in left if _is_of_numbers(table.frame[name])]
-    own = numbers if len(numbers) < 2 else [name for name in numbers if _differs(table.frame, name, ids, times)]
+    numbers = [name for name in left if _is_of_numbers(keys.frame[name])]
+    own = numbers if len(numbers) < 2 else [name for name in numbers if keys.differs(name, ids)]
     chosen = usual or (own[0] if len(own) == 1 else usual_column(own, MEASURES))
     if chosen is None:
         fix = (f"Set value_column to one of {listed(own or left)} (", Fix("read.value_column", like="NAME"), ").")
@@ -177,11 +199,3 @@ def _is_of_numbers(raw: pd.Series) -> bool:
         return True
     text, rows = distinct_cells(raw)
     return not looks_like_time(raw) and looks_numeric(words(text), rows)
-
-
-def _differs(frame: pd.DataFrame, name: str, ids: tuple[str, ...], times: pd.Index) -> bool:
-    """Whether a column says more than its time, as a calendar does, and than its series, as a size of a shop does."""
-    codes = _codes(frame[name])
-    series = _joined([_codes(frame[each]) for each in ids])
-    parts = (_codes(pd.Series(times)), series)
-    return all(_count(_joined([part, codes])) > _count(part) for part in parts)

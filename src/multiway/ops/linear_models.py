@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from multiway.errors import ConfigError, DataError, ShapeError
 
 CELLS_PER_CHUNK = 8_000_000
+LAG_CELLS = 500_000
+"""Of products of lags made at once, which stay in a processor's cache."""
 CURVATURE = 0.5
 """Greatest curvature of a log loss by its logits (Böhning 1992)."""
 ITERATIONS, HISTORY, SLOPE = 200, 20, 1e-7
@@ -115,7 +117,7 @@ def ridge_moments(rows: Float[Tensor, "variates rows"], count: int, lookback: in
     rows = rows.double()
     rows = rows - rows.mean(1, keepdim=True)
     span = rows.shape[1] - count + 1
-    size = max(CELLS_PER_CHUNK // (lookback * span + rows.shape[1]), 1)
+    size = max(LAG_CELLS // (lookback * span + rows.shape[1]), 1)
     parts = [_lag_moments(part, count, lookback) for part in torch.split(rows, size)]
     gram, cross, square = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     cells = torch.full((len(rows),), float(count * (span - lookback)), dtype=torch.float64)
@@ -126,7 +128,7 @@ def _lag_moments(rows: Tensor, count: int, lookback: int) -> tuple[Tensor, Tenso
     products = _lag_products(rows, count, lookback)
     last = lookback - 1
     row, corner = products[:, last, None, :], products[:, last, None, None, last]
-    steps = products - products[:, :, last, None] - row + corner
+    steps = (products - products[:, :, last, None]).sub_(row - corner)
     running = F.pad(rows.square().cumsum(1), (1, 0))
     squares = (running[:, count:] - running[:, :-count])[:, lookback:]
     total = (squares - 2 * row[:, 0, lookback:] + corner[:, 0]).sum(1)

@@ -17,10 +17,11 @@ import pyarrow.parquet as parquet
 import pytest
 
 from multiway import lazy
-from multiway.data import ReadOptions
+from multiway.data import ReadOptions, long_tables
 from multiway.data.findings import Findings
+from multiway.data.looking import look_at
 from multiway.data.sources import excel, tables, text
-from multiway.data.sources.bytes import reading_once
+from multiway.data.sources.bytes import Itself, reading_once
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.source import check_file, read_panel
@@ -305,3 +306,25 @@ def test_a_wide_parquet_file_is_read_a_part_after_the_other_to_the_same_frame(tm
     whole = tables.read_parquet(tmp_path / "wide.parquet", 10**6, findings)
     monkeypatch.setattr(tables, "COLUMNS", 2)
     pd.testing.assert_frame_equal(tables.read_parquet(tmp_path / "wide.parquet", 10**6, findings), whole)
+
+
+def test_times_and_columns_of_a_long_table_are_found_once_within_a_block_as_outside_of_it(tmp_path, monkeypatch):
+    path = tmp_path / "sales.csv"
+    days = pd.date_range("2024-01-01", periods=11).strftime("%Y-%m-%d")
+    rows = [
+        f"{day},{shop},{len(shop) + number}" for shop in ("Köln", "Aachen", "Bonn") for number, day in enumerate(days)
+    ]
+    path.write_text("\n".join(["date,shop,sales", *rows]), encoding="cp1252")
+    calls, search = [], long_tables._long
+    monkeypatch.setattr(long_tables, "_long", lambda *given: calls.append(1) or search(*given))
+    with reading_once():
+        look_at(path)
+        report = check_file(path)
+    assert len(calls) == 1
+    assert report == check_file(path) and report.summary["encoding"] != "utf-8"
+
+
+def test_an_object_in_a_key_equals_itself_alone():
+    one, two = [1], [1]
+    assert Itself(one) == Itself(one) != Itself(two)
+    assert {Itself(one): 1}.get(Itself(one)) == 1

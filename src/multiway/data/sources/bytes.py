@@ -160,6 +160,21 @@ FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
 """First bytes of each form, and the first so many bytes of what it packs."""
 
 
+class Itself:
+    """An object as part of a key: it equals itself alone, and lives as long as the key."""
+
+    def __init__(self, held: object) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same object, not merely an equal one."""
+        return isinstance(other, Itself) and self.held is other.held
+
+    def __hash__(self) -> int:
+        """Of the object's identity."""
+        return id(self.held)
+
+
 @contextlib.contextmanager
 def reading_once() -> Iterator[None]:
     """Keep what is read until the outermost such block ends."""
@@ -183,7 +198,7 @@ def once(key: Hashable, findings: Findings, read: Callable[[Findings], T]) -> T:
             kept[key] = end, own
     result, own = kept[key]
     findings.found += own.found
-    findings.encoding = own.encoding
+    findings.encoding = own.encoding or findings.encoding
     if isinstance(result, Unreadable):
         raise result
     return cast(T, result)

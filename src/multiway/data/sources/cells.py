@@ -75,7 +75,7 @@ class RawTable:
 
     def drop(self, columns: list[str]) -> "RawTable":
         """Leave columns out."""
-        return dataclasses.replace(self, frame=self.frame.drop(columns=columns))
+        return dataclasses.replace(self, frame=self.frame.drop(columns=columns)) if columns else self
 
 
 TORN = re.compile("[\ud800-\udfff]")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pandas.tseries.api import guess_datetime_format
 
 from multiway.data.findings import Findings
+from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
 from multiway.data.sources.options import FileOptions
 from multiway.errors import Fix
@@ -30,6 +31,13 @@ def parse_times(
 
     field: Of the config, that names the column of times.
     """
+    key = (parse_times, Itself(table.frame), column, options.day_first, field)
+    return once(key, findings, lambda own: _parsed(table, column, options, own, field))
+
+
+def _parsed(
+    table: RawTable, column: str, options: FileOptions, findings: Findings, field: str
+) -> tuple[pd.Index, NDArray[np.bool_]]:
     raw = table.frame[column]
     if isinstance(raw.dtype, pd.PeriodDtype):
         raw = raw.dt.to_timestamp()
