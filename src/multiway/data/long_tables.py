@@ -93,7 +93,10 @@ class Keys:
 
     def __init__(self, frame: pd.DataFrame, times: pd.Index) -> None:
         self.frame, self.times = frame, times
-        self.codes = functools.cache(lambda name: _codes(frame[name]))
+        self.codes = functools.cache(self._codes_of)
+
+    def _codes_of(self, name: str) -> Codes:
+        return _codes(self.frame[name])
 
     @functools.cached_property
     def stamps(self) -> Codes:
