@@ -210,6 +210,8 @@ train(model, objective, Points(203, True), Points(61, True), make_config(epochs=
 import os
 if os.environ.get("RANK", "0") == "0":
     torch.save({{k: v for k, v in model.state_dict().items()}}, sys.argv[1])
+if torch.distributed.is_initialized():  # a process that ends with its threads of gloo alive may abort
+    torch.distributed.destroy_process_group()
 """
     (tmp_path / "program.py").write_text(program)
     alone, together = tmp_path / "alone.pt", tmp_path / "together.pt"
