@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from multiway.errors import ConfigError
+from multiway.models.aligned import DrawnIn
 from multiway.papers import reproduce
 from multiway.papers.open_benchmarks import compare_open_benchmark, reproduce_open
-from multiway.papers.open_floor import aligned_forecast
+from multiway.papers.open_floor import Outcome, Rows, Scale, aligned_forecast, choose_bands
 from multiway.papers.open_tasks import (
     BASE,
     METRICS,
@@ -128,3 +130,35 @@ def test_no_forecast_sees_what_comes_after_its_window_begins(horizon, monkeypatc
     one, other = (aligned_forecast(task, each) for each in (item, Item(later, item.targets)))
     np.testing.assert_array_equal(one, other)
     assert np.abs(one[..., 5] - item.values[-3 * horizon :].reshape(3, horizon, 1)).mean() < 3
+
+
+def errors_of_one_size_in(units):
+    """Forecasts between 1 and 1000 whose errors are of one size drawn in (`drawn`) or in the file (`file`)."""
+    make = np.random.default_rng(5)
+    forecast, noise = np.exp(make.uniform(0, 7, size=(211, 24, 1))), make.normal(size=(211, 24, 1))
+    drawn = DrawnIn(1)
+    future = np.sinh(np.arcsinh(forecast) + noise / 5) if units == "drawn" else forecast + 20 * noise
+    return drawn, Outcome(*(drawn.into(torch.from_numpy(each)) for each in (forecast, future)))
+
+
+@pytest.mark.parametrize("units", ["drawn", "file"])
+def test_bands_have_their_errors_in_the_units_of_least_loss(units):
+    drawn, outcome = errors_of_one_size_in(units)
+    item = made_item()
+    task = OpenTask(benchmark="fev", row="x", files=(), horizon=24, windows=3, season=24, target="price")
+    scale, _ = choose_bands(outcome, drawn, Rows.of(task, item), 24 * 127)
+    assert scale.is_drawn == (units == "drawn")
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_levels_are_forecasts_and_errors_in_one_scale(is_drawn):
+    units = DrawnIn(2)
+    units.set_units(torch.tensor([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0]]))
+    outcome = Outcome(*torch.randn(2, 3, 5, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64))
+    scale = Scale(units, is_drawn=is_drawn)
+    levels = scale.levels(outcome.forecast, scale.errors(outcome)[None])
+    np.testing.assert_allclose(levels[..., 0], units.back(outcome.future), rtol=1e-12)
+    moves = torch.tensor([0.5, 0.7], dtype=torch.float64)
+    one = scale.levels(outcome.forecast, moves[None, None].numpy())
+    by_hand = torch.sinh(outcome.forecast + moves * is_drawn) * units.spread + units.centre + moves * (not is_drawn)
+    np.testing.assert_allclose(one[..., 0], by_hand, rtol=1e-12)

@@ -1,6 +1,7 @@
 """Candidates of `multiway train forecast` on a task of an open benchmark: chosen and calibrated on rows before it."""
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
@@ -8,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.aligned import AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
@@ -81,6 +83,42 @@ class Rows:
         return sorted({int(start) for start in starts % self.task.season})
 
 
+class Outcome(NamedTuple):
+    """Forecasts in drawn-in units, `(windows, horizon, targets)`, and what came, NaN where missing."""
+
+    forecast: Tensor
+    future: Tensor
+
+    def joined(self, later: "Outcome") -> "Outcome":
+        """These windows and later ones."""
+        return Outcome(*(torch.cat(parts) for parts in zip(self, later, strict=True)))
+
+    def mixed(self, other: "Outcome", weight: float) -> "Outcome":
+        """The same windows with the other's forecasts at some weight."""
+        return self._replace(forecast=weight * other.forecast + (1 - weight) * self.forecast)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """Units in which bands have their errors: drawn in, or those of the file."""
+
+    units: DrawnIn
+    is_drawn: bool
+
+    def errors(self, outcome: Outcome) -> Floats:
+        """`(windows, horizon, targets)`."""
+        forecast, future = outcome if self.is_drawn else map(self.units.back, outcome)
+        return np.asarray((future - forecast).numpy())
+
+    def levels(self, centre: Tensor, spread: Floats) -> Floats:
+        """Quantiles in units of the file, from forecasts `(windows, horizon, targets)` and errors at each quantile."""
+        moved = torch.from_numpy(spread).movedim(0, -1)
+        if self.is_drawn:
+            inner = (centre[..., None] + moved).movedim(-1, 0)
+            return np.asarray(self.units.back(inner).movedim(0, -1).numpy())
+        return np.asarray((self.units.back(centre)[..., None] + moved).numpy())
+
+
 class Mix(NamedTuple):
     """Candidates whose forecasts are mixed, by weight, and the units they are mixed in."""
 
@@ -88,23 +126,18 @@ class Mix(NamedTuple):
     weights: list[float]
     units: DrawnIn
 
-    def forecast(self, rows: Rows, origins: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The forecast in the units, `(windows, horizon, targets)`, and what came, NaN where missing."""
+    def forecast(self, rows: Rows, origins: Sequence[int]) -> "Outcome":
+        """Forecasts of windows, and what came."""
         batch = rows.between(0).gather(torch.tensor(origins) - rows.lookback)
         past, seen, covariates = inputs_of(batch)
         past = past if seen is None else fill_gaps(past, seen)
         parts = [weight * self.units.into(model(past, covariates)) for model, weight in self.parts]
-        return torch.stack(parts).sum(0), self.units.into(_future(batch))
+        return Outcome(torch.stack(parts).sum(0), self.units.into(_future(batch)))
 
     @property
     def parts(self) -> list[tuple[Model, float]]:
         """Candidates with any weight."""
         return [(model, weight) for model, weight in zip(self.models, self.weights, strict=True) if weight]
-
-    def errors(self, rows: Rows, origins: Sequence[int]) -> Floats:
-        """In the units, `(windows, horizon, targets)`."""
-        forecast, future = self.forecast(rows, origins)
-        return np.asarray((future - forecast).numpy())
 
     def fitted(self, rows: Rows, stop: int) -> "Mix":
         """The same fitted on the rows before one."""
@@ -118,25 +151,29 @@ def aligned_forecast(task: OpenTask, item: Item) -> Floats:
     Errors of windows that have ended are of the last fit before them.
     """
     rows, starts = Rows.of(task, item), [*windows_of(task, item)]
-    mix, errors = best_mix(rows, starts[0])
-    power, fits = choose_power(errors, rows), {0: mix}
-    out, last, every = [], starts[0] - task.horizon, -(-len(starts) // REFITS)
+    mix, outcome = best_mix(rows, starts[0])
+    scale, power = choose_bands(outcome, mix.units, rows, starts[0])
+    fits, out, last, every = {0: mix}, list[Floats](), starts[0] - task.horizon, -(-len(starts) // REFITS)
     for place, start in enumerate(starts):
         passed = range(max(last + task.season, starts[0]), start - task.horizon + 1, task.season)
         if passed:
             before = max(fitted for fitted in fits if fitted <= passed[0])
-            errors, last = np.concatenate([errors, fits[before].errors(rows, passed)]), passed[-1]
+            outcome, last = outcome.joined(fits[before].forecast(rows, passed)), passed[-1]
         if place % every == 0:
             fits[start] = mix = mix.fitted(rows, start)
+        errors = scale.errors(outcome)
         sizes = recent_sizes(errors, rows) ** power
-        spread = np.nanquantile(errors / sizes[:-1, None], QUANTILES, axis=0) * sizes[-1]
-        centre, _ = mix.forecast(rows, [start])
-        out.append(mix.units.back(centre[:, :, None] + torch.from_numpy(spread).permute(1, 0, 2))[0].numpy())
-    return np.stack(out).transpose(0, 1, 3, 2)
+        out.append(scale.levels(mix.forecast(rows, [start]).forecast, spread_of(errors, sizes) * sizes[-1])[0])
+    return np.stack(out)
 
 
-def best_mix(rows: Rows, stop: int) -> tuple[Mix, Floats]:
-    """The mix that errs least on windows before a row, each forecast by fits on what lies before it; and its errors.
+def spread_of(errors: Floats, sizes: Floats) -> Floats:
+    """Quantiles of errors relative to the sizes at their windows, `(QUANTILES, horizon, targets)`."""
+    return np.asarray(np.nanquantile(errors / sizes[:-1, None], QUANTILES, axis=0))
+
+
+def best_mix(rows: Rows, stop: int) -> tuple[Mix, Outcome]:
+    """The mix that errs least on windows before a row, each forecast by fits on what lies before it; and its forecasts.
 
     Ridge is fitted before each stretch; a process before every window, if these share no step.
     """
@@ -149,31 +186,31 @@ def best_mix(rows: Rows, stop: int) -> tuple[Mix, Floats]:
                  for start in range(first, stop, length)]  # fmt: skip
     ridge = rows.built(RobustRidge)
     candidates.choose_penalty(ridge, rows.between(0, first), rows.between(first, first + length))
-    errors = _errors(rows, ridge, units, stretches)
+    outcome = _forecasts(rows, ridge, units, stretches)
     if rows.task.horizon > season:
         process = rows.fitted(rows.built(AlignedSeasons), first)
-        others = _errors(rows, process, units, stretches)
+        other = _forecasts(rows, process, units, stretches)
     else:
         process = rows.fitted(rows.built(AlignedSeasons), stop)
-        others = _foreseen(rows, process, units, stop, len(errors))
-    losses = {w: float(np.nanmean(np.abs(w * others + (1 - w) * errors))) for w in WEIGHTS}
+        other = _foreseen(rows, process, units, stop, len(outcome.forecast))
+    drawn = Scale(units, is_drawn=True)
+    losses = {each: float(np.nanmean(np.abs(drawn.errors(outcome.mixed(other, each))))) for each in WEIGHTS}
     weight = min(losses, key=lambda weight: losses[weight])
-    return Mix([process, ridge], [weight, 1 - weight], units), weight * others + (1 - weight) * errors
+    return Mix([process, ridge], [weight, 1 - weight], units), outcome.mixed(other, weight)
 
 
-def _errors(rows: Rows, like: Model, units: DrawnIn, stretches: Sequence[Sequence[int]]) -> Floats:
-    """Of stretches, each after what a candidate like another is fitted on."""
-    return np.concatenate(
-        [Mix([rows.fitted(like, origins[0])], [1.0], units).errors(rows, origins) for origins in stretches]
-    )
+def _forecasts(rows: Rows, like: Model, units: DrawnIn, stretches: Sequence[Sequence[int]]) -> Outcome:
+    """Of stretches, each by a candidate like another that is fitted on what lies before."""
+    parts = [Mix([rows.fitted(like, origins[0])], [1.0], units).forecast(rows, origins) for origins in stretches]
+    return functools.reduce(Outcome.joined, parts)
 
 
-def _foreseen(rows: Rows, process: AlignedSeasons, units: DrawnIn, stop: int, count: int) -> Floats:
+def _foreseen(rows: Rows, process: AlignedSeasons, units: DrawnIn, stop: int, count: int) -> Outcome:
     """Of the last windows before a row, each forecast by the process on those before it."""
     forecast = process.foreseen(torch.tensor(rows.values[:stop]), stop % rows.task.season)[-count:]
     origins = stop - rows.task.horizon - rows.task.season * np.arange(count - 1, -1, -1)
     future = _future(rows.between(0).gather(torch.from_numpy(origins) - rows.lookback))
-    return np.asarray((units.into(future) - units.into(forecast)).numpy())
+    return Outcome(units.into(forecast), units.into(future))
 
 
 def _future(batch: dict[str, Tensor]) -> Tensor:
@@ -213,3 +250,18 @@ def choose_power(errors: Floats, rows: Rows) -> float:
         shares = [float(np.nanmean(each)) for each in np.array_split(held, count)]
         missed[power] = float(np.mean(np.abs(np.array(shares) - (BAND[1] - BAND[0]))))
     return min(missed, key=lambda power: missed[power])
+
+
+def choose_bands(outcome: Outcome, units: DrawnIn, rows: Rows, stop: int) -> tuple[Scale, float]:
+    """Units of the errors of bands, and their power, with the least scaled quantile loss (SQL) before a row."""
+    future = units.back(outcome.future).numpy()
+    season = rows.task.season
+    naive = np.nanmean(np.abs(rows.values[season:stop] - rows.values[: stop - season]), 0)
+    losses = dict[tuple[Scale, float], float]()
+    for scale in (Scale(units, is_drawn=True), Scale(units, is_drawn=False)):
+        errors = scale.errors(outcome)
+        power = choose_power(errors, rows)
+        sizes = recent_sizes(errors, rows) ** power
+        levels = scale.levels(outcome.forecast, spread_of(errors, sizes)[:, None] * sizes[:-1, None])
+        losses[scale, power] = float(np.nanmean(pinball_errors(future, levels[..., 1:-1], TENTHS).mean(-1) / naive))
+    return min(losses, key=lambda bands: losses[bands])
