@@ -188,25 +188,40 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
     """
     steep = math.sqrt(CURVATURE)
     start = weight / basis if basis.ndim == 1 else torch.linalg.solve(basis, weight.T).T.contiguous()
-    free = [start.requires_grad_(), (bias * steep).requires_grad_()]
+    free, turned = [start, bias * steep], x.T.coalesce() if x.is_sparse else x.T
     solver = torch.optim.LBFGS(
         free, max_iter=ITERATIONS, history_size=HISTORY, tolerance_grad=SLOPE, tolerance_change=0.0,
         line_search_fn="strong_wolfe",
     )  # fmt: skip
 
     def objective() -> Tensor:
-        solver.zero_grad()
-        with torch.enable_grad():
-            weight, bias = _in(basis, free[0]), free[1] / steep
-            loss = F.cross_entropy(F.linear(x, weight, bias), y) + penalty / 2 * weight.square().sum()
-            loss.backward()
-        value: Tensor = loss.detach()
-        return value
+        weight = _in(basis, free[0])
+        loss, by_weight, by_bias = _log_loss(x, turned, y, weight, free[1] / steep)
+        by_weight += penalty * weight
+        free[0].grad, free[1].grad = _out(basis, by_weight), by_bias / steep
+        return loss + penalty / 2 * weight.square().sum()
 
     solver.step(objective)
-    return _in(basis, free[0].detach()), free[1].detach() / steep
+    return _in(basis, free[0]), free[1] / steep
+
+
+def _log_loss(x: Tensor, turned: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean log loss with its gradients by weight and bias; autograd would take half the time of a search.
+
+    turned: x transposed, which takes sorting where it is sparse.
+    """
+    logs = F.log_softmax(F.linear(x, weight, bias), 1)
+    slopes = logs.exp()
+    slopes[torch.arange(len(y), device=y.device), y] -= 1
+    slopes /= len(y)
+    return F.nll_loss(logs, y), (turned @ slopes).T.contiguous(), slopes.sum(0)
 
 
 def _in(basis: Tensor, weight: Tensor) -> Tensor:
     """Weights of the features by those of the basis."""
     return weight * basis if basis.ndim == 1 else weight @ basis.T
+
+
+def _out(basis: Tensor, slope: Tensor) -> Tensor:
+    """Gradient in the basis from that by the weights of the features."""
+    return slope * basis if basis.ndim == 1 else slope @ basis
