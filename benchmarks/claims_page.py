@@ -118,10 +118,11 @@ def _signed(value: float) -> str:
 def _row_lines() -> Iterator[str]:
     """The rows with printed figures by their kind; the commands stand in docs/results.md."""
     rows = recipe_rows()
-    kinds = {name: kind_of(load_recipe(name), row) for name, row in rows.items()}
+    recipes = {name: load_recipe(name) for name in rows}
+    kinds = {name: kind_of(recipes[name], row) for name, row in rows.items()}
     for kind, (title, words) in SECTIONS.items():
         names = [
-            name for table in table_names() for name in rows if kinds[name] == kind and load_recipe(name).table == table
+            name for table in table_names() for name in rows if kinds[name] == kind and recipes[name].table == table
         ]
         lines = [line for name in names for line in _lines_of(name, rows[name])]
         if lines:

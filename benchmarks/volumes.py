@@ -151,9 +151,9 @@ def check() -> None:
     for block in formed.blocks:
         block.attention = Formed(block.attention)
     same_answers(hot, formed, x)
-    again = _double(_hot(8, preset="paper", checkpoint=True)).train()
-    again.load_state_dict(hot.state_dict())
-    same_answers(hot, again, x)
+    repeated = _double(_hot(8, preset="paper", checkpoint=True)).train()
+    repeated.load_state_dict(hot.state_dict())
+    same_answers(hot, repeated, x)
     full = _double(_hot(8, attention="full"))
     same_answers(full, MatrixFormed(full), x)
 

@@ -28,6 +28,8 @@ ROOT = Path(__file__).parent.parent
 NEEDS = {"adapters.md": "peft", "serve.md": "fastapi"}
 """Packages without which a guide is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+LONG = {"forecast.md", "segment.md", "stocks.md", "text.md", "tune.md", "volumes.md"}
+"""Guides whose trainings take seven seconds or more."""
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
 
 
@@ -75,7 +77,13 @@ def tales(count: int) -> list[str]:
     return [" ".join(draw.choice(words, 24)) + ".\n" for _ in range(count)]
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *GUIDES], ids=lambda path: path.relative_to(ROOT).as_posix())
+DOCUMENTS = [
+    pytest.param(path, id=path.relative_to(ROOT).as_posix(), marks=[pytest.mark.slow] * (path.name in LONG))
+    for path in [ROOT / "README.md", *GUIDES]
+]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
 def test_every_block_runs(path, folder):
     if path.name in NEEDS:
         pytest.importorskip(NEEDS[path.name], reason=f"{NEEDS[path.name]} is not installed")

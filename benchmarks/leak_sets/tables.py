@@ -141,10 +141,10 @@ def rows_twice(folder: Path, draw: Draw) -> dict[str, Any]:
 def rows_jittered(folder: Path, draw: Draw) -> dict[str, Any]:
     """The ill were doubled before the split with a little noise."""
     frame = patients(draw)
-    again = frame[frame["ill"] == "yes"].copy()
+    repeated = frame[frame["ill"] == "yes"].copy()
     for name in ("age", "marker", "pressure"):
-        again[name] += 0.01 * frame[name].std() * draw.normal(size=len(again))
-    return written(folder, pd.concat([frame, again]).sample(frac=1, random_state=1), "ill")
+        repeated[name] += 0.01 * frame[name].std() * draw.normal(size=len(repeated))
+    return written(folder, pd.concat([frame, repeated]).sample(frac=1, random_state=1), "ill")
 
 
 def folded(folder: Path, draw: Draw) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def test_training_prints_one_document_and_quietly_nothing_else(folder, monkeypat
     words = "train forecast --data loads.csv --horizon 4 --lookback 12 --epochs 1 --set model.dim=8 --out".split()
     found, err = document([*words, "loud"], monkeypatch, capsys)
     assert found["runs"][0]["folder"] == "loud" and found["scores"][0]["model"] == "multiway" and "epoch" in err
-    again, err = document([*words, "quiet", "--quiet"], monkeypatch, capsys)
-    assert again["scores"] == found["scores"] and err == ""
+    repeated, err = document([*words, "quiet", "--quiet"], monkeypatch, capsys)
+    assert repeated["scores"] == found["scores"] and err == ""
 
 
 def test_values_that_json_has_no_word_for():

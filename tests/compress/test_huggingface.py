@@ -164,8 +164,8 @@ def test_a_folder_is_compressed_next_to_what_else_it_holds(folder, tmp_path):
     assert names == {"weights.safetensors", "compression.json", "config.json", "vocab.txt"}
     loaded = compress.load(tmp_path / "small")
     assert sum(each.numel() for each in loaded.parameters()) == plan.parameters[1]
-    again = compress.compress_pretrained(tmp_path / "small", {r".*query": LowRank(rank=1)})
-    assert again.parameters[0] == plan.parameters[1]
+    repeated = compress.compress_pretrained(tmp_path / "small", {r".*query": LowRank(rank=1)})
+    assert repeated.parameters[0] == plan.parameters[1]
     with pytest.raises(RunError, match=r"small exists already. Set out to another folder"):
         compress.compress_pretrained(folder, rules, max_parameters=0.9, out=tmp_path / "small")
 

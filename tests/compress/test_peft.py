@@ -227,7 +227,7 @@ def test_layers_of_multiway_take_adapters(layer, generator, tmp_path):
             expected = expected + (rows @ delta.mT).reshape(expected.shape)
     assert_same(tuned(x), expected)
     tuned.save_pretrained(tmp_path)
-    again = peft.PeftModel.from_pretrained(compact(), tmp_path, autocast_adapter_dtype=False)
-    assert torch.equal(again(x), tuned(x))
+    repeated = peft.PeftModel.from_pretrained(compact(), tmp_path, autocast_adapter_dtype=False)
+    assert torch.equal(repeated(x), tuned(x))
     with pytest.raises(ConfigError, match="NdLinear has no dense weight to add a branch to"):
         tuned.merge_and_unload()

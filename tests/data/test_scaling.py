@@ -50,9 +50,9 @@ def test_json_keeps_every_bit(values):
     values[:, 2] = 3.0
     scaler = Scaler.fit(values)
     stored = TypeAdapter(Scaler)
-    again = stored.validate_json(stored.dump_json(scaler))
-    assert np.array_equal(again.mean, scaler.mean) and np.array_equal(again.std, scaler.std)
-    assert again.constant == scaler.constant
+    repeated = stored.validate_json(stored.dump_json(scaler))
+    assert np.array_equal(repeated.mean, scaler.mean) and np.array_equal(repeated.std, scaler.std)
+    assert repeated.constant == scaler.constant
 
 
 def test_mase_scales_are_mean_seasonal_differences():

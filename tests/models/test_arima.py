@@ -91,6 +91,6 @@ def test_forecasts_are_those_of_the_library(statsforecast):
     fitted = statsforecast.auto_arima_f(values[:100], seasonal=False)
     model = Arima(1)
     model.keep(0, fitted)
-    again = statsforecast.forward_arima(fitted, y=values)
-    expected = values - again["residuals"] - np.append(0, values[:-1])
+    repeated = statsforecast.forward_arima(fitted, y=values)
+    expected = values - repeated["residuals"] - np.append(0, values[:-1])
     np.testing.assert_allclose(model.changes(0, values)[50:-1], expected[50:], atol=1e-6)

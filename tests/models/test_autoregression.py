@@ -43,14 +43,14 @@ def test_it_is_ridge_of_the_next_step_and_refitted_under_its_penalty():
     rows = torch.from_numpy(np.cumsum(rng.standard_normal((110, 2)), 0)).float()
     training, validation = splits(rows, 5)
     floor = fit_floor(training, validation)
-    model, again = Autoregression(LOOKBACK, 5), Autoregression(LOOKBACK, 5)
+    model, repeated = Autoregression(LOOKBACK, 5), Autoregression(LOOKBACK, 5)
     candidates.fit_candidate(model, training, validation, floor)
     one = fit_floor(*splits(rows, 1), own=False)
     expected = run_on(one.weight.flatten().double(), 5)
     torch.testing.assert_close(model.floor.weight[0].double(), expected, rtol=LONG32, atol=1e-6)
     assert float(model.penalty) == one.penalty
-    candidates._refit_model(again, model, training, floor)
-    torch.testing.assert_close(again.floor.weight, model.floor.weight, rtol=LONG32, atol=1e-6)
+    candidates._refit_model(repeated, model, training, floor)
+    torch.testing.assert_close(repeated.floor.weight, model.floor.weight, rtol=LONG32, atol=1e-6)
 
 
 def test_a_step_errs_less_than_a_map_of_every_step_where_rows_are_few():

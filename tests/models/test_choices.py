@@ -89,9 +89,9 @@ def test_a_window_is_forecast_alone_and_without_what_was_not_observed(kind):
 
 def test_a_forecaster_is_rebuilt_from_its_fields():
     model, past = forecaster(kind="graph", num_heads=2, learn_damping=True), windows(2, 6, 3)
-    again = TransformerForecaster(TransformerForecasterConfig.parse(model.config.plain())).double().eval()
-    again.load_state_dict(model.state_dict())
-    assert torch.equal(again(past), model(past))
+    repeated = TransformerForecaster(TransformerForecasterConfig.parse(model.config.plain())).double().eval()
+    repeated.load_state_dict(model.state_dict())
+    assert torch.equal(repeated(past), model(past))
 
 
 @pytest.mark.parametrize(("kind", "count"), [("graph", 32 * (4 - 1)), ("dot_product", 3 * 16**2)])

@@ -82,10 +82,10 @@ def test_a_sample_depends_only_on_itself(generator):
 
 def test_checkpointing_changes_no_value_and_no_gradient(generator):
     model, x = small(dropout=0.3).train(), images(generator)
-    again = HOTSegmenter2d(model.config.replace(checkpoint=True)).double().train()
-    again.load_state_dict(model.state_dict())
+    repeated = HOTSegmenter2d(model.config.replace(checkpoint=True)).double().train()
+    repeated.load_state_dict(model.state_dict())
     results = []
-    for each in (model, again):
+    for each in (model, repeated):
         torch.manual_seed(11)
         out = each(x)
         results.append((out, *torch.autograd.grad(out.square().sum(), list(each.parameters()))))

@@ -134,8 +134,8 @@ def test_features_and_head_make_the_logits(generator):
 def test_checkpointing_changes_neither_values_nor_gradients(generator):
     x = volumes(generator)
     results = []
-    for again in (False, True):
-        model = small(checkpoint=again).train()
+    for repeated in (False, True):
+        model = small(checkpoint=repeated).train()
         torch.manual_seed(5)  # dropout, drawn again in the backward pass
         out = model(x)
         results.append([out, *torch.autograd.grad(out.square().sum(), list(model.parameters()))])

@@ -138,7 +138,7 @@ def test_shares_of_all_tokens_sum_to_one(order):
 
 def test_stored_counts_are_loaded_into_a_model_of_their_size():
     model = fitted(3)
-    again = KneserNey(VOCABULARY, counts_of(documents(), 3, VOCABULARY))
-    again.load_state_dict(model.state_dict())
+    repeated = KneserNey(VOCABULARY, counts_of(documents(), 3, VOCABULARY))
+    repeated.load_state_dict(model.state_dict())
     inputs = torch.tensor([list(itertools.islice(itertools.cycle(range(VOCABULARY)), 12))])
-    assert torch.equal(model(inputs, inputs), again(inputs, inputs))
+    assert torch.equal(model(inputs, inputs), repeated(inputs, inputs))

@@ -225,21 +225,21 @@ def test_forms_of_a_few_series_are_tried_on_the_others(library):
         fits = [library.AutoETS(season_length=1, **form).fit(rows[:, series]).model_ for form in found]
         best = min(range(4), key=lambda place: fits[place]["aicc"])
         assert model.forms[series] == found[best]
-    again = Smoothing(HORIZON, 1, many)
-    again.fit_series(rows[:50].T, model.forms)
-    assert again.forms == model.forms and not torch.equal(again.alpha, model.alpha)
+    repeated = Smoothing(HORIZON, 1, many)
+    repeated.fit_series(rows[:50].T, model.forms)
+    assert repeated.forms == model.forms and not torch.equal(repeated.alpha, model.alpha)
 
 
 def test_a_given_order_is_refitted(library):
     values = np.cumsum(np.random.default_rng(3).standard_normal(90)) + 20
     one = Units(*(torch.full((1,), value) for value in (0.0, 1.0, 1.0, 90.0)))
-    first, again = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(2))
+    first, repeated = (ArimaForecaster(LOOKBACK, HORIZON, 1, one) for _ in range(2))
     order = {"order": (2, 1, 0), "seasonal_order": (0, 0, 0), "season_length": 1, "include_mean": False}
-    again.fit_series([values], {0: order})
-    assert again.forms[0]["order"] == (2, 1, 0)
+    repeated.fit_series([values], {0: order})
+    assert repeated.forms[0]["order"] == (2, 1, 0)
     first.fit_series([values])
     expected = library.ARIMA(**order).fit(values).forward(values[-LOOKBACK:], h=HORIZON)["mean"]
-    found = again(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
+    found = repeated(torch.from_numpy(values[-LOOKBACK:])[None, :, None])
     np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=LONG32)
     assert first.forms[0]["season_length"] == 1
 

@@ -51,9 +51,9 @@ def test_a_row_at_a_threshold_goes_left_and_trees_can_be_stored():
     model.set_trees([[stump], [stump]], np.array([10.0]))
     x = torch.tensor([[9.0, 0.5], [9.0, 0.6]])
     assert model(x)[:, 0].tolist() == [8.0, 14.0]
-    again = TreeEnsemble(3, 2, 1)
-    again.load_state_dict(load(save(model.state_dict())))
-    assert torch.equal(again(x), model(x)) and again(x[:0]).shape == (0, 1)
+    repeated = TreeEnsemble(3, 2, 1)
+    repeated.load_state_dict(load(save(model.state_dict())))
+    assert torch.equal(repeated(x), model(x)) and repeated(x[:0]).shape == (0, 1)
 
 
 def test_trees_without_room_are_refused():

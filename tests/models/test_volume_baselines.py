@@ -55,11 +55,11 @@ def test_a_sample_of_the_cnn_depends_only_on_itself(generator):
 
 def test_checkpointing_the_cnn_changes_no_value_and_no_gradient(generator):
     model = small_cnn(dropout=0.3).train()
-    again = CNNVolumeClassifier(model.config.replace(checkpoint=True)).double().train()
-    again.load_state_dict(model.state_dict())
+    repeated = CNNVolumeClassifier(model.config.replace(checkpoint=True)).double().train()
+    repeated.load_state_dict(model.state_dict())
     x = torch.randn(3, 2, 5, 8, 7, generator=generator, dtype=torch.float64)
     results = []
-    for each in (model, again):
+    for each in (model, repeated):
         torch.manual_seed(11)
         out = each(x)
         results.append((out, *torch.autograd.grad(out.square().sum(), list(each.parameters()))))

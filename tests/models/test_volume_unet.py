@@ -100,17 +100,17 @@ def test_maps_are_per_mode_and_every_used_weight_has_a_gradient(generator, modes
 @pytest.mark.parametrize("name", NAMES)
 def test_checkpointing_keeps_less_and_changes_no_value_and_no_gradient(generator, name):
     model, x = small(name, dropout=0.3).train(), volumes(generator)
-    again = VolumeUNet(model.config.replace(checkpoint=True)).double().train()
-    again.load_state_dict(model.state_dict())
+    repeated = VolumeUNet(model.config.replace(checkpoint=True)).double().train()
+    repeated.load_state_dict(model.state_dict())
     results = []
-    for each in (model, again):
+    for each in (model, repeated):
         torch.manual_seed(11)
         out = each(x)
         results.append(
             (out, *torch.autograd.grad(out.square().sum(), [p for p in each.parameters() if p.requires_grad]))
         )
     assert all(map(torch.equal, *results))
-    assert saved_bytes(again, x) < 0.5 * saved_bytes(model, x)
+    assert saved_bytes(repeated, x) < 0.5 * saved_bytes(model, x)
 
 
 @pytest.mark.parametrize("name", NAMES)

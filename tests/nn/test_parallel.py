@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from torch import nn as torch_nn
 
 from multiway import nn
@@ -12,6 +13,7 @@ from multiway.nn.parallel import parallel_plan, split_mode
 PROGRAM = Path(__file__).with_name("parallel_program.py")
 
 
+@pytest.mark.slow
 def test_values_and_gradients_of_two_processes_are_those_of_one():
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone", str(PROGRAM)]
     done = subprocess.run(launch, capture_output=True, text=True)

@@ -114,9 +114,9 @@ def test_gradients_for_second_derivatives_equal_plain_gradients(name, generator)
     """`gradgradcheck` compares the first with itself: it is right where the formula for training is wrong."""
     function, shapes = TWINS[name]
     leaves = leaves_of(shapes, torch.float64, generator)
-    plain, again = results(function, leaves), results(function, leaves, create_graph=True)
-    assert any(gradient.requires_grad for gradient in again[1:])
-    for ours, theirs in zip(plain, again, strict=True):
+    plain, repeated = results(function, leaves), results(function, leaves, create_graph=True)
+    assert any(gradient.requires_grad for gradient in repeated[1:])
+    for ours, theirs in zip(plain, repeated, strict=True):
         assert_same(ours, theirs)
 
 

@@ -9,7 +9,7 @@ from multiway.papers.cells import recipes_of
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
 
-BESIDE = {"baselines", "draws"}
+UNCOMPARED = {"baselines", "draws"}
 """What is scored with a network, and does not touch it."""
 LAYER = {"layer", "hidden", "rank"}
 FEED_FORWARD = {f"block.feed_forward.{field}" for field in ("layer", "hidden", "rank", "sizes")}
@@ -49,7 +49,7 @@ def resolved(name: str) -> tuple[dict, dict]:
     kind = chosen.pop("name", None)
     fields = model_config(kind, **BY_DATA.get(recipe.task, {}), **chosen).plain() if kind else chosen
     others = {key: value for key, value in leaves(config.plain()).items() if not key.startswith("model.")}
-    return leaves(fields), {key: value for key, value in others.items() if key not in BESIDE}
+    return leaves(fields), {key: value for key, value in others.items() if key not in UNCOMPARED}
 
 
 def test_twins_differ_in_the_named_fields_alone():

@@ -29,6 +29,7 @@ def both(tmp_path_factory):
     return folder, "".join(path.read_text() for path in folder.glob("errors-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_two_processes_make_the_run_of_one(name, both):
     folder, errors = both

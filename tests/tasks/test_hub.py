@@ -102,10 +102,10 @@ def test_a_compressed_model_goes_to_the_hub_with_its_card_and_comes_back(hub):
     small = compress.plan(model, rules, measure=False).apply()
     compress.push_to_hub(small, "me/small", scores={"accuracy before": 0.9125, "recovered": 0.9})
     dense = nn.Sequential(nn.Embedding(40, 12), nn.Conv1d(12, 12, 3), nn.Flatten(), nn.Linear(36, 30))
-    again = compress.from_pretrained("me/small", model=dense)
+    repeated = compress.from_pretrained("me/small", model=dense)
     ids = torch.randint(40, (7, 12))
     pick = lambda net: net[3](net[2](net[1](net[0](ids).mT[..., :5])))  # noqa: E731
-    assert torch.equal(pick(again), pick(small))
+    assert torch.equal(pick(repeated), pick(small))
     card = (hub / "me" / "small" / "README.md").read_text()
     before, after = (sum(each.numel() for each in net.parameters()) for net in (model, small))
     assert card.startswith("---\nlibrary_name: multiway\ntags: [multiway, compressed]\n---\n")

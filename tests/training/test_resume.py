@@ -64,8 +64,8 @@ def check_stops(settings, tmp_path, monkeypatch):
         with pytest.raises(Interrupted, match=f"SIGTERM after step {stop} of {4 * steps}"):
             run_to_the_end(tmp_path / f"cut-{stop}", **settings)
         monkeypatch.undo()
-        again = run_to_the_end(tmp_path / f"cut-{stop}", **settings)
-        for left, right in zip(whole.state_dict().values(), again.state_dict().values(), strict=True):
+        repeated = run_to_the_end(tmp_path / f"cut-{stop}", **settings)
+        for left, right in zip(whole.state_dict().values(), repeated.state_dict().values(), strict=True):
             assert torch.equal(left, right)
         logs = [RunFolder.open(tmp_path / name).read_log() for name in ("whole", f"cut-{stop}")]
         kept = [[{k: v for k, v in row.items() if "second" not in k} for row in log] for log in logs]
@@ -88,8 +88,8 @@ def test_a_signal_at_the_very_end_is_not_lost(part, moment, tmp_path, monkeypatc
     with pytest.raises(Interrupted, match="SIGTERM after step 52 of 52"):
         run_to_the_end(tmp_path / "cut")
     monkeypatch.undo()
-    again = run_to_the_end(tmp_path / "cut")
-    assert all(map(torch.equal, whole.state_dict().values(), again.state_dict().values()))
+    repeated = run_to_the_end(tmp_path / "cut")
+    assert all(map(torch.equal, whole.state_dict().values(), repeated.state_dict().values()))
 
 
 def test_handlers_come_back(tmp_path, monkeypatch):
@@ -100,6 +100,7 @@ def test_handlers_come_back(tmp_path, monkeypatch):
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
+@pytest.mark.slow
 def test_kill_at_random_instants(tmp_path):
     """SIGKILL while every step saves, so that many a kill falls into a save."""
     whole = children.start(toy, tmp_path / "whole", 16)
@@ -163,10 +164,10 @@ def test_a_part_of_a_run_continues_and_names_the_run(tmp_path, monkeypatch):
     with pytest.raises(Interrupted, match=f"--resume {whole.path}`"):
         train(make_model(), objective, Points(53), Points(13), make_config(), run=whole.part("cnn"))
     monkeypatch.undo()
-    again, straight = make_model(), make_model()
-    train(again, objective, Points(53), Points(13), make_config(), run=whole.part("cnn"))
+    repeated, straight = make_model(), make_model()
+    train(repeated, objective, Points(53), Points(13), make_config(), run=whole.part("cnn"))
     train(straight, objective, Points(53), Points(13), make_config())
-    for left, right in zip(straight.parameters(), again.parameters(), strict=True):
+    for left, right in zip(straight.parameters(), repeated.parameters(), strict=True):
         assert torch.equal(left, right)
     whole.finish({})
     assert {path.name for path in whole.path.iterdir()} == {"config.yaml", "manifest.json"}

@@ -15,6 +15,7 @@ import yaml
 import children
 import multiway as mw
 from command import assert_refused, call, printed
+from fewer import fit_fewer
 from interruption import Killed, kill_at, stop_after
 from multiway import files
 from multiway.errors import ConfigError, DataError, RunError
@@ -86,10 +87,10 @@ def test_a_killed_search_goes_on_and_repeats_nothing(tiny, tmp_path, monkeypatch
     trained = []
     make = lifecycle.make
     monkeypatch.setattr(lifecycle, "make", lambda *words, **rest: trained.append(words[1]) or make(*words, **rest))
-    again = search(tiny, out=tmp_path / "out")
+    repeated = search(tiny, out=tmp_path / "out")
     measured = sum(trial["refused"] is None for trial in kept)
     assert len(trained) == 1 + 5 - measured  # the first reads the data alone, to compare them
-    assert [trial.plain() | {"seconds": 0} for trial in again.trials] == [
+    assert [trial.plain() | {"seconds": 0} for trial in repeated.trials] == [
         trial.plain() | {"seconds": 0} for trial in whole.trials
     ]
     assert lines(tmp_path / "out") == lines(tmp_path / "whole")
@@ -272,7 +273,8 @@ def test_without_optuna_it_is_named(tiny, monkeypatch):
         search(tiny)
 
 
-def test_a_training_that_fails_is_refused_and_the_search_goes_on(tiny):
+def test_a_training_that_fails_is_refused_and_the_search_goes_on(tiny, monkeypatch):
+    fit_fewer(monkeypatch)
     space = {"training.weight_decay": [0.01, 1e38], "network": [True, False], "lookback": [12, 999]}
     del tiny["lookback"], tiny["answer"]
     tuned = search(tiny, space=space)
@@ -374,8 +376,8 @@ def test_the_command_prints_a_table_and_a_line_per_trial(words, monkeypatch, cap
     assert len(rows) == 5 and refused.startswith("model.dim=10 model.num_heads=2: refused: ")
     assert command == "multiway train forecast --recipe out/best.yaml"
     assert [line.partition(":")[0] for line in err.splitlines()] == [f"trial {number}" for number in range(1, 7)]
-    code, again, err = call([*words, "--quiet"], monkeypatch, capsys)
-    assert (code, again, err) == (0, out, "")
+    code, repeated, err = call([*words, "--quiet"], monkeypatch, capsys)
+    assert (code, repeated, err) == (0, out, "")
 
 
 def test_json_is_one_document(words):

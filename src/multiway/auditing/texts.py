@@ -18,7 +18,7 @@ from multiway.data.findings import quoted
 from multiway.errors import Fix
 
 WORD = re.compile(r"\w+")
-FEWEST, FEWEST_DAYS, FEWEST_AGAIN = 20, 8, 3
+FEWEST, FEWEST_DAYS, FEWEST_REPEATS = 20, 8, 3
 """Training texts, their days, and test texts that must hold a word before it is judged."""
 PURE = 0.85
 """Share of one outcome that a word must surely reach; words of honest news stay below two thirds."""
@@ -80,7 +80,7 @@ def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dic
 
 def _stays(counts: tuple[int, int], way: int) -> bool:
     """Whether a word occurs with the same outcome in test."""
-    return sum(counts) >= FEWEST_AGAIN and counts[way] > PURE * sum(counts)
+    return sum(counts) >= FEWEST_REPEATS and counts[way] > PURE * sum(counts)
 
 
 def _words(text: str) -> Iterator[str]:

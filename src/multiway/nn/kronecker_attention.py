@@ -152,15 +152,15 @@ class KroneckerAttention(PooledQueries):
             _check_tokens("context", context, context_valid, self.num_modes, self.value.weight)
             _check_sizes(x, context, self.attended_modes)
         given = _check_masks(mode_masks, self.num_modes)
-        asking = Side(ops.blank(x, valid), valid)
-        answering = asking if context is None else Side(ops.blank(context, context_valid), context_valid)
-        unmasked = answering.valid is None and all(mask is None for mask in given)
-        bias_last = asking is answering and unmasked and self._keeps_bias()
-        value, sums = self._values(answering, bias_last)
+        query_side = Side(ops.blank(x, valid), valid)
+        key_side = query_side if context is None else Side(ops.blank(context, context_valid), context_valid)
+        unmasked = key_side.valid is None and all(mask is None for mask in given)
+        bias_last = query_side is key_side and unmasked and self._keeps_bias()
+        value, sums = self._values(key_side, bias_last)
         modes: list[ops.ModeHeads | None] = [None] * self.num_modes
         for mode in self.attended_modes:
-            query, key = self.query_and_key(mode, asking, answering, sums)
-            modes[mode] = ops.ModeHeads(query, key, self._mask(mode, asking, answering, given[mode]))
+            query, key = self.query_and_key(mode, query_side, key_side, sums)
+            modes[mode] = ops.ModeHeads(query, key, self._mask(mode, query_side, key_side, given[mode]))
         mixed, factors = ops.kronecker_attention(
             value,
             modes,
@@ -195,12 +195,12 @@ class KroneckerAttention(PooledQueries):
             return self.out(mixed)  # type: ignore[no-any-return]
         return F.linear(mixed, self.out.weight, F.linear(self.value.bias, self.out.weight, self.out.bias))
 
-    def _mask(self, mode: int, asking: Side, answering: Side, given: Tensor | None) -> Tensor | None:
+    def _mask(self, mode: int, query_side: Side, key_side: Side, given: Tensor | None) -> Tensor | None:
         """All that forbids attention along one mode, broadcast to `(batch, heads, q, k)`; None if nothing does."""
-        rows, columns = asking.x.shape[mode + 1], answering.x.shape[mode + 1]
-        masks = [] if given is None else [_expand_mask(given, mode, len(asking.x), rows, columns)]
-        masks += [ops.causal_mask(rows, columns, asking.x.device)] if mode in self.causal_modes else []
-        masks += [] if answering.valid is None else [ops.valid_keys(answering.valid, mode)]
+        rows, columns = query_side.x.shape[mode + 1], key_side.x.shape[mode + 1]
+        masks = [] if given is None else [_expand_mask(given, mode, len(query_side.x), rows, columns)]
+        masks += [ops.causal_mask(rows, columns, query_side.x.device)] if mode in self.causal_modes else []
+        masks += [] if key_side.valid is None else [ops.valid_keys(key_side.valid, mode)]
         return ops.all_of(masks)
 
     def _features(self, heads: Tensor) -> Tensor:

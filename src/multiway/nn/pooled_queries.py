@@ -99,16 +99,16 @@ class PooledQueries(nn.Module):
         self.register_parameter("pool_scores", nn.Parameter(even) if settings.pooling == "learned" else None)
         self._freeze_unused()
 
-    def query_and_key(self, mode: int, asking: Side, answering: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
+    def query_and_key(self, mode: int, query_side: Side, key_side: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
         """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
         linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
-        with ops.without_autocast(answering.x):
-            if asking is answering:
-                query, key = self._rows(answering, mode, linear.weight, linear.bias, sums).chunk(2, dim=-1)
+        with ops.without_autocast(key_side.x):
+            if query_side is key_side:
+                query, key = self._rows(key_side, mode, linear.weight, linear.bias, sums).chunk(2, dim=-1)
             else:
                 weights, biases = linear.weight.chunk(2), (None, None) if linear.bias is None else linear.bias.chunk(2)
-                query = self._rows(asking, mode, weights[0], biases[0])
-                key = self._rows(answering, mode, weights[1], biases[1], sums)
+                query = self._rows(query_side, mode, weights[0], biases[0])
+                key = self._rows(key_side, mode, weights[1], biases[1], sums)
             return self._heads(query, mode), self._heads(key, mode, is_key=True)
 
     def _rows(self, side: Side, mode: int, weight: Tensor, bias: Tensor | None, sums: Sums | None = None) -> Tensor:

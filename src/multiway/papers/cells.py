@@ -138,6 +138,6 @@ def printed_figure(name: str, metric: str) -> Printing | None:
     return place.table.printing(place.method, (place.column, metric), place.horizon) if place else None
 
 
-register_recipes(RecipeSource(recipe_names, _recipe))
+register_recipes(RecipeSource(_tables_of_recipes, _recipe))
 for _path in (ROOM / "spaces").glob("*.yaml"):
     register_space(_path)

@@ -64,9 +64,9 @@ def test_a_second_time_there_is_nothing_to_do(tmp_path):
     cache = cache_at(tmp_path, encoder)
     first = encode_with(encoder, cache, texts)
     assert cache.folder.parent == tmp_path / "cache" and cache.folder.name == "own-..-counting-0123456789abcdef"
-    again, other = Counting(), [*texts[::-1], "new"]
-    second = encode_with(again, cache, other)
-    assert again.requests == [["new"]] and second.num_new == 1
+    repeated, other = Counting(), [*texts[::-1], "new"]
+    second = encode_with(repeated, cache, other)
+    assert repeated.requests == [["new"]] and second.num_new == 1
     np.testing.assert_array_equal(second.vectors[second.rows][:-1], first.vectors[first.rows][::-1])
 
 
@@ -92,9 +92,9 @@ def test_an_unsound_chunk_is_made_anew(tmp_path, content):
         VectorCache(tmp_path, "other", "x" * 16).write([b"k" * 16], np.zeros((1, 7), np.float32))
         content = next((tmp_path / "other-xxxxxxxxxxxxxxxx").iterdir()).read_bytes()
     chunk.write_bytes(chunk.read_bytes()[:-1] if content is None else content)
-    again = Counting()
-    found = encode_with(again, cache, texts)
-    assert len(again.requests) == 1 and found.num_new == len(again.requests[0])
+    repeated = Counting()
+    found = encode_with(repeated, cache, texts)
+    assert len(repeated.requests) == 1 and found.num_new == len(repeated.requests[0])
     np.testing.assert_array_equal(found.vectors[found.rows], HashedEncoder(16).encode(texts))
     assert encode_with(Counting(), cache, texts).num_new == 0
 

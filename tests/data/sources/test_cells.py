@@ -90,11 +90,11 @@ def test_names_and_cells_come_back_from_a_file(ending, tmp_path):
     })  # fmt: skip
     path = tmp_path / f"table{ending}"
     write_table(frame, path)
-    again = read_frame(path, TableOptions())
-    assert list(again.columns) == list(frame.columns)
-    assert again["=cmd|' /C calc'!A0"].tolist() == ["@a", "=b", "c"] * 4
-    assert again["kind"].tolist() == ["-1", "1", "+x"] * 4
-    assert again["-x"].tolist() == frame["-x"].tolist()
+    repeated = read_frame(path, TableOptions())
+    assert list(repeated.columns) == list(frame.columns)
+    assert repeated["=cmd|' /C calc'!A0"].tolist() == ["@a", "=b", "c"] * 4
+    assert repeated["kind"].tolist() == ["-1", "1", "+x"] * 4
+    assert repeated["-x"].tolist() == frame["-x"].tolist()
 
 
 def test_series_keep_their_names_wide_and_long(tmp_path):

@@ -128,8 +128,8 @@ def test_order_and_names_of_covariates_change_nothing(fitted):
     named = {"holiday": "z", "weather": "a", "visitors": "b", "region": "c"}
     other = frame.rename(columns=named)[["c", "a", "date", "sales", "z", "store", "b"]]
     roles = {"future": ("a", "z"), "past": ("b",), "static": ("c",)}
-    again = Forecaster(**SIZES, **roles, settings={"answer": "regression_log"}).fit(history(other))
-    later = again.predict(future_df=other.drop(columns=["sales", "b", "c"]))
+    repeated = Forecaster(**SIZES, **roles, settings={"answer": "regression_log"}).fit(history(other))
+    later = repeated.predict(future_df=other.drop(columns=["sales", "b", "c"]))
     assert np.allclose(own["multiway"], later["multiway"], rtol=1e-4)
 
 

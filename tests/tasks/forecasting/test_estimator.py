@@ -200,10 +200,10 @@ def test_joblib_keeps_it(fitted, frame, tmp_path):
 def test_a_loaded_forecaster_rereads_its_file(data_file, tmp_path):
     forecaster = make().fit(data_file)
     forecaster.save(tmp_path / "run")
-    again = Forecaster.load(tmp_path / "run")
-    pd.testing.assert_frame_equal(again.predict(), forecaster.predict())
-    pd.testing.assert_frame_equal(again.backtest(cutoffs=2), forecaster.backtest(cutoffs=2))
-    weights = (each.explain().last[0].weights for each in (again, forecaster))
+    repeated = Forecaster.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(repeated.predict(), forecaster.predict())
+    pd.testing.assert_frame_equal(repeated.backtest(cutoffs=2), forecaster.backtest(cutoffs=2))
+    weights = (each.explain().last[0].weights for each in (repeated, forecaster))
     np.testing.assert_allclose(*weights, rtol=SUMS32)
     code, out, err = outcome("predict", tmp_path / "run", "--layout", "wide")
     assert code == 0 and out.splitlines()[0].startswith("ds,series 0"), err
@@ -254,9 +254,9 @@ def test_the_network_is_chosen_by_its_name_and_its_fields_stand_above_those_of_t
 
 def test_a_saved_forecaster_is_a_run_and_comes_back(fitted, frame, tmp_path):
     fitted.save(tmp_path / "run")
-    again = Forecaster.load(tmp_path / "run")
-    pd.testing.assert_frame_equal(again.predict(frame), fitted.predict(frame))
-    assert again.get_params()["lookback"] == 12 and again.selection_.sentence == fitted.selection_.sentence
+    repeated = Forecaster.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(repeated.predict(frame), fitted.predict(frame))
+    assert repeated.get_params()["lookback"] == 12 and repeated.selection_.sentence == fitted.selection_.sentence
     assert lifecycle.load(tmp_path / "run").scores == fitted.run_.scores
     with pytest.raises(RunError, match="exists already"):
         fitted.save(tmp_path / "run")
@@ -264,17 +264,17 @@ def test_a_saved_forecaster_is_a_run_and_comes_back(fitted, frame, tmp_path):
 
 def test_a_loaded_forecaster_fits_as_the_saved_one_did(fitted, frame, tmp_path):
     fitted.save(tmp_path / "run")
-    again = Forecaster.load(tmp_path / "run").fit(frame)
-    pd.testing.assert_frame_equal(again.predict(), fitted.predict())
+    repeated = Forecaster.load(tmp_path / "run").fit(frame)
+    pd.testing.assert_frame_equal(repeated.predict(), fitted.predict())
 
 
 def test_a_loaded_forecaster_has_no_data(fitted, tmp_path):
     fitted.save(tmp_path / "run")
-    again = Forecaster.load(tmp_path / "run")
+    repeated = Forecaster.load(tmp_path / "run")
     with pytest.raises(ConfigError, match="loaded without its data"):
-        again.predict()
+        repeated.predict()
     with pytest.raises(RunError, match=r"this run was loaded from .* Copy that folder"):
-        again.save(tmp_path / "other")
+        repeated.save(tmp_path / "other")
 
 
 def test_a_bad_frame_is_refused_and_leaves_the_fit(frame):

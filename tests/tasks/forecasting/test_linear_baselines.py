@@ -83,8 +83,8 @@ def test_a_run_that_is_stopped_in_a_baseline_resumes_to_the_same_bits(run, tmp_p
     with monkeypatch.context() as patch, pytest.raises(Interrupted):
         stop_after(patch, 3)
         lifecycle.start(TASK, config, tmp_path / "run")
-    again = lifecycle.continue_run(tmp_path / "run")
-    assert again.scores == run.scores
+    repeated = lifecycle.continue_run(tmp_path / "run")
+    assert repeated.scores == run.scores
 
 
 def test_a_report_names_them(run):

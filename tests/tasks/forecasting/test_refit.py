@@ -81,10 +81,10 @@ def test_test_scores_are_of_the_rows_before_and_a_forecast_of_all(frame):
 
 
 def test_a_run_without_a_refit_has_one_fit(frame):
-    run, again = (fitted(frame, network=False, refit=refit) for refit in ("none", "all"))
+    run, repeated = (fitted(frame, network=False, refit=refit) for refit in ("none", "all"))
     assert run.facts["refit"] == {} and run.model.fitted_for("future") is run.model
     past = torch.randn(2, LOOKBACK, 3, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(run.model(past), again.model(past))
+    assert torch.equal(run.model(past), repeated.model(past))
     assert not any("refits" in name for name in run.model.state_dict())
 
 
@@ -119,11 +119,11 @@ def test_arima_keeps_the_form_that_was_chosen():
     run = fitted(frame, network=False, answer="arima", refit="all")
     first = run.model.candidates["arima"]
     rows = candidates.series_of(run.prepared.before(90), first.units)
-    again = candidates.build("arima", sizes_of(run.config, run.state))
-    again.fit_series(rows, first.forms)
+    repeated = candidates.build("arima", sizes_of(run.config, run.state))
+    repeated.fit_series(rows, first.forms)
     kept = run.model.refits["future"]["arima"].weight
-    torch.testing.assert_close(kept, again.weight)
-    assert not torch.equal(kept, first.weight) and first.forms[0]["order"] == again.forms[0]["order"]
+    torch.testing.assert_close(kept, repeated.weight)
+    assert not torch.equal(kept, first.weight) and first.forms[0]["order"] == repeated.forms[0]["order"]
 
 
 def test_series_without_a_model_are_named():

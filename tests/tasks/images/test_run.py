@@ -80,8 +80,8 @@ def test_augmentation_is_for_training_alone(tmp_path):
     make = lambda **more: multiway.ImageClassifier(  # noqa: E731
         epochs=1, baselines=(), settings={**settings, **more}
     ).fit(pixels, names)
-    varied, again, plain = make(), make(), make(augment={})
-    found = [each.run_.model.head.weight for each in (varied, again, plain)]
+    varied, repeated, plain = make(), make(), make(augment={})
+    found = [each.run_.model.head.weight for each in (varied, repeated, plain)]
     assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
     np.testing.assert_array_equal(varied.predict_proba(pixels), varied.predict_proba(pixels))
 

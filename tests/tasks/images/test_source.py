@@ -281,7 +281,7 @@ def test_labels_of_an_archive_may_be_words_or_below_zero(tmp_path):
         read_images(tmp_path / "gap.npz")
 
 
-def test_an_archive_says_what_it_lacks_and_how_to_mend_it(tmp_path):
+def test_an_archive_says_what_it_lacks_and_how_to_fix_it(tmp_path):
     np.savez(tmp_path / "none.npz", images=COLOURS[:0], labels=np.arange(0))
     with pytest.raises(DataError, match=r"none\.npz, array 'images': it holds no images\. Give some\."):
         read_images(tmp_path / "none.npz")

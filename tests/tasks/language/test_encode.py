@@ -36,8 +36,8 @@ def test_a_character_that_training_never_saw_is_no_unknown():
 
 def test_byte_pairs_are_the_same_when_relearnt_and_when_stored():
     texts = [f"the {word} of {row}" for row, word in enumerate(["cat", "dog", "fox"] * 30)]
-    first, again = (tokenizer("bpe", texts) for _ in range(2))
-    assert first == again == Vocabulary.parse(first.plain())
+    first, repeated = (tokenizer("bpe", texts) for _ in range(2))
+    assert first == repeated == Vocabulary.parse(first.plain())
     assert first.encode(texts)[4].tolist() == Vocabulary.parse(first.plain()).encode(texts)[4].tolist()
     assert len(first.encode(["the cat"])[0]) < len("the cat")
 

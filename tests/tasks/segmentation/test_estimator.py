@@ -71,11 +71,11 @@ def test_channels_booleans_and_patients():
 
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "run")
-    again = multiway.Segmenter.load(tmp_path / "run")
+    repeated = multiway.Segmenter.load(tmp_path / "run")
     images, masks = boxes(3, first=40, value=7)
-    assert np.array_equal(again.predict(images), fitted.predict(images))
-    assert again.score(images, masks) == fitted.score(images, masks)
-    assert again.config() == fitted.config() == load(tmp_path / "run").config
+    assert np.array_equal(repeated.predict(images), fitted.predict(images))
+    assert repeated.score(images, masks) == fitted.score(images, masks)
+    assert repeated.config() == fitted.config() == load(tmp_path / "run").config
 
 
 def test_a_path_holds_its_own_masks(tmp_path):

@@ -63,8 +63,8 @@ def test_the_same_state_draws_the_same_patches(boxes):
     state = torch.get_rng_state()
     second = source.gather(torch.arange(16))
     torch.set_rng_state(state)
-    again = patches(boxes, 0.5, per_case=2, flips=(0, 2), noise=0.1).gather(torch.arange(16))
-    assert torch.equal(second["inputs"], again["inputs"]) and torch.equal(second["target"], again["target"])
+    repeated = patches(boxes, 0.5, per_case=2, flips=(0, 2), noise=0.1).gather(torch.arange(16))
+    assert torch.equal(second["inputs"], repeated["inputs"]) and torch.equal(second["target"], repeated["target"])
     assert not torch.equal(first["inputs"], second["inputs"])
 
 
@@ -84,5 +84,5 @@ def test_a_grid_covers_every_voxel_and_is_always_the_same(boxes):
     grid = GridPatches(boxes.encoded.inputs[:1], boxes.state.scale, (5, 5, 5))
     starts = {tuple(start) for _, start in grid.starts}
     assert starts == {(i, j, k) for i in (0, 3) for j in (0, 4) for k in (0, 5)}
-    first, again = (grid.gather(torch.arange(len(grid))) for _ in range(2))
-    assert torch.equal(first["inputs"], again["inputs"])
+    first, repeated = (grid.gather(torch.arange(len(grid))) for _ in range(2))
+    assert torch.equal(first["inputs"], repeated["inputs"])

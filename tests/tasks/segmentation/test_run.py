@@ -62,12 +62,12 @@ def test_a_run_holds_scores_of_every_model_on_both_splits(run):
 
 
 def test_a_loaded_run_predicts_the_same(run, boxes):
-    again = lifecycle.load(run.folder.path)
+    repeated = lifecycle.load(run.folder.path)
     image = box_case(3)[0][None]
     for name in run.models:
-        assert np.array_equal(predictor_of(run, name)(image), predictor_of(again, name)(image)), name
-    assert again.scores == run.scores and again.state.plain() == run.state.plain()
-    fresh = TASK.evaluate(again, str(boxes), "test")
+        assert np.array_equal(predictor_of(run, name)(image), predictor_of(repeated, name)(image)), name
+    assert repeated.scores == run.scores and repeated.state.plain() == run.state.plain()
+    fresh = TASK.evaluate(repeated, str(boxes), "test")
     assert list(dict.fromkeys(row["model"] for row in fresh)) == list(run.models)
 
 
@@ -203,12 +203,12 @@ def test_a_scene_is_learned_scored_and_predicted(scene_run, folder):
     assert next(iter(table)) == scene_run.answer.name and set(table) == {"network", "background", "logistic", "unet"}
     assert "hd95" not in table["network"]
     assert table["network"]["acc"] > table["background"]["acc"]
-    again = lifecycle.load(scene_run.folder.path)
+    repeated = lifecycle.load(scene_run.folder.path)
     values = np.load(folder / "scene.npz")["image"]
     for name in scene_run.models:
-        assert np.array_equal(predictor_of(scene_run, name)(values), predictor_of(again, name)(values)), name
-    assert "over all test pixels" in TASK.sentence(again)
-    TASK.answer(again, str(folder / "scene.npz"), folder / "scene-out", {})
+        assert np.array_equal(predictor_of(scene_run, name)(values), predictor_of(repeated, name)(values)), name
+    assert "over all test pixels" in TASK.sentence(repeated)
+    TASK.answer(repeated, str(folder / "scene.npz"), folder / "scene-out", {})
     mask = np.load(folder / "scene-out" / "scene.npy")
     assert mask.shape == (30, 31) and set(np.unique(mask)) <= {1, 2, 3}
 

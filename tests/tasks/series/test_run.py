@@ -103,11 +103,11 @@ def test_an_estimator_is_stored_and_scored(tmp_path):
     x, y = bumps(60)
     fitted = multiway.SeriesClassifier(epochs=4, baselines=("majority",), settings=FAST).fit(x[..., None], y)
     fitted.save(tmp_path / "run")
-    again = multiway.SeriesClassifier.load(tmp_path / "run")
-    np.testing.assert_array_equal(again.predict_proba(x), fitted.predict_proba(x))
-    assert again.predict(x).dtype.kind == "i" and set(again.evaluate(x, y)["model"]) == {"network", "majority"}
+    repeated = multiway.SeriesClassifier.load(tmp_path / "run")
+    np.testing.assert_array_equal(repeated.predict_proba(x), fitted.predict_proba(x))
+    assert repeated.predict(x).dtype.kind == "i" and set(repeated.evaluate(x, y)["model"]) == {"network", "majority"}
     with pytest.raises(DataError, match=r"series may have 12 steps"):
-        again.predict(np.ones((1, 13)))
+        repeated.predict(np.ones((1, 13)))
     with pytest.raises(DataError, match="y needs one class per sample"):
         fitted.fit(x, y[:3])
 

@@ -70,10 +70,10 @@ def test_only_what_the_stock_did_before_the_day_is_read():
     later = panel.prices.copy()
     later[:, panel.days >= day] *= 1.5
     later[0, :, ADJUSTED] *= np.random.default_rng(1).uniform(0.5, 1.5, len(panel.days))
-    again = model.says(with_prices(prepared, later))
+    repeated = model.says(with_prices(prepared, later))
     known = days <= day
-    np.testing.assert_array_equal(again[known, 1:], first[known, 1:])
-    assert (again[~known, 1:] != first[~known, 1:]).any() and (again[known, 0] != first[known, 0]).any()
+    np.testing.assert_array_equal(repeated[known, 1:], first[known, 1:])
+    assert (repeated[~known, 1:] != first[~known, 1:]).any() and (repeated[known, 0] != first[known, 0]).any()
     np.testing.assert_array_equal(model.says(prepared[np.arange(7, 8)]), first[7:8])
 
 
@@ -127,8 +127,8 @@ def test_a_stored_run_says_the_same_without_the_library(tmp_path, monkeypatch):
     config = make_config(data, baselines=("random", "arima"), training={"epochs": 1})
     run = lifecycle.start(task, config, tmp_path / "run")
     monkeypatch.setitem(sys.modules, "statsforecast.models", None)
-    again = load(tmp_path / "run")
-    assert task.evaluate(again, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
+    repeated = load(tmp_path / "run")
+    assert task.evaluate(repeated, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
     named = {(row["model"], row["metric"]): row for row in run.scores if row["split"] == "test"}
     for model in ("random", "arima"):
         assert named[model, "acc"]["low"] <= named[model, "acc"]["value"] <= named[model, "acc"]["high"]

@@ -136,9 +136,9 @@ def test_levels_of_later_prices_are_scaled_by_the_training_days(tmp_path):
     data = write_stocks(tmp_path / "data", count=EARLY)
     protocol = {"look_back": 3, "prices": "levels"}
     run = lifecycle.start(task, make_config(data, protocol=protocol, training={"epochs": 1}), tmp_path / "run")
-    again = lifecycle.load(tmp_path / "run")
-    assert task.evaluate(again, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
-    later = task.prepare(again.config, write_stocks(tmp_path / "later"), again.state)
+    repeated = lifecycle.load(tmp_path / "run")
+    assert task.evaluate(repeated, str(data), "test") == [row for row in run.scores if row["split"] == "test"]
+    later = task.prepare(repeated.config, write_stocks(tmp_path / "later"), repeated.state)
     assert later.state.scale.plain() == run.state.scale.plain()
     test = later.part("test").inputs
     panel, batch, day = test.windows.panel, test.batch(torch.tensor([0])), test.windows.target_days[0]

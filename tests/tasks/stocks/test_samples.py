@@ -136,10 +136,10 @@ def test_what_happens_later_changes_no_input(seed, protocol):
     mixed = sorted_texts(
         np.concatenate([texts.ticker[kept], news.ticker[new]]), np.concatenate([texts.day[kept], news.day[new]]), words
     )
-    again = build_samples(changed, mixed, protocol)
-    twin = int(np.flatnonzero(again.days[again.targets] == day)[0])
-    same_inputs(samples, sample, again, twin, texts, mixed)
-    assert not np.array_equal(samples.labels[sample:], again.labels[-len(samples.labels[sample:]) :])
+    repeated = build_samples(changed, mixed, protocol)
+    twin = int(np.flatnonzero(repeated.days[repeated.targets] == day)[0])
+    same_inputs(samples, sample, repeated, twin, texts, mixed)
+    assert not np.array_equal(samples.labels[sample:], repeated.labels[-len(samples.labels[sample:]) :])
 
 
 def test_a_text_of_the_day_itself_waits_for_the_next():

@@ -75,8 +75,8 @@ def test_files_of_dates_give_the_inputs_of_the_frame(form, tmp_path):
     table, wanted = read_table(path, ILL), read_table(dated(), ILL)
     state = TableState.fit(wanted)
     assert state.inputs(table.inputs) == pytest.approx(state.inputs(wanted.inputs), abs=1e-6)
-    again = read_table(path, ILL, state)
-    assert (state.inputs(again.inputs) == state.inputs(table.inputs)).all()
+    repeated = read_table(path, ILL, state)
+    assert (state.inputs(repeated.inputs) == state.inputs(table.inputs)).all()
 
 
 def test_later_dates_are_read_by_the_form_of_the_training():
@@ -102,8 +102,8 @@ def test_a_missing_date_is_missing():
 def test_a_state_with_dates_comes_back_from_json():
     table = read_table(dated(), ILL)
     state = TableState.fit(table)
-    again = TableState.parse(json.loads(json.dumps(state.plain())))
-    assert again.names == state.names and (again.inputs(table.inputs) == state.inputs(table.inputs)).all()
+    repeated = TableState.parse(json.loads(json.dumps(state.plain())))
+    assert repeated.names == state.names and (repeated.inputs(table.inputs) == state.inputs(table.inputs)).all()
 
 
 def test_quarters_and_dates_that_never_change():

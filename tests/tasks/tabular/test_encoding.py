@@ -68,10 +68,10 @@ def test_other_rows_change_nothing():
 def test_plain_values_come_back_from_json():
     table = read_table(patients(), TableOptions(target="weight"))
     encoding = TableState.fit(table)
-    again = TableState.parse(json.loads(json.dumps(encoding.plain())))
-    assert again.plain() == encoding.plain()
-    assert (again.inputs(table.inputs) == encoding.inputs(table.inputs)).all()
-    assert (again.encoded(table).target == encoding.encoded(table).target).all()
+    repeated = TableState.parse(json.loads(json.dumps(encoding.plain())))
+    assert repeated.plain() == encoding.plain()
+    assert (repeated.inputs(table.inputs) == encoding.inputs(table.inputs)).all()
+    assert (repeated.encoded(table).target == encoding.encoded(table).target).all()
 
 
 def test_targets_are_scaled_numbers_or_positions():

@@ -41,9 +41,9 @@ def test_classes_that_look_like_numbers_keep_their_order_and_a_run_is_stored(tmp
     model = multiway.TabularClassifier(epochs=10, settings=QUICK).fit(rows, y)
     assert model.classes_.tolist() == ["10", "9"] and model.score(rows, y) > 0.9
     model.save(tmp_path / "run")
-    again = multiway.TabularClassifier.load(tmp_path / "run")
-    assert again.classes_.tolist() == [9, 10]
-    np.testing.assert_array_equal(again.predict(rows).astype(str), model.predict(rows))
+    repeated = multiway.TabularClassifier.load(tmp_path / "run")
+    assert repeated.classes_.tolist() == [9, 10]
+    np.testing.assert_array_equal(repeated.predict(rows).astype(str), model.predict(rows))
 
 
 def test_missing_numbers_and_an_unknown_layer():

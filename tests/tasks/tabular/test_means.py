@@ -88,7 +88,7 @@ def test_rows_of_a_group_are_in_one_part():
 def test_means_come_back_from_json_and_unknown_levels_are_counted():
     frame = shops(0.4)
     state = TableState.fit(read_table(frame, OPTIONS))
-    again = TableState.parse(json.loads(json.dumps(state.plain())))
+    repeated = TableState.parse(json.loads(json.dumps(state.plain())))
     later = read_table(frame.iloc[:3].assign(shop=["s1", "new", "s2"]), state=state)
-    assert (again.inputs(later.inputs) == state.inputs(later.inputs)).all()
+    assert (repeated.inputs(later.inputs) == state.inputs(later.inputs)).all()
     assert state.unknown(later.inputs) == {"shop": 1}

@@ -151,8 +151,8 @@ def test_the_errors_that_say_most_are_named_by_their_row_of_the_file(folder, tar
 def test_a_report_and_a_comparison(folder, target, tmp_path):
     page = workflows.report(folder / target, out=tmp_path / "report.html").read_text()
     assert "boosted trees" in page and ("Calibration" in page) == (target == "ill")
-    again = shutil.copytree(folder / target, tmp_path / "again")
-    rows = workflows.compare([folder / target, again], out=tmp_path / "both.html")
+    repeated = shutil.copytree(folder / target, tmp_path / "again")
+    rows = workflows.compare([folder / target, repeated], out=tmp_path / "both.html")
     assert len(rows) == 2 * len(load(folder / target).candidates) and (tmp_path / "both.html").read_text().startswith(
         "<!doctype html>"
     )

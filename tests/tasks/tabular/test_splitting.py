@@ -21,8 +21,8 @@ def test_every_row_once_and_classes_in_proportion():
 
 def test_a_seed_is_a_split():
     table = read_table(patients(), TableOptions(target="ill"))
-    first, again, other = (split(table, SplitShares(seed=seed))["test"].tolist() for seed in (0, 0, 1))
-    assert first == again != other
+    first, repeated, other = (split(table, SplitShares(seed=seed))["test"].tolist() for seed in (0, 0, 1))
+    assert first == repeated != other
 
 
 def test_a_group_is_never_split():

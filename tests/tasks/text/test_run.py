@@ -47,8 +47,8 @@ def test_every_kind_of_inputs_has_its_network_and_the_same_baselines(folder, inp
 @pytest.mark.parametrize("inputs", NETWORKS)
 def test_a_stored_run_scores_and_explains_as_the_run_did(folder, inputs):
     run = load(folder / inputs)
-    again = {row["model"]: row["acc"] for row in workflows.evaluate(folder / inputs)}
-    assert again == pytest.approx({
+    repeated = {row["model"]: row["acc"] for row in workflows.evaluate(folder / inputs)}
+    assert repeated == pytest.approx({
         row["model"]: row["value"] for row in run.scores if (row["metric"], row["split"]) == ("acc", "test")
     })  # fmt: skip
     words = workflows.explain(folder / inputs, options={"count": 3}).frame

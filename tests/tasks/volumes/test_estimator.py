@@ -64,15 +64,15 @@ def test_channels_that_stand_last_are_refused():
 
 def test_saved_and_loaded(fitted, tmp_path):
     fitted.save(tmp_path / "run")
-    again = multiway.VolumeClassifier.load(tmp_path / "run")
+    repeated = multiway.VolumeClassifier.load(tmp_path / "run")
     volumes, _ = make_volumes(5, seed=5)
-    assert np.array_equal(again.predict_proba(volumes), fitted.predict_proba(volumes))
-    assert again.classes_.tolist() == [0, 1]
-    assert again.get_params()["epochs"] == 5
-    assert again.config() == fitted.config()
+    assert np.array_equal(repeated.predict_proba(volumes), fitted.predict_proba(volumes))
+    assert repeated.classes_.tolist() == [0, 1]
+    assert repeated.get_params()["epochs"] == 5
+    assert repeated.config() == fitted.config()
     assert load(tmp_path / "run").config == fitted.config()
     with pytest.raises(RunError, match=r"was loaded from .*\. Copy that folder"):
-        again.save(tmp_path / "other")
+        repeated.save(tmp_path / "other")
 
 
 def test_a_path_holds_its_own_labels(tmp_path):

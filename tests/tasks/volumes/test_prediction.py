@@ -159,10 +159,10 @@ def test_memory_holds_one_volume(run, tmp_path):
 
 
 def test_scores_on_later_data(run, tmp_path):
-    again = {row["model"]: row for row in evaluate(run, run.config.data)}
+    repeated = {row["model"]: row for row in evaluate(run, run.config.data)}
     for row in score_table([run], "test"):
-        assert again[row["model"]]["acc"] == row["acc"]
-        assert again[row["model"]]["auc"] == pytest.approx(row["auc"])
+        assert repeated[row["model"]]["acc"] == row["acc"]
+        assert repeated[row["model"]]["auc"] == pytest.approx(row["auc"])
     later = write_table(tmp_path, words=("0", "1"))
     rows = evaluate(run, str(later))
     assert rows[0]["model"] == "network"

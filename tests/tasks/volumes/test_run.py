@@ -105,9 +105,9 @@ def test_a_stopped_run_continues_to_the_same_bits(stop, finished, tmp_path, monk
         runs.start(task, finished.config, tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
     monkeypatch.undo()
-    again = continue_run(tmp_path / "run")
+    repeated = continue_run(tmp_path / "run")
     for name in ("weights.safetensors", "baselines/cnn.safetensors", "scores.json", "predictions.parquet"):
-        assert (again.folder.path / name).read_bytes() == (finished.folder.path / name).read_bytes(), name
+        assert (repeated.folder.path / name).read_bytes() == (finished.folder.path / name).read_bytes(), name
 
 
 def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypatch):
@@ -129,9 +129,9 @@ def test_a_run_with_random_changes_continues_to_the_same_bits(tmp_path, monkeypa
     with pytest.raises(Interrupted):
         runs.start(task, config, tmp_path / "cut")
     monkeypatch.undo()
-    again = continue_run(tmp_path / "cut")
+    repeated = continue_run(tmp_path / "cut")
     for name in ("weights.safetensors", "scores.json", "predictions.parquet"):
-        assert (again.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
+        assert (repeated.folder.path / name).read_bytes() == (whole.folder.path / name).read_bytes(), name
 
 
 def test_a_changed_archive_is_not_continued_with(tmp_path, monkeypatch):

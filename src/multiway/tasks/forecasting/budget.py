@@ -40,7 +40,7 @@ class Pace:
 def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tuple[ForecastConfig, str]:
     """What is trained within the budget, as settings that rebuild the run without one, and the plan in a sentence.
 
-    spent: Seconds until here. Beside a network, choice, bands, a second fit and scores are reckoned to take as long;
+    spent: Seconds until here. With a network, choice, bands, a second fit and scores are reckoned to take as long;
         without one all closed forms are fitted several times, and where that is too long ridge alone is.
     """
     assert config.budget is not None

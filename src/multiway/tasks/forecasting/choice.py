@@ -200,7 +200,7 @@ def _doubts(names: Sequence[str], products: Floats) -> list[float]:
     """One of every kind of candidate; that of the network is larger the less ridge saves of the last value's error.
 
     Where not even ridge beats the last value, the series wanders and what a network adds is noise. The forms of ridge
-    are one kind and share its weight: three near copies are no three witnesses. Beside a network each counts for one.
+    are one kind and share its weight: three near copies are no three witnesses. With a network each counts for one.
     """
     if "network" not in names:
         ridges = [name for name in names if name in RIDGES]

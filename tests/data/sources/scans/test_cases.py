@@ -61,8 +61,8 @@ def test_splits_keep_patients_whole_and_classes_in_their_share(tmp_path, seed):
     patients = [{cases.groups[row] for row in rows} for rows in splits.values()]
     assert not patients[0] & patients[1] | patients[0] & patients[2] | patients[1] & patients[2]
     assert cases.take(splits["test"]).counts()["classes"] == {"healthy": 12, "sick": 12}
-    again = split(read_cases(tmp_path / "cases.csv"), how)
-    assert all(np.array_equal(again[name], rows) for name, rows in splits.items())
+    repeated = split(read_cases(tmp_path / "cases.csv"), how)
+    assert all(np.array_equal(repeated[name], rows) for name, rows in splits.items())
 
 
 def test_seeds_differ(tmp_path):
