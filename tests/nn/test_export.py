@@ -24,14 +24,10 @@ NAMES = {
     ],
     "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, GRAPHS[0]],
 }
-QUICK = {
-    ("compile", "NdLinear, rank 3 and flat"), ("export", "NdLinear, two leading axes"),
-    ("export", "NdLinear, descending"), ("export", "KroneckerAttention"), ("export", GRAPHS[0]),
-    ("onnx", "NdLinear, two leading axes"),
-}  # fmt: skip
-"""Enough for every way; a compiler takes ten seconds a layer."""
+QUICK = {"NdLinear, two leading axes", "NdLinear, descending", "KroneckerAttention", GRAPHS[0]}
+"""Those that are exported in the fast suite; a compiler or ONNX takes some ten seconds."""
 PAIRS = [
-    pytest.param(way, name, id=f"{way}: {name}", marks=() if (way, name) in QUICK else pytest.mark.slow)
+    pytest.param(way, name, id=f"{way}: {name}", marks=() if way == "export" and name in QUICK else pytest.mark.slow)
     for way, names in NAMES.items()
     for name in names
 ]

@@ -41,8 +41,8 @@ def test_a_target_is_needed_and_every_class_in_training():
 def test_copies_of_the_target_are_found():
     frame = patients(200)
     frame = frame.assign(repeated=frame["ill"].map({"yes": "sick", "no": "well"}), half=frame["age"] / 2 + 7)
-    frame.loc[0, "again"] = "sick" if frame.loc[0, "ill"] == "no" else "well"
-    assert copies_of_target(read_table(frame, ILL)) == ["again"]
+    frame.loc[0, "repeated"] = "sick" if frame.loc[0, "ill"] == "no" else "well"
+    assert copies_of_target(read_table(frame, ILL)) == ["repeated"]
     assert copies_of_target(read_table(frame, TableOptions(target="age"))) == ["half"]
     assert copies_of_target(read_table(patients(200), ILL)) == []
 
