@@ -4,10 +4,12 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 from torch import Tensor
+from torch.nn import functional as F
 
 from multiway import ops
 from multiway.errors import ConfigError, DataError, ShapeError
 from multiway.ops import naive, seasonal_naive
+from multiway.ops.linear_models import logistic_loss
 from tolerances import COARSE32, LONG32, ROUNDING32, STEPS64, SUMS64, assert_same
 
 PAST = torch.arange(10.0).reshape(1, 5, 2)  # steps 0 2 4 6 8 and 1 3 5 7 9
@@ -158,3 +160,16 @@ def test_the_error_from_moments_is_that_of_the_forecasts(generator):
     weight = torch.randn(3, 5, 8, generator=generator, dtype=torch.float64)
     expected = (y - x @ weight.mT).square().sum()
     assert moments_of(values, 8, 5).squared_error(weight) == pytest.approx(float(expected), rel=SUMS64)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+def test_gradients_of_the_log_loss_are_those_of_autograd(is_sparse, generator):
+    x = torch.randn(11, 5, dtype=torch.float64, generator=generator)
+    y = torch.randint(0, 3, (11,), generator=generator)
+    weight = torch.randn(3, 5, dtype=torch.float64, generator=generator, requires_grad=True)
+    bias = torch.randn(3, dtype=torch.float64, generator=generator, requires_grad=True)
+    expected = F.cross_entropy(F.linear(x, weight, bias), y)
+    gradients = torch.autograd.grad(expected, (weight, bias))
+    given = x.to_sparse() if is_sparse else x
+    loss, *ours = logistic_loss(given, given.T.coalesce() if is_sparse else x.T, y, weight.detach(), bias.detach())
+    torch.testing.assert_close((loss, *ours), (expected.detach(), *gradients), rtol=1e-12, atol=1e-12)

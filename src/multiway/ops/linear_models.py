@@ -196,7 +196,7 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
 
     def objective() -> Tensor:
         weight = _in(basis, free[0])
-        loss, by_weight, by_bias = _log_loss(x, turned, y, weight, free[1] / steep)
+        loss, by_weight, by_bias = logistic_loss(x, turned, y, weight, free[1] / steep)
         by_weight += penalty * weight
         free[0].grad, free[1].grad = _out(basis, by_weight), by_bias / steep
         return loss + penalty / 2 * weight.square().sum()
@@ -205,8 +205,8 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
     return _in(basis, free[0]), free[1] / steep
 
 
-def _log_loss(x: Tensor, turned: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean log loss with its gradients by weight and bias; autograd would take half the time of a search.
+def logistic_loss(x: Tensor, turned: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Mean log loss with its gradients by weight and bias, in closed form: autograd costs more than these small sums.
 
     turned: x transposed, which takes sorting where it is sparse.
     """
