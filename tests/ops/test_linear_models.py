@@ -163,7 +163,7 @@ def test_the_error_from_moments_is_that_of_the_forecasts(generator):
 
 
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-def test_gradients_of_the_log_loss_are_those_of_autograd(is_sparse, generator):
+def test_gradients_of_the_logistic_loss_are_those_of_autograd(is_sparse, generator):
     x = torch.randn(11, 5, dtype=torch.float64, generator=generator)
     y = torch.randint(0, 3, (11,), generator=generator)
     weight = torch.randn(3, 5, dtype=torch.float64, generator=generator, requires_grad=True)
