@@ -8,7 +8,7 @@ import pytest
 from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
-from multiway.models import target_baselines
+from multiway.models import smoothing, target_baselines
 from multiway.tasks import samples
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.language import scores
@@ -23,6 +23,7 @@ FEWER = {
 }  # fmt: skip
 DRAWS, DPI = 20, 30
 CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
+SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 
 
 def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,6 +34,11 @@ def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 def fit_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Folds for the choice of an answer, trees, and values of a series."""
     _set(monkeypatch, CHOSEN_BY)
+
+
+def search_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Series whose form of smoothing is looked for among all: the others take that of the first."""
+    _set(monkeypatch, SMOOTHED_BY)
 
 
 def _set(monkeypatch: pytest.MonkeyPatch, values: Mapping[ModuleType, Mapping[str, float]]) -> None:

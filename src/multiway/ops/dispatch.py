@@ -338,12 +338,13 @@ def _cheapest_order(factors: Sequence[Factor]) -> list[int]:
     given = [(mode, factor_shape(factor)) for mode, factor in enumerate(factors) if factor is not None]
     if in_graph():  # sizes may be symbols, which cannot be ordered
         return [mode for mode, _ in reversed(given)]
+    return [mode for mode, _ in sorted(given, key=_growth)]
 
-    def growth(item: tuple[int, tuple[int, int]]) -> tuple[float, int]:
-        rows, columns = item[1]
-        return 1 / max(columns, 1) - 1 / max(rows, 1), -item[0]
 
-    return [mode for mode, _ in sorted(given, key=growth)]
+def _growth(item: tuple[int, tuple[int, int]]) -> tuple[float, int]:
+    """What a mode adds to the size, the least first, and of equal ones the last."""
+    mode, (rows, columns) = item
+    return 1 / max(columns, 1) - 1 / max(rows, 1), -mode
 
 
 def _reach(damping: Damping, tolerance: float) -> int:

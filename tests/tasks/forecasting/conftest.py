@@ -1,14 +1,23 @@
 """One file, and one finished run that tests read and leave alone."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from fewer import search_fewer
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.run import Run
 from tasks.forecasting.panels import make_config, make_frame
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _a_short_search() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        search_fewer(monkeypatch)
+        yield
 
 
 @pytest.fixture
