@@ -15,6 +15,7 @@ from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
 from multiway.papers.open_tasks import QUANTILES, Floats, Item, OpenTask, windows_of
 from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.recent import RecentErrors, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
 
 VALIDATION, STRETCHES = 0.2, 3
@@ -25,8 +26,8 @@ REFITS = 7
 """Fits of what forecasts, over all windows."""
 SEASONS, LONGEST = 14, 672
 """Of the look-back, half of them where it would be longer than so many steps."""
-HALF, FLOOR = 2.0, 0.2
-"""Seasons after which an error counts half in the size of recent ones, and the least of that relative to their mean."""
+HALF = 2.0
+"""Seasons after which an error counts half in the size of recent ones."""
 POWERS, BAND = (0.0, 0.5, 1.0), (0.1, 0.9)
 
 Model = AlignedSeasons | RobustRidge
@@ -224,16 +225,10 @@ def recent_sizes(errors: Floats, rows: Rows) -> Floats:
 
     An earlier window counts the less the longer ago it began, by half for every `HALF` seasons.
     """
-    size, delay = np.nanmean(np.abs(errors), 1), -(-rows.task.horizon // rows.task.season)
-    total = np.nanmean(size, 0)
-    level, out = total, []
-    for place in range(len(size) + 1):
-        if place >= delay:
-            level = level + (1 - 0.5 ** (1 / HALF)) * (
-                np.where(np.isnan(size[place - delay]), level, size[place - delay]) - level
-            )
-        out.append(level)
-    return np.stack(out).clip(FLOOR * total)
+    sizes, season = mean_sizes(errors.swapaxes(0, 1)), rows.task.season
+    recent = RecentErrors(np.nanmean(sizes, 0), rows.task.horizon, HALF)
+    before = recent.along(range(0, len(sizes) * season, season), sizes)
+    return np.concatenate([before, recent.before(len(sizes) * season)[None]])
 
 
 def choose_power(errors: Floats, rows: Rows) -> float:

@@ -15,6 +15,7 @@ from multiway import ops
 from multiway.errors import ConfigError, Fix
 from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.forecasting.recent import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.windows import inputs_of
 from multiway.tasks.protocol import OURS
 
@@ -23,8 +24,10 @@ LEVELS = (20.0, 40.0, 50.0, 60.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.9)
 """Bands in percent that every run fits, between which lie those of any other level."""
 OF_TENTHS = (20.0, 40.0, 60.0, 80.0)
 """Those whose edges, with the median, are the tenths that every model is scored by."""
-SHARES, OFFSETS = "shares", "offsets"
+SHARES, OFFSETS, USUAL = "shares", "offsets", "usual"
 """Of the answer's bands, in a stored run."""
+POWER = 0.5
+"""Of the size of recent errors: bands go half of the way that it goes, in logarithms."""
 CLOSE = 1e-9
 """Probabilities that differ by less are one."""
 MAX_CELLS = 100_000_000
@@ -42,26 +45,52 @@ class Bands(NamedTuple):
     shares: `(quantiles,)` float64, rising: their probabilities.
     offsets: `(quantiles, horizon, variates)`, scaled: each quantile less the forecast; it never falls with the share.
     few: Whether a level has a Student-t tail in a cell, `(levels, horizon, variates)`, where that is known.
+    usual: Mean absolute errors that the offsets are for, `(variates,)`, of the series whose bands follow the size of
+        recent ones; 0 for the others.
     """
 
     shares: Tensor
     offsets: Tensor
     few: NDArray[np.bool_] | None = None
+    usual: Tensor | None = None
 
     @classmethod
-    def fit(cls, errors: Errors, levels: Sequence[float], steps: int) -> Self:
-        """From errors y - f, `(horizon, variates, windows)`, of windows of which `steps` have a part in common."""
+    def fit(cls, errors: Errors, levels: Sequence[float], steps: int, starts: Sequence[int] = ()) -> Self:
+        """From errors y - f, `(horizon, variates, windows)`, of windows of which `steps` have a part in common.
+
+        Bands may follow the size of recent errors where the first rows of the windows are given.
+        """
         rising = sorted({level / 100 for level in levels})
+        usual = _usual_of_following(errors, steps, starts)
+        if usual.any():
+            errors = errors / _relative(errors, starts, usual.numpy())
         offsets, few = _symmetric(errors, rising, steps), ops.is_too_few(errors, rising)
         apart = _tails_differ(errors, steps)
         if apart.any():
             offsets = np.where(apart, _each_tail(errors, rising, steps, offsets), offsets)
-        return cls(torch.tensor(_shares(rising), dtype=torch.float64), torch.from_numpy(offsets), few)
+        return cls(torch.tensor(_shares(rising), dtype=torch.float64), torch.from_numpy(offsets), few, usual)
 
     @classmethod
     def stored(cls, calibration: Mapping[str, Tensor]) -> Self:
         """Of the answer of a run."""
-        return cls(calibration[SHARES], calibration[OFFSETS])
+        return cls(calibration[SHARES], calibration[OFFSETS], usual=calibration.get(USUAL))
+
+    @property
+    def follow(self) -> NDArray[np.bool_]:
+        """Whether bands follow the size of recent errors, `(variates,)`."""
+        if self.usual is None:
+            return np.zeros(self.offsets.shape[-1], bool)
+        return np.asarray(self.usual.numpy() > 0)
+
+    def recent(self, horizon: int, starts: Sequence[int]) -> RecentErrors:
+        """The size of recent errors before any of some windows, by their first rows, has ended."""
+        assert self.usual is not None
+        return RecentErrors(self.usual.numpy(), horizon, half_life(horizon, starts))
+
+    def factors(self, recent: NDArray[np.float64]) -> Tensor:
+        """What the offsets are multiplied by, `(..., variates)`, where recent errors have some size."""
+        assert self.usual is not None
+        return torch.from_numpy(_factors(recent, self.usual.numpy())).float()
 
     def by_student(self, levels: Sequence[float], learnt: NDArray[np.bool_]) -> list[float]:
         """Share of the cells of some series whose bands of each level are Student's t."""
@@ -96,13 +125,13 @@ class Bands(NamedTuple):
 
 def calibration_of(bands: Mapping[str, Bands]) -> dict[str, Tensor]:
     """What a run stores: the bands of the answer, and tenths of all models, which their scores are of."""
-    own = bands[OURS]
-    return {SHARES: own.shares, OFFSETS: own.offsets, **{name: each.at(TENTHS) for name, each in bands.items()}}
+    own, tenths = bands[OURS], {name: each.at(TENTHS) for name, each in bands.items()}
+    return {SHARES: own.shares, OFFSETS: own.offsets, **({} if own.usual is None else {USUAL: own.usual}), **tenths}
 
 
 def tenths_of(calibration: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
     """Tenths of every model of a run."""
-    yield from ((name, each) for name, each in calibration.items() if name not in (SHARES, OFFSETS))
+    yield from ((name, each) for name, each in calibration.items() if name not in (SHARES, OFFSETS, USUAL))
 
 
 def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1) -> dict[str, Bands]:
@@ -115,8 +144,9 @@ def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1
     cells = sum(len(part.windows) for part in parts) * windows.horizon * windows.all_targets
     stride = math.ceil(cells * models / MAX_CELLS)
     errors, steps = errors_of(parts, stride), math.ceil(windows.horizon / stride)
-    every = {OURS: (*LEVELS, *levels)}
-    return {name: Bands.fit(errors.pop(name), every.get(name, OF_TENTHS), steps) for name in list(errors)}
+    starts = np.concatenate([part.windows.start_rows()[::stride] for part in parts]).tolist()
+    every = {OURS: ((*LEVELS, *levels), steps, starts)}
+    return {name: Bands.fit(errors.pop(name), *every.get(name, (OF_TENTHS, steps))) for name in list(errors)}
 
 
 @torch.no_grad()
@@ -163,6 +193,39 @@ def _shares(rising: Sequence[float]) -> list[float]:
     return [*((1 - level) / 2 for level in reversed(rising)), 0.5, *((1 + level) / 2 for level in rising)]
 
 
+def _relative(errors: Errors, starts: Sequence[int], usual: NDArray[np.float64]) -> Errors:
+    """Factors of the bands of each window by the size of the errors before it, `(variates, windows)`."""
+    recent = RecentErrors(usual, len(errors), half_life(len(errors), starts))
+    return _factors(recent.along(starts, mean_sizes(errors).T), usual).T.astype(np.float32)
+
+
+def _factors(recent: NDArray[np.float64], usual: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 for series without a usual size."""
+    return np.divide(recent, usual, where=usual > 0, out=np.ones_like(recent)) ** POWER
+
+
+def _usual_of_following(errors: Errors, steps: int, starts: Sequence[int]) -> Tensor:
+    """Mean absolute errors of the series whose later bands lose less if they follow recent errors; 0 for the others.
+
+    Tried as in `_tails_differ`.
+    """
+    half, sizes = errors.shape[-1] // 2, mean_sizes(errors)
+    whole, blocks = _means(sizes), (errors.shape[-1] - half - steps) // steps
+    if blocks < FEWEST or not len(starts):
+        return torch.zeros(whole.shape, dtype=torch.float64)
+    relative = _relative(errors, starts, _means(sizes[:, :half]))
+    past, later, tried = errors[..., :half], errors[..., half + steps :], [level / 100 for level in OF_TENTHS]
+    early, late = relative[:, :half], relative[:, half + steps :]
+    fixed = _losses(later, _symmetric(past, tried, steps), tried)
+    follow = _losses(later / late, _symmetric(past / early, tried, steps), tried) * late
+    return torch.from_numpy(np.where(_is_less(follow, fixed, blocks), whole, 0.0))
+
+
+def _means(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Over the windows in which there is an error; 0 without any."""
+    return np.asarray(np.nansum(sizes, -1) / np.maximum((~np.isnan(sizes)).sum(-1), 1))
+
+
 def _tails_differ(errors: Errors, steps: int) -> NDArray[np.bool_]:
     """Series whose later errors lose less by quantiles of each tail than by symmetric ones, `(variates,)`.
 
@@ -178,7 +241,12 @@ def _tails_differ(errors: Errors, steps: int) -> NDArray[np.bool_]:
     both = _symmetric(errors[..., :half], tried, steps)
     forms = (both, _each_tail(errors[..., :half], tried, steps, both))
     losses = [_losses(later, offsets, tried) for offsets in forms]
-    gains = np.stack([part.mean(1) for part in np.array_split(losses[0] - losses[1], blocks, axis=1)])
+    return _is_less(losses[1], losses[0], blocks)
+
+
+def _is_less(one: NDArray[np.float64], other: NDArray[np.float64], blocks: int) -> NDArray[np.bool_]:
+    """Series of which one loss is surely below another over so many blocks of windows, `(variates,)`."""
+    gains = np.stack([part.mean(1) for part in np.array_split(other - one, blocks, axis=1)])
     return np.asarray(gains.mean(0) > SURE * gains.std(0, ddof=1) / blocks**0.5)
 
 

@@ -46,10 +46,13 @@ def decide(
     training = prepared.windows["train"].of_targets()
     learnt = ~training.never_observed
     few = torch.tensor(bands[OURS].by_student(config.levels, learnt.numpy())) * learnt.sum()
-    few, series = training.total(few, learnt.sum())
+    follow = torch.tensor(int((bands[OURS].follow & learnt.numpy()).sum()))
+    few, follow, series = training.total(few, follow, learnt.sum())
     intervals = {
         "windows": sum(len(part.windows) for part in parts),
         "by_student": (few / series).tolist(),
+        "following": int(follow),
+        "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
 

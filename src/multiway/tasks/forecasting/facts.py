@@ -34,10 +34,16 @@ class Coverage(Config):
 
 
 class Intervals(Config):
-    """What the bands rest on: windows of validation, and by level the share of cells under Student's t."""
+    """What the bands rest on: windows of validation, and by level the share of cells under Student's t.
+
+    following: Series whose bands follow the size of recent errors.
+    first: The first time of the test rows, from which on errors are recent.
+    """
 
     windows: int
     by_student: list[float]
+    following: int = 0
+    first: str = ""
 
 
 class ShareFacts(Config):
@@ -112,6 +118,14 @@ def about_refit(rows: dict[str, int]) -> Iterator[str]:
             f"and on all {rows['future']:,} before the future is forecast."
         )
         yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."
+
+
+def about_following(intervals: Row, series: int) -> Iterator[str]:
+    """Whose bands follow the size of recent errors, for whoever reads them."""
+    count = intervals["following"]
+    if count:
+        whose = "The bands" if count == series else f"The bands of {count} of {series} series"
+        yield f"{whose} widen and narrow with the errors of the last rows: on validation they lose less so."
 
 
 def cautions(facts: Row) -> Iterator[str]:

@@ -17,9 +17,11 @@ from multiway.tasks.forecasting.ahead import window_ahead
 from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
+from multiway.tasks.forecasting.frequency import time_like
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.recent import mean_sizes, reach
 from multiway.tasks.forecasting.sharing import joined_frame
 from multiway.tasks.forecasting.updating import fitted_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
@@ -118,13 +120,45 @@ def forecast_columns(
         scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
     written = partial(as_written, config=run.config, state=run.state)
     columns, bands = {OURS: written(scaler.inverse(scaled))}, Bands.stored(run.calibration)
-    for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True) if not other else ():
-        for side, edge in zip(("lo", "hi"), edges, strict=True):
+    if other:
+        return columns
+    factors = factors_after(run, panel, bands).double().numpy()
+    for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True):
+        for side, edge in zip(("lo", "hi"), edges * factors, strict=True):
             columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(scaled + edge), side=side)
-    for share, offset in zip(quantiles, bands.at(quantiles).double().numpy(), strict=True) if not other else ():
+    for share, offset in zip(quantiles, bands.at(quantiles).double().numpy() * factors, strict=True):
         side = "lo" if share < 0.5 else "hi"
         columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(scaled + offset), side=side)
     return columns
+
+
+@torch.no_grad()
+def factors_after(run: Run, panel: Panel, bands: Bands) -> Tensor:
+    """Of the bands after the last row, `(variates,)`, by the errors on the rows from the first test row on.
+
+    The fit before the test rows makes them: what was refitted has seen these rows.
+    """
+    windows = _later_windows(run, panel) if bands.follow.any() else None
+    if windows is None or not len(windows):
+        return torch.ones(bands.offsets.shape[-1])
+    model, recent = model_of(run).fitted_for("test"), bands.recent(windows.horizon, windows.start_rows().tolist())
+    for batch in windows.batches():
+        past, seen, *covariates = inputs_of(batch)
+        errors = batch["future"] - model.mix(model.forecasts(past, seen, model.used(), *covariates))
+        errors = errors if seen is None else torch.where(batch["future_observed"], errors, torch.nan)
+        recent.along(batch["start"].tolist(), mean_sizes(errors.transpose(0, 1).numpy()))
+    return bands.factors(recent.before(panel.num_rows - windows.lookback))
+
+
+def _later_windows(run: Run, panel: Panel) -> Windows | None:
+    """Those from the first test row on, as far back as an error counts; None where a panel has none."""
+    lookback, horizon = run.config.lookback, run.config.horizon
+    if panel.num_rows < lookback + horizon:
+        return None
+    windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
+    windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
+    first = panel.times.searchsorted(time_like(panel.times, run.facts["intervals"]["first"]))
+    return windows.between(max(int(first), panel.num_rows - reach(horizon), lookback), panel.num_rows)
 
 
 def backtest_frame(

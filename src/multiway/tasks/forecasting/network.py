@@ -183,7 +183,7 @@ def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
 
 def join(run: Run) -> None:
     """Bring state, own matrices of ridge and bands of the series of all processes into the first."""
-    bands = {name: joined(each.numpy(), 2) for name, each in run.calibration.items() if name != SHARES}
+    bands = {name: joined(each.numpy(), each.ndim - 1) for name, each in run.calibration.items() if name != SHARES}
     weights, apart = model_of(run).state_dict(), not run.state.shared
     for name, each in weights.items():
         if apart and name.endswith("ridge.weight"):

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
+from multiway.tasks.forecasting.bands import Bands
+from multiway.tasks.forecasting.recent import mean_sizes
 from multiway.tasks.forecasting.sharing import joined_words
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
@@ -51,7 +53,7 @@ class ForecastErrors:
     def add(self, forecast: Tensor, truth: "_Truth", around: "Around") -> None:
         """Add a batch of forecasts `(batch, horizon, variates)`; cells that are not observed add nothing."""
         error = truth.target - forecast
-        self._add_quantiles(error, truth, around)
+        self._add_quantiles(error, truth, around.following(error, truth))
         error = error.abs_()
         if truth.keep is not None:
             error = torch.where(truth.keep, error, 0)
@@ -69,7 +71,8 @@ class ForecastErrors:
         far = error if truth.keep is None else torch.where(truth.keep, error, torch.inf)
         total = (error if truth.keep is None else torch.where(truth.keep, error, 0)).sum(0)
         for index, (share, offset) in enumerate(zip(TENTHS, around.tenths, strict=False)):
-            self.lost[index] += share * (total - offset * truth.count) + (offset - far).clamp_min_(0).sum(0)
+            offsets = (offset * truth.count) if offset.ndim == 2 else truth.observed(offset).sum(0)
+            self.lost[index] += share * (total - offsets) + (offset - far).clamp_min_(0).sum(0)
         for index, (low, high) in enumerate(around.edges):
             self.inside[index] += ((error >= low) & (far <= high)).sum(0)
 
@@ -86,21 +89,59 @@ class Around(NamedTuple):
     """Quantiles of a forecast less itself, scaled: its tenths `(tenths, horizon, variates)`, and edges of bands.
 
     edges: `(levels, 2, horizon, variates)`.
+    bands: Theirs, where they follow the size of recent errors, and how these go on.
     """
 
     tenths: Tensor
     edges: Tensor
+    bands: "Following | None" = None
+
+    def following(self, error: Tensor, truth: "_Truth") -> "Around":
+        """Those of each window of a batch, `(..., batch, horizon, variates)`, where they differ."""
+        if self.bands is None:
+            return self
+        errors = error if truth.keep is None else torch.where(truth.keep, error, torch.nan)
+        factors = self.bands.factors(errors, truth.starts)[:, None]
+        return Around(self.tenths[:, None] * factors, self.edges.unsqueeze(2) * factors)
+
+
+class Following:
+    """Factors of bands that follow the size of recent errors, over windows in the order of time.
+
+    mean: Of the windows so far, `(variates,)`.
+    """
+
+    def __init__(self, bands: Bands, windows: Windows) -> None:
+        self.bands, self.recent = bands, bands.recent(windows.horizon, windows.start_rows().tolist())
+        self.total, self.count = torch.zeros(windows.num_targets, dtype=torch.float64), 0
+
+    def factors(self, errors: Tensor, starts: Sequence[int]) -> Tensor:
+        """Of the next windows, `(batch, variates)`; NaN is no error."""
+        sizes = self.recent.along(starts, mean_sizes(errors.transpose(0, 1).numpy()))
+        factors = self.bands.factors(sizes)
+        self.total, self.count = self.total + factors.double().sum(0), self.count + len(factors)
+        return factors
+
+    @property
+    def mean(self) -> Tensor:
+        """Over the windows so far, `(variates,)`."""
+        return self.total / max(self.count, 1)
 
 
 class _Truth:
     """Targets of a batch, and what every forecast's scores need of them."""
 
-    def __init__(self, target: Tensor, keep: Tensor | None, offset: Tensor) -> None:
-        self.target, self.keep, self.offset = target.contiguous(), keep, offset
+    def __init__(self, batch: Mapping[str, Tensor], offset: Tensor) -> None:
+        target, keep = batch["future"], batch.get("future_observed")
+        self.target, self.keep, self.offset, self.starts = target.contiguous(), keep, offset, batch["start"].tolist()
         self.count = torch.full(target.shape[1:], float(len(target))) if keep is None else keep.sum(0)
         size = (self.target + offset).abs_()
         self.total = (size if keep is None else torch.where(keep, size, 0)).sum(0)
         self.size = size.clamp_min_(SMALLEST)
+
+    def observed(self, values: Tensor) -> Tensor:
+        """Values where the targets were observed, 0 elsewhere."""
+        return values if self.keep is None else torch.where(self.keep, values, 0)
 
 
 @torch.no_grad()
@@ -113,7 +154,7 @@ def measure(
     none = Around(torch.zeros(0, *sizes), torch.zeros(0, 2, *sizes))
     totals: dict[str, ForecastErrors] = {}
     for batch in windows.batches():
-        truth = _Truth(batch["future"], batch.get("future_observed"), offset)
+        truth = _Truth(batch, offset)
         added: dict[int, str] = {}
         for name, forecast in predict(*inputs_of(batch)).items():
             own, twin = (around or {}).get(name, none), added.setdefault(id(forecast), name)

@@ -30,7 +30,7 @@ from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
-from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words
+from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.proposal import sizes_for
 from multiway.tasks.forecasting.savings import about_savings, savings
@@ -181,7 +181,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
         run.facts |= facts
         run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
-        run.facts["notes"] = [*run.facts["notes"], *about_savings(run.facts["covariates"])]
+        following = about_following(facts["intervals"], prepared.windows["train"].all_targets)
+        run.facts["notes"] = [*run.facts["notes"], *about_savings(run.facts["covariates"]), *following]
         run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
         return chosen.choice()
 
@@ -206,16 +207,20 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
         bands = Bands.stored(run.calibration)
         expected = (len(bands.shares), run.config.horizon, targets)
-        if bands.offsets.shape != expected or (bands.shares.diff() <= 0).any():
+        fits = bands.offsets.shape == expected and bands.follow.shape == (targets,)
+        if not fits or (bands.shares.diff() <= 0).any():
             raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
 
     def predict(self, run: Run, prepared: PreparedPanel, split: str) -> Measured:
         """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
         forecast = partial(network.all_forecasts, run, use=split)
         around = {name: scores.Around(tenths, self._edges(run, name)) for name, tenths in tenths_of(run.calibration)}
-        errors = scores.measure(prepared.windows[split], forecast, run.state.target_scaler, around)
+        bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], self._edges(run, OURS)
+        following = scores.Following(bands, windows) if bands.follow.any() else None
+        around[OURS] = around[OURS]._replace(bands=following)
+        errors = scores.measure(windows, forecast, run.state.target_scaler, around)
         units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
-        own = Measured(errors, units, run.state.targets, self._edges(run, OURS))
+        own = Measured(errors, units, run.state.targets, edges if following is None else edges * following.mean)
         return own if prepared.panel.share is None else own.joined()
 
     def score(self, run: Run, predictions: Measured, split: str) -> list[Row]:
