@@ -14,7 +14,15 @@ from multiway.report import text
 from multiway.report.attention import figures, picture, share
 from multiway.report.charts import HEIGHT, WIDTH, path_data, thin
 from multiway.report.diagnostics import variate_bars
-from multiway.report.scales import Scale, axis_numbers, axis_ticks, number_ticks, scale_of
+from multiway.report.scales import (  # fmt: skip
+    NUM_COLOURS,
+    Scale,
+    axis_numbers,
+    axis_ticks,
+    colour_numbers,
+    number_ticks,
+    scale_of,
+)
 
 
 def test_number_ticks_are_round_and_within():
@@ -136,3 +144,11 @@ def test_bars_stand_worst_first_by_the_chosen_model():
         ("b", "–", 0.0),
     ]
     assert found.bars[0].marks == [("naive", 3, 50.0, "2.0000")]
+
+
+def test_the_bars_are_of_the_chosen_model_whatever_colours_the_others_share():
+    names = [f"model {place}" for place in range(NUM_COLOURS + 2)]
+    numbers = colour_numbers(names, "model 7")
+    assert sum(number == numbers["model 7"] for number in numbers.values()) > 1
+    found = variate_bars(["a"], {name: [float(place + 1)] for place, name in enumerate(names)}, numbers, "MSE")
+    assert found.legend[0][0] == "model 7" and float(found.bars[0].value) == 8

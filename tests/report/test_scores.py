@@ -153,7 +153,7 @@ def test_models_that_cannot_be_compared_keep_their_order_and_none_is_best():
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        ("auc ece", "Higher is better; lower of ECE."),
+        ("auc ece", "Higher is better; for ECE lower."),
         ("ece mse", "Lower is better."),
         ("mse coverage_80", "Lower is better; Coverage of 80 % should meet the level named."),
         ("coverage_80", "Coverage of 80 % should meet the level named."),
@@ -162,6 +162,31 @@ def test_models_that_cannot_be_compared_keep_their_order_and_none_is_best():
 )
 def test_which_way_is_better_is_said_of_the_scores_that_are_there(names, words):
     assert directions(scores([row("network", name, 0.5) for name in names.split()])) == words
+
+
+def test_a_sentence_of_a_run_names_its_models_in_words():
+    found = Scores(
+        [[row(name, "auc", 0.5) for name in ("network", "logistic", "tfidf", "cnn", "regression_log")]], METRICS,
+        "network", {"logistic": "logistic regression", "tfidf": "logistic regression on TF-IDF", "cnn": "small CNN"},
+    )  # fmt: skip
+    said = "Answer: logistic (0.1 against 0.2 of tfidf), far from cnn_1, regression_log and logistic regression."
+    assert found.told(said) == (
+        "Answer: logistic regression (0.1 against 0.2 of logistic regression on TF-IDF), far from cnn_1, "
+        "regression log and logistic regression."
+    )
+    assert found.named("network") == "the network" and found.named("cnn") == "small CNN"
+
+
+def test_a_score_that_no_model_has_gets_no_column():
+    found = scores([row("network", "auc", 0.8), row("network", "ece", None)])
+    assert table(found)[1].columns == ["Model", "AUC"]
+    assert table(scores([row("network", "auc", None)]))[1].columns == ["Model", "AUC"]
+
+
+def test_titles_are_small_within_a_sentence_but_for_names_and_abbreviations():
+    assert [*map(text.within, ("Accuracy", "AUC", "clDice", "Dice, pooled", "F1", "R²"))] == [
+        "accuracy", "AUC", "clDice", "Dice, pooled", "F1", "R²",
+    ]  # fmt: skip
 
 
 def test_a_huge_score_is_written_by_its_power_of_ten():

@@ -81,15 +81,18 @@ def _beats(draw: Generator) -> pd.DataFrame:
     for series in range(120):
         is_late = series % 2
         bump = np.exp(-(((steps - draw.integers(12, 20) - 12 * is_late) / 4) ** 2))
-        values = {"pulse": bump + draw.normal(0, 0.2, 48), "pressure": 0.5 * bump + draw.normal(0, 0.3, 48)}
+        values = {"pulse": bump + draw.normal(0, 0.8, 48), "pressure": 0.5 * bump + draw.normal(0, 0.8, 48)}
         names = {"id": f"beat {series:03d}", "time": steps, "class": ("early", "late")[is_late]}
         frames.append(pd.DataFrame({**names, **{name: part.round(3) for name, part in values.items()}}))
     return pd.concat(frames, ignore_index=True)
 
 
 def _reviews(draw: Generator) -> pd.DataFrame:
+    """Three words a text, one in five of the other side."""
     good = draw.random(240) < 0.5
-    texts = [SCENES.format(row, *draw.choice(WARM if each else COLD, 3)) for row, each in enumerate(good)]
+    is_warm = (draw.random((240, 3)) < 0.2) != good[:, None]
+    words = np.where(is_warm, draw.choice(WARM, (240, 3)), draw.choice(COLD, (240, 3)))
+    texts = [SCENES.format(row, *three) for row, three in enumerate(words)]
     return pd.DataFrame({"review": texts, "label": np.where(good, "good", "bad")})
 
 

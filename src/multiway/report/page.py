@@ -51,6 +51,7 @@ def _environment() -> jinja2.Environment:
     filters: dict[str, Callable[..., object]] = {
         "name": text.name,
         "whole": text.whole,
+        "sentence_case": text.sentence_case,
         "script_json": text.script_json,
         "kind": lambda section: type(section).__name__.lower(),
         "pct": pct,

@@ -159,5 +159,6 @@ def colour_numbers(models: Iterable[str], chosen: str | None) -> dict[str, int]:
 
 
 def chosen_first(models: Iterable[str], numbers: Mapping[str, int]) -> list[str]:
-    """Models in the order of their colours, the chosen first."""
-    return sorted(models, key=lambda model: numbers.get(model, NUM_COLOURS))
+    """Models in the order of their colours, the chosen first; those that share a colour as they were numbered."""
+    places = {model: place for place, model in enumerate(numbers)}
+    return sorted(models, key=lambda model: (numbers.get(model, NUM_COLOURS), places.get(model, len(places))))

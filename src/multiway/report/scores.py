@@ -5,6 +5,7 @@ A row is a mapping with "model", "split", "metric", "value", and, where known, "
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -126,6 +127,17 @@ class Scores:
         """A model in words."""
         return self.titles.get(model, title(model))
 
+    def named(self, model: str) -> str:
+        """A model within a sentence."""
+        return "the network" if model == "network" else self.name(model)
+
+    def told(self, sentence: str) -> str:
+        """A sentence of a run, which names models as its files do, with all of them in words."""
+        words = {model: self.name(model) for model in {model for model, _, _, _ in self.all}}
+        other = sorted((model for model, word in words.items() if word != model), key=len, reverse=True)
+        pattern = rf"\b({'|'.join(map(re.escape, other))})\b(?! regression)"
+        return re.sub(pattern, lambda found: words[found[0]], sentence) if other else sentence
+
     def splits(self) -> list[str]:
         """Splits that are scored, the test first."""
         return sorted(dict.fromkeys(split for _, split, _, _ in self.all), key=lambda split: split != "test")
@@ -139,6 +151,12 @@ class Scores:
         columns = dict.fromkeys((name, scale) for _, of, name, scale in self.all if of == split)
         scales, names = list(dict.fromkeys(scale for _, scale in columns)), list(self.metrics)
         return sorted(columns, key=lambda column: (scales.index(column[1]), names.index(column[0])))
+
+    def measured(self, split: str = "test") -> list[Column]:
+        """Columns that some model has a value in; all where none has."""
+        models, columns = self.models(split), self.columns(split)
+        known = [name for name in columns if any(self.of(model, name, split).value is not None for model in models)]
+        return known or columns
 
     def get(self, model: str, metric: str, split: str = "test", scale: str = "") -> Score:
         """One score; an undefined one where there is none."""
@@ -187,18 +205,13 @@ def verdict(scores: Scores) -> str:
     decides = scores.primary()
     if decides is None:
         return ""
-    metric, decimals = scores.heading(decides[0]), scores.decimals(decides)
+    metric, decimals = text.within(scores.heading(decides[0])), scores.decimals(decides)
     own, rival = scores.of(scores.chosen, decides), best_rival(scores)
-    start = f"{_subject(scores.name(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
+    start = f"{text.sentence_case(scores.named(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
     if rival is None:
         return f"{start}."
     rank = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
-    return f"{start}; {rank} the best other candidate, {scores.name(rival[0])}, with {rival[1].in_words(decimals)}."
-
-
-def _subject(name: str) -> str:
-    """A model at the start of a sentence."""
-    return "The network" if name == "network" else text.sentence_case(name)
+    return f"{start}; {rank} the best other candidate, {scores.named(rival[0])}, with {rival[1].in_words(decimals)}."
 
 
 def standing(own: Score, rival: Score, *, higher: bool = True) -> str:
@@ -235,7 +248,7 @@ def models_table(
         differences: Whether each score without an interval shows its difference to the reference's.
         is_ranked: Whether scores can be compared: else models keep their order, and none is best or near another.
     """
-    models, columns = [model for model, _ in scores.ranked(split)], scores.columns(split)
+    models, columns = [model for model, _ in scores.ranked(split)], scores.measured(split)
     if not is_ranked:
         models, differences, reference = [name for name in scores.models() if name in models], False, ""
     compared = reference if differences else ""

@@ -13,14 +13,16 @@ MAX_NAME = 120
 MAX_TEXT = 4000
 MISSING = "–"
 _NARROW_SPACE = "\u202f"
+_BLANKS = str.maketrans("\t\n\r", "   ")
 _TURNS_DIRECTION = {*"\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"}
 HUGE = 1e9
 """From here on the digits of a number say nothing that its power of ten does not."""
 
 
 def clean(text: object) -> str:
-    """Replace what could hide or break text: control, direction and surrogate characters."""
-    return "".join("\ufffd" if _is_unsafe(character) else character for character in str(text))
+    """Replace what could hide or break text: control, direction and surrogate characters; ends of lines by blanks."""
+    shown = str(text).translate(_BLANKS)
+    return "".join("\ufffd" if _is_unsafe(character) else character for character in shown)
 
 
 def name(text: object) -> str:
@@ -37,8 +39,8 @@ def finalize(value: object) -> object:
 
 
 def whole(text: object) -> Markup:
-    """Clean and escape, however long: for commands."""
-    return escape(clean(text))
+    """Clean and escape, however long, and keep the lines: for commands."""
+    return escape("\n".join(map(clean, str(text).split("\n"))))
 
 
 def script_json(value: Any) -> Markup:
@@ -114,6 +116,11 @@ def duration(seconds: float | None) -> str:
 def sentence_case(text: str) -> str:
     """Raise the first letter and leave the rest."""
     return text[:1].upper() + text[1:]
+
+
+def within(title: str) -> str:
+    """A title within a sentence: words are small there, names and abbreviations stay."""
+    return title if title.startswith("Dice") or not title[1:2].islower() else title[:1].lower() + title[1:]
 
 
 def titled(stem: str) -> str:

@@ -10,7 +10,6 @@ from multiway.report.page import render
 from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
 from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Text
 from multiway.tasks import page_parts
-from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
 
@@ -91,7 +90,9 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     run, scores, manifest = runs[0], subject.scores(runs), page_parts.manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
     costs = page_parts.cost_table(run, scores, colours, summary.costs)
-    notes = [Text(words=f"{text.sentence_case(words).rstrip('.')}.") for words in run.facts.get("notes", ())]
+    notes = [
+        Text(words=f"{text.sentence_case(scores.told(words)).rstrip('.')}.") for words in run.facts.get("notes", ())
+    ]
     machine = page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run))
     settings = [*(Fact(*item) for item in subject.setting(run).items()), *_counts(runs)]
     method = [
@@ -129,11 +130,11 @@ def _learnt(run: Run) -> list[str]:
 def _answering(run: Run, scores: Scores) -> str:
     """Which model answers, in words; of a blend the models that have most of it."""
     shares = sorted(run.answer.shares.items(), key=lambda item: -item[1])
-    names = [scores.name(name) for name, share in shares if share >= LEAST]
+    names = [scores.named(name) for name, share in shares if share >= LEAST]
     word = names[0] if len(names) == 1 else f"a blend of {text.listing(names[:4])}"
-    word = "the network" if word == NETWORK else word
-    others = len(scores.models())
-    return f"{text.sentence_case(word)} answers{f', chosen among {others} models' if others > 1 else ''}."
+    count = len(scores.models())
+    others = f", chosen among {count} models" if run.answer.candidates else f"; it is compared with {count - 1} others"
+    return f"{text.sentence_case(word)} answers{others if count > 1 else ''}."
 
 
 def colours_of(scores: Scores) -> dict[str, int]:
@@ -196,7 +197,7 @@ def _score_part(
     tables = score_tables(subject, scores, colours, subject.reference)
     return PagePart(
         id="scores", title="How it was chosen", side=side, lead=summary.verdict,
-        support=[answer_line(runs), *summary.support],
+        support=[scores.told(answer_line(runs)), *summary.support],
         content=[bars, *tables, *summary.tables, *notes],
     )  # fmt: skip
 
@@ -211,4 +212,9 @@ def directions(scores: Scores) -> str:
     meets = [f"{text.listing(level)} should meet the level named"] if level else []
     if not any(shown.values()):
         return "; ".join([*(["Lower is better"] if lower else []), *meets]) + "."
-    return "; ".join(["Higher is better", *([f"lower of {text.listing(lower)}"] if lower else []), *meets]) + "."
+    return (
+        "; ".join(
+            ["Higher is better", *([f"for {text.listing([*map(text.within, lower)])} lower"] if lower else []), *meets]
+        )
+        + "."
+    )

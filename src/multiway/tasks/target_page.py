@@ -159,15 +159,20 @@ def confusion_part(
 ) -> PagePart:  # fmt: skip
     """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
-    side = [f"On the test cases. A row of the matrix is a class, a column what {model} predicted."]
+    side = [f"On the test cases. A row of the matrix is a class, a column what {_article(model)} predicted."]
     if len(classes) > MOST_CLASSES:
-        side = [f"On the test cases: the {MOST_CLASSES} confusions by {model} that are most frequent."]
+        side = [f"On the test cases: the {MOST_CLASSES} confusions by {_article(model)} that are most frequent."]
     table = confusion_table if len(classes) <= MOST_CLASSES else confused_pairs
     content = [
         table(classes, counts) if len(labels) else None,
         roc_chart(curves, colours) if curves else None,
     ]
     return PagePart(id="errors", title="Which errors", side=side, content=content)
+
+
+def _article(model: str) -> str:
+    """A model in words within a sentence."""
+    return f"the {model}" if model == NETWORK else model
 
 
 def class_curve(name: str, is_class: NDArray[np.bool_], scores: Values) -> RocCurve | None:
@@ -185,7 +190,7 @@ def calibration_part(
     """How often the answer is right, by confidence; `rows` says what is counted."""
     table = metrics.reliability_table(labels, probabilities, bins=bins) if len(labels) else []
     side = [
-        f"How often {model} is right among test {rows} of like confidence.",
+        f"How often {_article(model)} is right among test {rows} of like confidence.",
         "On the dashed line confidence can be taken at its word; below it there is too much.",
         f"The larger a dot, the more {rows}; lines are the 95\u202f% interval of each share (Wilson).",
     ]
@@ -228,7 +233,7 @@ def wrong_answers(run: Run, most: int = SHOWN) -> pd.DataFrame:
 
 def wrong_part(runs: Sequence[Run], unit: str) -> Iterator[PagePart]:
     """Those of the first run, a row each; `unit` says what samples are."""
-    found, model = wrong_answers(runs[0]), runs[0].answer.name
+    found, model = wrong_answers(runs[0]), _article(runs[0].answer.name)
     if len(found):
         kind = "most confident errors" if "probability" in found else "largest errors"
         side = [

@@ -19,15 +19,15 @@ from multiway.models.target_baselines import WORDS as WORDS
 from multiway.tasks.protocol import NETWORK, Metric, Row
 
 CLASSES = (
-    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="acc", title="Accuracy", spread=True),
     Metric(name="auc", title="AUC", spread=True),
     Metric(name="balanced_accuracy", title="Balanced accuracy"),
-    Metric(name="ece", title="ECE", higher=False),
+    Metric(name="ece", title="Calibration error", higher=False),
 )
 MORE = {
     "f1": Metric(name="f1", title="F1 (macro)", spread=True),
     "weighted_f1": Metric(name="weighted_f1", title="F1 (weighted)", spread=True),
-    "top5": Metric(name="top5", title="ACC of five", spread=True),
+    "top5": Metric(name="top5", title="Accuracy of five", spread=True),
     "hard_auc": Metric(name="hard_auc", title="AUC of hard answers", spread=True),
 }
 """Metrics of classes that some tasks have in addition to the usual ones."""

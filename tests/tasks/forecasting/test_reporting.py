@@ -51,7 +51,8 @@ def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
 
 def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     scores = [{**row, "value": 1.0} if row["model"] == "ridge" else {**row, "value": 2.0} for row in finished.scores]
-    said = head([dataclasses.replace(finished, scores=scores)]).support
+    told = head([dataclasses.replace(finished, scores=scores)])
+    said = [told.verdict, *told.support]
     assert "100.0\u202f% above ridge" in said[0]
     assert said[0].endswith("It is no better than ridge there.")
     assert said[1].startswith("The network alone is no better than ridge on the test rows")

@@ -1,6 +1,7 @@
 """What a run on labelled series leaves, says and refuses, and what its estimator takes."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from multiway.data import datasets
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.lifecycle import load
 from multiway.tasks.registry import task_of_data
+from multiway.tasks.series import page as series_page
 from tasks.series.archives import bumps, long_frame
 
 MODEL = {"dim": 8, "num_heads": 2, "dropout": 0.0}
@@ -56,6 +58,13 @@ def test_the_report_shows_what_the_answer_went_by(folder):
     page = printed("report", folder / "run", "--out", folder / "report.html")
     text = (folder / "report.html").read_text()
     assert page.strip().endswith("report.html") and "What the answer went by" in text and "random kernels" in text
+
+
+def test_shares_of_variates_are_in_percent():
+    shares = {"model": "rocket", "step": {"1": 0.5, "2": 0.5}, "variate": {"pressure": 0.25, "pulse": 0.75}}
+    (part,) = series_page.importance_part([SimpleNamespace(facts={"importance": shares})])
+    found = [(bar.name, bar.value, bar.width) for bar in part.content[1].bars]
+    assert found == [("pulse", "75.0\u202f%", 75), ("pressure", "25.0\u202f%", 25)]
 
 
 def test_series_of_a_file_get_their_class(folder, tmp_path):

@@ -145,7 +145,7 @@ def test_a_run_of_quantiles_is_reported_by_its_loss(run, tmp_path, monkeypatch):
     quantiles = lifecycle.start(task, config, tmp_path / "run")
     text = Page(task.report([quantiles])).text
     assert "in spreads of the median movement" in text and "lowest validation loss" in text
-    assert "has a test Pinball loss of" in text and "training quantiles" in text and "Coverage of 80 %" in text
+    assert "has a test pinball loss of" in text and "training quantiles" in text and "Coverage of 80 %" in text
 
 
 def rows_of(mcc=(0.11, 0.05, 0.17), calendar=0.5):

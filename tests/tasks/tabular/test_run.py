@@ -212,4 +212,4 @@ def test_the_report_shows_what_the_answer_went_by(folder, tmp_path):
     assert falls == dict(zip(wanted["column"][:-1], wanted["importance"][:-1], strict=True))
     page = workflows.report(folder / "ill", out=tmp_path / "report.html").read_text()
     part = page[page.index("What the answer went by") :]
-    assert "How far the ACC falls, by column" in part and part.index(">age<") < part.index(">city<")
+    assert "How far the accuracy falls, by column" in part and part.index(">age<") < part.index(">city<")

@@ -50,14 +50,14 @@ def compare(runs_of: Sequence[Sequence[Run]]) -> str:
 
 def head(runs: Sequence[Run]) -> pages.Summary:
     """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
-    run = runs[0]
+    run, scores = runs[0], SUBJECT.scores(runs)
     return pages.Summary(
         headline=headline(run),
-        verdict=f"Validation chose {run.facts['selection']['sentence']}",
-        support=list(_support(SUBJECT.scores(runs))),
+        verdict=_verdict(scores),
+        support=list(_support(scores)),
         splits=_splits(run),
         costs=_costs(run),
-        tables=choice_tables(run, pages.colours_of(SUBJECT.scores(runs))),
+        tables=choice_tables(run, pages.colours_of(scores)),
     )
 
 
@@ -129,18 +129,22 @@ def _time(words: str) -> int | pd.Timestamp:
     return int(words) if words.lstrip("-").isdigit() else pd.Timestamp(words)
 
 
-def _support(scores: Scores) -> Iterator[str]:
-    """What the test rows make of the choice, and which candidate was best there."""
+def _verdict(scores: Scores) -> str:
+    """What the test rows make of the choice."""
     own, ridge = (scores.get(model, "mse", scale="scaled") for model in (OURS, "ridge"))
     if own.value is None:
-        return
+        return ""
     floors = [model for model in scores.models() if model == "ridge" or "naive" in model]
     relations = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in floors]
     listed = f": {text.listing(relations)}." if relations else "."
     remark = " It is no better than ridge there."
     worse = remark if own.number > ridge.number else ""
-    yield f"On the test rows its MSE is {text.number(own.value, text.decimals_for([own.number]))}{listed}{worse}"
-    network = scores.get("network", "mse", scale="scaled")
+    return f"The answer has a test MSE of {text.number(own.value, text.decimals_for([own.number]))}{listed}{worse}"
+
+
+def _support(scores: Scores) -> Iterator[str]:
+    """Whether the network alone beats ridge, and how the weights come to be."""
+    network, ridge = (scores.get(model, "mse", scale="scaled") for model in ("network", "ridge"))
     if network.value is not None and ridge.value is not None:
         verb = "is no better than" if network.number >= ridge.number else "beats"
         yield f"The network alone {verb} ridge on the test rows: its MSE is {_relative(network, ridge)} it."

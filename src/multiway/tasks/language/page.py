@@ -25,9 +25,9 @@ SUBJECT = pages.Subject(
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Texts continued, and the most surprising test documents, of the first run."""
     written = runs[0].tables["continuations"]
-    rows = [[str(cell).rstrip("\0") for cell in row] for row in written[["before", "continuation", "after"]].to_numpy()]
-    heads = ["A test document, cut off", "as the model goes on", "as it goes on"]
-    side = ["What the model takes for most probable, token after token."]
+    rows = [[str(cell).strip("\0") for cell in row] for row in written[["before", "continuation", "after"]].to_numpy()]
+    heads = ["A test document, cut off", "as the model goes on", "as the document goes on"]
+    side = ["The model goes on with the token that it takes for most probable, one after another."]
     table = Table(columns=heads, rows=rows, style="words")
     yield PagePart(id="continuations", title="Texts continued", side=side, content=[table])
     yield _documents(runs[0])
@@ -40,7 +40,9 @@ def _documents(run: Run) -> PagePart:
     most = wide.sort_values(run.answer.name, ascending=False).head(SHOWN)
     names = [name for name in run.models if name in most]
     rows = [[str(place), *(text.number(float(row[name]), 3) for name in names)] for place, row in most.iterrows()]
-    side = [f"Nats per token; the {SHOWN} test documents that surprise the model that answers most, or all of fewer."]
+    side = [
+        f"Nats per token: the higher, the less the model expected the text. The {SHOWN} test documents with the most."
+    ]
     table = Table(columns=["Document", *(WORDS.get(name, name) for name in names)], rows=rows)
     return PagePart(id="documents", title="Surprise by document", side=side, content=[table])
 
@@ -54,8 +56,8 @@ def _headline(subject: pages.Subject, run: Run) -> str:
     if own is None:
         return ""
     best = min(known, key=lambda name: known[name], default=None)
-    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.name(best)}"
-    return f"The model takes {text.number(own, 3)} bits per byte of text{rival}. Fewer is better."
+    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.named(best)}"
+    return f"The model needs {text.number(own, 3)} bits for a byte of text{rival}. Fewer is better."
 
 
 PAGE = SplitPage(

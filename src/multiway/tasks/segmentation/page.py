@@ -63,7 +63,7 @@ def _metrics(run: Run) -> list[Metric]:
 
 SUBJECT = pages.Subject(
     order=_metrics,
-    kicker="Segmentation report",
+    kicker="Report on masks",
     rows="cases",
     setting=_setting,
     selected_by=functools.partial(selected_by, "Dice"),
@@ -189,8 +189,8 @@ def _headline(subject: pages.Subject, run: Run) -> str:
     own, rival = scores.get(run.answer.name, decides), best_rival(scores)
     if own.value is None:
         return ""
-    other = "" if rival is None else f", those of {scores.name(rival[0])} {text.number(rival[1].number, 2)}"
-    title, value = scores.heading(decides), text.number(own.number, 2)
+    other = "" if rival is None else f"; those of {scores.named(rival[0])} have {text.number(rival[1].number, 3)}"
+    title, value = scores.heading(decides), text.number(own.number, 3)
     return f"Masks have a {title} of {value} on test cases, where 1 is perfect{other}."
 
 

@@ -26,7 +26,7 @@ def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
     steps, variates = np.array(list(shares["step"].values())), shares["variate"]
     drawing = step_lines({shares["model"]: ("s0", steps)}, "share", from_zero=True, x_title="step")
     ranked = sorted(variates.items(), key=lambda item: -item[1])
-    bars = [Bar(name, text.percent(share), 100 * share) for name, share in ranked]
+    bars = [Bar(name, text.percent(100 * share), 100 * share) for name, share in ranked]
     content = [
         Chart(title="Share of each step", drawing=drawing),
         Bars(title="Share of each variate", bars=bars) if len(bars) > 1 else None,

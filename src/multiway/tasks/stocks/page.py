@@ -150,7 +150,7 @@ def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:
     unit = "spreads of the median movement" if run.config.levels else "log odds of a rise"
     side = [
         "Single answers, and how far the probability of a rise falls where prices or texts of the stock are hidden.",
-        "Each day is hidden on its own, and so is each text.",
+        "Each day is hidden on its own, and so is each text; a figure is the sum over them.",
     ]
     if run.answer.name == NETWORK:
         side = [

@@ -75,10 +75,11 @@ def answer(item: TickerExplanation) -> CaseAnswer:
 def _parts(item: TickerExplanation) -> str:
     """What moved the answer: prices, texts, stocks, and where its attention falls."""
     prices, texts = float(item.contributions.prices.sum()), float(item.contributions.texts.sum())
-    parts = [f"Prices moved it by {text.signed(prices, 3)}, texts by {text.signed(texts, 3)}."]
+    of_texts = f", texts by {text.signed(texts, 3)}" if item.texts else ""
+    parts = [f"Prices moved the answer by {text.signed(prices, 3)}{of_texts}."]
     stocks = item.contributions.of_stocks
     order = [int(row) for row in np.argsort(-np.abs(stocks), kind="stable")[:STRONGEST] if stocks[row]]
-    if order:
+    if len(order) > 1:
         names = [f"{text.name(item.names[row])} {text.signed(float(stocks[row]), 3)}" for row in order]
         parts.append(f"Days of {text.listing(names)} moved it most.")
     if item.looks:
@@ -197,7 +198,7 @@ def grid_part(test: pd.DataFrame, model: str = NETWORK) -> PagePart:
     keys = ("month", "ticker", ["ticker", "month"])
     by_month, by_ticker, by_both = (rows.groupby(key)[COUNTS].sum() for key in keys)
     cells = [_row(month, *counts) for month, *counts in by_month.itertuples()]
-    table = Table(columns=["Month", "ACC", "Movements", "Rises"], rows=cells, style="numbers confusion")
+    table = Table(columns=["Month", "Accuracy", "Movements", "Rises"], rows=cells, style="numbers confusion")
     side = [
         f"Share of the test movements whose direction {model} classified correctly.",
         "Blue is above one half, orange below; the fewer movements, the paler.",

@@ -59,16 +59,19 @@ from multiway.training import Objective
 
 COUNT = Metric(name="count", title="Movements", higher=None)
 OF_MOVEMENTS = (
-    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="acc", title="Accuracy", spread=True),
     Metric(name="f1", title="F1"),
     Metric(name="macro_f1", title="Macro F1"),
     Metric(name="mcc", title="MCC", spread=True),
     Metric(name="auc", title="AUC"),
-    Metric(name="acc_texts", title="ACC with texts"),
+    Metric(name="acc_texts", title="Accuracy with texts"),
     Metric(name="mcc_texts", title="MCC with texts"),
     COUNT,
 )
-OF_BATCHES = tuple(Metric(name=f"{name}_batches", title=f"{name.upper()} by batch") for name in OVER_BATCHES)
+OF_BATCHES = tuple(
+    Metric(name=f"{name}_batches", title=f"{'Accuracy' if name == 'acc' else name.upper()} by batch")
+    for name in OVER_BATCHES
+)
 OF_QUANTILES = (
     Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, spread=True),
     Metric(name="mae", title="MAE", higher=False, decimals=None),

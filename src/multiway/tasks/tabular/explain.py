@@ -51,7 +51,7 @@ def measure_of(run: Run) -> Measure:
     if run.state.classes is None:
         return Measure("MSE rises", mse, -1.0)
     if run.state.rare is None:
-        return Measure("ACC falls", accuracy, 1.0)
+        return Measure("accuracy falls", accuracy, 1.0)
     return Measure("average precision falls", partial(average_precision, position=run.state.rare), 1.0)
 
 

@@ -12,8 +12,8 @@ from multiway.tasks.target_page import SplitPage, target_headline, target_parts
 
 SHOWN = 20
 SIDE = [
-    f"How much the score of the answer falls on {ROWS:,} test rows at most where one column is shuffled, five times.",
-    "Of columns that say the same, each looks unimportant. It is what the model uses, not what causes.",
+    f"Each column is shuffled in turn, five times, on {ROWS:,} test rows at most: how much worse the answer is then.",
+    "Columns that say the same each look unimportant. A bar shows what the model uses, not what is a cause.",
 ]
 
 

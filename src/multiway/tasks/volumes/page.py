@@ -71,7 +71,7 @@ def _setting(run: Run) -> dict[str, str]:
 
 
 SUBJECT = pages.Subject(
-    kicker="Classification report",
+    kicker="Report on volumes",
     rows="cases",
     setting=_setting,
     selected_by=functools.partial(selected_by, "AUC"),
@@ -173,7 +173,7 @@ def _completeness(item: CaseExplanation) -> str:
         return ""
     total, change = item.sums
     gap = f", a gap of {text.percent(100 * abs(total / change - 1), 0)}" if change else ""
-    sums = f"sum to {text.signed(total, 2)}; the logit changes by {text.signed(change, 2)}"
+    sums = f"sum to {text.signed(total, 2)}; the log odds change by {text.signed(change, 2)}"
     return f"The gradients at {item.points} points {sums}{gap}."
 
 

@@ -51,11 +51,11 @@ EXPLAINED = 4
 """Test cases that are explained if none is named: the most confident errors first."""
 METRICS = (
     Metric(name="auc", title="AUC", spread=True),
-    Metric(name="acc", title="ACC", spread=True),
+    Metric(name="acc", title="Accuracy", spread=True),
     Metric(name="balanced_accuracy", title="Balanced accuracy"),
     Metric(name="sensitivity", title="Sensitivity"),
     Metric(name="specificity", title="Specificity"),
-    Metric(name="ece", title="ECE", higher=False),
+    Metric(name="ece", title="Calibration error", higher=False),
 )
 
 
