@@ -6,8 +6,8 @@ from torch.library import opcheck
 
 import children
 from multiway.kernels import operators
-from multiway.kernels.library import library
-from multiway.ops import chains, dispatch, ways
+from multiway.kernels.library import library, nodes
+from multiway.ops import OPERATORS, chains, dispatch, ways
 from tolerances import LONG32, assert_same
 
 ND = [(6, 5, 7), [(3, 5), (4, 7), (3,), (4,)]]
@@ -21,13 +21,15 @@ CASES = {
     "additive_scores": ("additive_scores", (2, 3, 5, 7), [(2, 3, 4, 7), (3, 7)], ()),
 }
 GRAPHS = """
+import ctypes
 import torch
 from multiway import nn, ops
-from multiway.kernels import compiled
+from multiway.kernels.library import library
 
 torch.manual_seed(0)
-calls, call_chain = [], compiled._call_chain
-compiled._call_chain = lambda *given: (calls.append(given), call_chain(*given))
+calls, chain, address, size = [], library().chain, ctypes.c_void_p, ctypes.c_longlong
+kind = ctypes.CFUNCTYPE(ctypes.c_int, address, address, size, size, address)
+library().chain = kind(lambda *given: (calls.append(given), chain(*given))[1])
 
 def gradients(function, x, parameters):
     result = function(x)
@@ -55,6 +57,7 @@ for layer, shape, name in (
     print(type(layer).__name__)
 """
 """Run in a process of its own, without shape checks."""
+needs_nodes = pytest.mark.skipif(nodes() is None, reason="no nodes of autograd were built: python -m multiway.kernels")
 needs_library = pytest.mark.skipif(library() is None, reason="the install found no C compiler")
 
 
@@ -120,6 +123,64 @@ def test_kernel_and_plain_form_agree_in_both_formulas_of_the_gradient(case, alwa
         for ours, exact in zip(narrow, expected, strict=True):
             scale = float(exact.detach().abs().max())
             torch.testing.assert_close(ours.detach().double(), exact.detach(), rtol=LONG32, atol=LONG32 * scale)
+
+
+def operator_of(name):
+    return next(each for each in OPERATORS if each.name == name)
+
+
+def passes(operator, forward, backward, x, parameters, constants):
+    """The result, and the gradients of it that are needed: not the second."""
+    out = forward(x, parameters, *constants)
+    needed = [True, False, *[True] * (len(parameters) - 1)]
+    cotangent = torch.linspace(-1, 1, out.numel()).view(out.shape)
+    return [out, *backward(cotangent, x, parameters, needed, *constants)]
+
+
+@pytest.fixture
+def chain_case(case, always):
+    """Of an operator that is a chain: itself, and its passes with Python and without, as (forward, backward)."""
+    name, drawn, constants = case
+    operator = operator_of(name)
+    if operator.find is None:
+        pytest.skip("no chain")
+    called = (
+        getattr(torch.ops.multiway, f"{name}_forward").default,
+        getattr(torch.ops.multiway, f"{name}_backward").default,
+    )
+    x, parameters = drawn(torch.float32)
+    x, parameters = x.detach(), [each.detach() for each in parameters]
+    called[0](x, parameters, *constants)
+    return operator, called, (operator._run, operator._run_backward), x, parameters, constants
+
+
+@needs_nodes
+def test_passes_without_python_are_those_in_python(chain_case):
+    operator, called, python, x, parameters, constants = chain_case
+    for each in ("", "_forward", "_backward"):
+        assert torch._C._dispatch_has_kernel_for_dispatch_key(f"multiway::{operator.name}{each}", "CPU")
+    for rows in (1, 2, 6):
+        both = [passes(operator, *ways, x[:rows], parameters, constants) for ways in (called, python)]
+        for ours, expected in zip(*both, strict=True):
+            assert ours.shape == expected.shape and torch.equal(ours, expected)
+
+
+@needs_library
+def test_passes_of_other_layouts(chain_case):
+    operator, called, _, x, parameters, constants = chain_case
+    expected = passes(operator, *called, x, parameters, constants)
+    turned = [each.movedim(0, -1).contiguous().movedim(-1, 0) for each in parameters]
+    given = x.movedim(0, -1).contiguous().movedim(-1, 0)
+    assert not given.is_contiguous() and any(not each.is_contiguous() for each in turned)
+    for ours, each in zip(passes(operator, *called, given, turned, constants), expected, strict=True):
+        assert torch.equal(ours, each)
+
+
+def test_rows_of_another_size_are_refused(chain_case):
+    _, called, python, x, parameters, constants = chain_case
+    for forward in (called[0], python[0]):
+        with pytest.raises((RuntimeError, ValueError)):
+            forward(x[..., :-1], parameters, *constants)
 
 
 def test_vmap_over_rows_and_over_parameters(case):

@@ -5,6 +5,7 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
@@ -137,11 +138,18 @@ def has_node() -> bool:
 @functools.cache
 def _node() -> Callable[..., Tensor | None] | None:
     """`run` of `autograd.cpp`, if it was built."""
+    module = started_nodes()
+    return None if module is None else module.run
+
+
+@functools.cache
+def started_nodes() -> ModuleType | None:
+    """The module of `autograd.cpp`, if it was built, ready to call chains."""
     module, kernels = nodes(), library()
     if module is None or kernels is None:
         return None
     module.start(ctypes.cast(kernels.chain, ctypes.c_void_p).value, launcher(), CHAIN_WORK, plain_gradients)
-    return module.run  # type: ignore[no-any-return]
+    return module
 
 
 class _Chain(torch.autograd.Function):

@@ -1,17 +1,19 @@
 """Kernels as operators of torch, for graphs: `torch.ops.multiway.<name>(x, parameters, …)` and `<name>_backward`.
 
 Outside a graph the kernels are called directly, as calling an operator costs more than many a layer. An operator
-computes the same everywhere: by its kernel where that can run, by operations of torch elsewhere.
+computes the same everywhere: by its kernel where that can run, by operations of torch elsewhere. Where nodes of
+autograd were built, the passes of a chain's operators run without Python from their second call on.
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from multiway.kernels.compiled import plain_gradients
+from multiway.kernels.compiled import Chain, plain_gradients, started_nodes
 
 LIBRARY = torch.library.Library("multiway", "DEF")
 TAGS = (torch.Tag.pt2_compliant_tag,)
@@ -44,6 +46,8 @@ class Operator(NamedTuple):
     """Same arguments."""
     gradients: Callable[..., Gradients | None]
     """Of the result's gradient, x and parameters, which of these need one, and constants."""
+    find: Callable[..., Chain | None] | None = None
+    """The chain that the kernel is, if it is one; same arguments as `plain`."""
 
     def register(self) -> None:
         """Define the operator and its passes, and how graphs, derivatives, vmap and autocast see them."""
@@ -65,12 +69,14 @@ class Operator(NamedTuple):
             return call_operator(self.name, x, parameters, *constants)
 
     def _run(self, x: Tensor, parameters: Sequence[Tensor], *constants: Any) -> Tensor:
+        _leave_python(self)
         out = self.forward(x.contiguous(), [each.contiguous() for each in parameters], *constants)
         return self.plain(x, parameters, *constants).contiguous() if out is None else out
 
     def _run_backward(
         self, grad: Tensor, x: Tensor, parameters: Sequence[Tensor], needed: Sequence[bool], *constants: Any
     ) -> list[Tensor]:
+        _leave_python(self)
         tensors = [tensor.contiguous() for tensor in (x, *parameters)]
         grads = self.gradients(grad.contiguous(), tensors, needed, *constants)
         if grads is None:
@@ -124,6 +130,20 @@ def _define(name: str, schema: str, result: str, run: Callable[..., object], fak
     LIBRARY.define(f"{name}({schema}) -> {result}", tags=TAGS)
     LIBRARY.impl(name, run, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{LIBRARY.ns}::{name}", fake, lib=LIBRARY)
+
+
+@functools.cache
+def _leave_python(operator: Operator) -> None:
+    """Have later calls of a chain served by `autograd.cpp`, which asks Python for what is not plain alone.
+
+    At the first call, since to look for the compiled code takes time that an import should not.
+    """
+    module = started_nodes()
+    if module is None or operator.find is None:
+        return
+    for name in (operator.name, f"{operator.name}_forward"):
+        module.serve(name, False, operator.find, operator._run)
+    module.serve(f"{operator.name}_backward", True, operator.find, operator._run_backward)
 
 
 class _Followed(torch.autograd.Function):

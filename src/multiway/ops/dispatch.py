@@ -126,7 +126,9 @@ def fast_nd_linear(
     weights, biases = members(weights), members(biases)
     shapes, count = tuple([weight.shape for weight in weights]), len(weights)
     parameters = [*weights, *biases] if full_bias is None else [*weights, full_bias]
-    kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
+    kind = (
+        "full" if full_bias is not None else None if len(biases) == 0 else "descending" if descending else "ascending"
+    )
     if in_graph():
         if may_be_operator(x, *parameters) and ways.has_nd_linear_chain(shapes, kind):
             return operators.call_operator("nd_linear", x, parameters, count, kind or "")

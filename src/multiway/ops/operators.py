@@ -80,19 +80,30 @@ class ChainOf:
 
     def forward(self, x: Tensor, parameters: Tensors, *constants: object) -> Tensor | None:
         """The result, or None where the kernel cannot run."""
-        chain = self.find(x, parameters, *constants) if compiled.can_run(x, *parameters) else None
+        chain = self._chain(x, parameters, constants) if compiled.can_run(x, *parameters) else None
         return None if chain is None else compiled.chain_forward(chain, x, parameters)
 
     def gradients(self, grad: Tensor, tensors: Tensors, needed: Needed, *constants: object) -> Gradients | None:
         """Those needed, or None where the kernel cannot run."""
-        chain = self.find(tensors[0], tensors[1:], *constants) if compiled.can_run(grad, *tensors) else None
+        chain = self._chain(tensors[0], tensors[1:], constants) if compiled.can_run(grad, *tensors) else None
         return None if chain is None else compiled.chain_gradients(chain, grad, tensors, needed)
 
+    def _chain(self, x: Tensor, parameters: Tensors, constants: Sequence[object]) -> compiled.Chain | None:
+        """Not for rows of another size, which it would read beyond their end."""
+        chain = self.find(x, parameters, *constants)
+        return None if chain is None or x.numel() != len(x) * chain.inputs else chain
 
-ND, TT = ChainOf(_nd_linear_chain), ChainOf(_tt_linear_chain)
+
+def _chain_operator(
+    name: str, constants: str, plain: Callable[..., Tensor], shape: Callable[..., list[Any]], find: Callable[..., Any]
+) -> Operator:
+    passes = ChainOf(find)
+    return Operator(name, constants, plain, shape, passes.forward, passes.gradients, find)
+
+
 OPERATORS = (
-    Operator("nd_linear", ", int modes, str bias", _plain_nd_linear, _nd_linear_shape, ND.forward, ND.gradients),
-    Operator("tt_linear", ", int cores", _plain_tt_linear, _tt_linear_shape, TT.forward, TT.gradients),
+    _chain_operator("nd_linear", ", int modes, str bias", _plain_nd_linear, _nd_linear_shape, _nd_linear_chain),
+    _chain_operator("tt_linear", ", int cores", _plain_tt_linear, _tt_linear_shape, _tt_linear_chain),
     Operator("additive_scores", "", _plain_scores, _scores_shape, _scores, _scores_gradients),
 )
 for operator in OPERATORS:
