@@ -14,7 +14,7 @@ from multiway.tasks.forecasting import recent
 from multiway.tasks.forecasting.bands import USUAL, Bands, fit_bands
 from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.evidence import Stretch
-from multiway.tasks.forecasting.forecasts import factors_after, forecast_columns
+from multiway.tasks.forecasting.forecasts import backtest_frame, factors_at, forecast_columns, score_backtest
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.recent import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.scores import Around, Following, measure
@@ -136,6 +136,10 @@ def test_scores_of_following_bands_agree_with_loops(missing, monkeypatch):
     np.testing.assert_allclose(following.mean, [factors.mean(), 1.0], rtol=ROUNDING32)
 
 
+def after(run, panel, bands):
+    return factors_at(run, panel, bands, [panel.num_rows])[0]
+
+
 @pytest.fixture(scope="module")
 def run():
     values = restless(1400).numpy()
@@ -157,12 +161,12 @@ def test_a_forecast_has_bands_by_the_errors_of_the_last_rows(run):
     past, seen, *rest = inputs_of(batch)
     with torch.no_grad():
         errors = (batch["future"] - fitted.mix(fitted.forecasts(past, seen, fitted.used(), *rest))).double().numpy()
-    sizes = np.abs(errors).mean(1)[-recent.reach(HORIZON) :, 0]
+    sizes = np.abs(errors).mean(1)[:, 0]
     last = [*range(len(sizes)), len(sizes) - 1 + HORIZON]
     rate, usual = 1 - 0.5 ** (1 / recent.LEAST), float(bands.usual[0])
     expected = sizes_by_sums(last, [*sizes, np.nan], usual, HORIZON, rate)[-1]
-    factor = factors_after(run, panel, bands).double().numpy()
-    np.testing.assert_allclose(factor, [np.sqrt(expected / usual), 1.0], rtol=0.01)  # what lies beyond the reach
+    factor = after(run, panel, bands)
+    np.testing.assert_allclose(factor, [np.sqrt(expected / usual), 1.0], rtol=ROUNDING32)
     columns = forecast_columns(run, panel, (80.0,), (0.1,))
     width = (columns["multiway-hi-80"] - columns["multiway-lo-80"]) / run.state.target_scaler.std
     edges = bands.edges((80.0,))[0].double().numpy()
@@ -176,14 +180,33 @@ def test_calm_rows_after_the_training_make_the_bands_narrow(run):
     calm = frame.assign(restless=frame["restless"].where(frame.index < 1400, 0.1 * frame["even"]))
     longer = read_later(run.config, run.state, calm)
     stored = Bands.stored(run.calibration)
-    factors = [factors_after(run, each, stored)[0] for each in (run.prepared.panel, longer)]
+    factors = [after(run, each, stored)[0] for each in (run.prepared.panel, longer)]
     assert factors[1] < 0.6 * factors[0]
 
 
 def test_a_panel_without_later_rows_and_a_run_of_before_have_bands_as_they_are(run):
     stored, panel = Bands.stored(run.calibration), run.prepared.panel
-    assert factors_after(run, panel.slice(0, LOOKBACK), stored).tolist() == [1.0, 1.0]
+    assert after(run, panel.slice(0, LOOKBACK), stored).tolist() == [1.0, 1.0]
     older = dataclasses.replace(run, calibration={k: v for k, v in run.calibration.items() if k != USUAL})
     bands = Bands.stored(older.calibration)
-    assert bands.follow.tolist() == [False, False] and factors_after(older, panel, bands).tolist() == [1.0, 1.0]
+    assert bands.follow.tolist() == [False, False] and after(older, panel, bands).tolist() == [1.0, 1.0]
     TASK.check_stored(older)
+
+
+def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
+    panel = run.prepared.panel
+    table = backtest_frame(run, panel, cutoffs=[panel.times[row] for row in (1385, 1200, 1100)], levels=(80.0, 95.0))
+    assert list(table["cutoff"].unique()) == [panel.times[row] for row in (1100, 1200, 1385)]
+    std, edges = run.state.target_scaler.std, Bands.stored(run.calibration).edges((80.0,))[0].double().numpy()
+    usual = {(name, row): (edges[1] - edges[0])[:, place] * std[place]
+             for place, name in enumerate(run.state.targets) for row in (1100, 1200, 1385)}  # fmt: skip
+    for (name, row), width in usual.items():
+        part = table[(table["unique_id"] == name) & (table["cutoff"] == panel.times[row])]
+        bands = Bands.stored(run.calibration)
+        factor = after(run, panel.slice(0, row + 1), bands)[run.state.targets.index(name)]
+        np.testing.assert_allclose(part["multiway-hi-80"] - part["multiway-lo-80"], width * factor, rtol=ROUNDING32)
+        assert (part["multiway-lo-95"] < part["multiway-lo-80"]).all()
+        assert ((part["multiway-lo-80"] < part["multiway"]) & (part["multiway"] < part["multiway-hi-80"])).all()
+    plain = backtest_frame(run, panel, cutoffs=[panel.times[row] for row in (1100, 1200, 1385)])
+    pd.testing.assert_frame_equal(table[plain.columns], plain)
+    assert score_backtest(table) == score_backtest(plain)

@@ -386,4 +386,8 @@ OPTIONS = (
         name="refit", commands=("backtest",), read=read_every,
         help="every=N refits all but networks before every N-th cutoff, on the rows before it.",
     ),
+    Option(
+        name="levels", commands=("backtest",), read=percentages,
+        help="Intervals to write in percent, any: 50,90; none if not given.",
+    ),
 )  # fmt: skip

@@ -204,13 +204,14 @@ class Forecaster(Estimator):
         return -own_score(self.evaluate(X), self.metric, {"scale": scale}, OURS)
 
     def backtest(
-        self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None
-    ) -> pd.DataFrame:
-        """Forecast from past moments, given as times or by their number and step.
+        self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None,
+        levels: Sequence[float] = (),
+    ) -> pd.DataFrame:  # fmt: skip
+        """Forecast from past moments, given as times or by their number and step, with bands of some levels.
 
         With `refit_every` all but networks are refitted before every so many of them, on the rows up to there.
         """
-        return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every)
+        return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every, levels)
 
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""

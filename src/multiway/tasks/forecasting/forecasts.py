@@ -21,7 +21,7 @@ from multiway.tasks.forecasting.frequency import time_like
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.recent import mean_sizes, reach
+from multiway.tasks.forecasting.recent import mean_sizes
 from multiway.tasks.forecasting.sharing import joined_frame
 from multiway.tasks.forecasting.updating import fitted_before
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
@@ -122,7 +122,7 @@ def forecast_columns(
     columns, bands = {OURS: written(scaler.inverse(scaled))}, Bands.stored(run.calibration)
     if other:
         return columns
-    factors = factors_after(run, panel, bands).double().numpy()
+    (factors,) = factors_at(run, panel, bands, [panel.num_rows])
     for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True):
         for side, edge in zip(("lo", "hi"), edges * factors, strict=True):
             columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(scaled + edge), side=side)
@@ -133,38 +133,39 @@ def forecast_columns(
 
 
 @torch.no_grad()
-def factors_after(run: Run, panel: Panel, bands: Bands) -> Tensor:
-    """Of the bands after the last row, `(variates,)`, by the errors on the rows from the first test row on.
+def factors_at(run: Run, panel: Panel, bands: Bands, ends: Sequence[int]) -> NDArray[np.float64]:
+    """Of the bands after some rows, which rise, `(ends, variates)`, by errors on those from the first test row on.
 
     The fit before the test rows makes them: what was refitted has seen these rows.
     """
     windows = _later_windows(run, panel) if bands.follow.any() else None
     if windows is None or not len(windows):
-        return torch.ones(bands.offsets.shape[-1])
+        return np.ones((len(ends), bands.offsets.shape[-1]))
     model, recent = model_of(run).fitted_for("test"), bands.recent(windows.horizon, windows.start_rows().tolist())
     for batch in windows.batches():
         past, seen, *covariates = inputs_of(batch)
         errors = batch["future"] - model.mix(model.forecasts(past, seen, model.used(), *covariates))
         errors = errors if seen is None else torch.where(batch["future_observed"], errors, torch.nan)
-        recent.along(batch["start"].tolist(), mean_sizes(errors.transpose(0, 1).numpy()))
-    return bands.factors(recent.before(panel.num_rows - windows.lookback))
+        recent.add(batch["start"].tolist(), mean_sizes(errors.transpose(0, 1).numpy()))
+    return bands.factors(np.stack([recent.before(end - windows.lookback) for end in ends])).double().numpy()
 
 
 def _later_windows(run: Run, panel: Panel) -> Windows | None:
-    """Those from the first test row on, as far back as an error counts; None where a panel has none."""
+    """Those from the first test row on; None where a panel has none."""
     lookback, horizon = run.config.lookback, run.config.horizon
     if panel.num_rows < lookback + horizon:
         return None
     windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
     first = panel.times.searchsorted(time_like(panel.times, run.facts["intervals"]["first"]))
-    return windows.between(max(int(first), panel.num_rows - reach(horizon), lookback), panel.num_rows)
+    return windows.between(max(int(first), lookback), panel.num_rows)
 
 
 def backtest_frame(
-    run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None
-) -> pd.DataFrame:
-    """Forecast from several past moments, in batches: `unique_id, ds, cutoff, y, multiway, ridge, …`.
+    run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None,
+    levels: Sequence[float] = (),
+) -> pd.DataFrame:  # fmt: skip
+    """Forecast from several past moments, in batches: `unique_id, ds, cutoff, y, multiway, multiway-lo-80, ridge, …`.
 
     Cutoffs inside the rows that a model was fitted on flatter it. With `refit_every` candidates are fitted on the rows
     up to a cutoff; a network and baselines are not, nor are the weights of the answer chosen anew.
@@ -175,6 +176,8 @@ def backtest_frame(
         cutoffs: Last known times; or how many, of which the last is a horizon before the end.
         step: Rows between counted cutoffs; the horizon if not given.
         refit_every: Cutoffs for which one fit is used.
+        levels: Of bands in percent around the answer; none if not given. They widen and narrow by what had come before
+            a cutoff.
 
     Raises:
         DataError: The panel is too short, or a cutoff leaves no room for its look-back or horizon.
@@ -183,9 +186,10 @@ def backtest_frame(
     windows = all_windows(panel, run.state.scaler, run.config.lookback, run.config.horizon)
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
     rows = _first_rows(run, panel, cutoffs, step, len(windows))
-    rows = rows if refit_every is None else np.sort(rows)
+    rows = rows if refit_every is None and not len(levels) else np.sort(rows)
     names = run.state.targets
     ends, steps, variates = rows + run.config.lookback, run.config.horizon, len(names)
+    forecasts = _forecasts(run, panel, windows, torch.from_numpy(rows), refit_every)
     ahead = (ends[:, None] + np.arange(steps)).repeat(variates, 0).ravel()  # in the order cutoff, variate, step
     return pd.DataFrame(
         {
@@ -193,7 +197,7 @@ def backtest_frame(
             "ds": panel.times.take(ahead),
             "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
             "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0], -variates:].transpose(0, 2, 1).ravel(),
-            **_forecasts(run, panel, windows, torch.from_numpy(rows), refit_every),
+            **_with_bands(run, panel, forecasts, ends, levels),
         },
         copy=False,  # the columns are new already
     )
@@ -235,9 +239,30 @@ def _forecasts(
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}
 
 
+def _with_bands(
+    run: Run, panel: Panel, columns: dict[str, NDArray[np.float64]], ends: NDArray[np.int64], levels: Sequence[float]
+) -> dict[str, NDArray[np.float64]]:
+    """The edges of bands after the answer that they are around."""
+    if not len(levels):
+        return columns
+    steps, variates, std = run.config.horizon, len(run.state.targets), run.state.target_scaler.std
+    bands, centre = Bands.stored(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
+    factors = factors_at(run, panel, bands, ends.tolist())[:, None]
+    edges = {
+        f"{OURS}-{side}-{level:g}": as_written(centre + factors * edge * std, run.config, run.state, side)
+        for level, both in zip(levels, bands.edges(levels).double().numpy(), strict=True)
+        for side, edge in zip(("lo", "hi"), both, strict=True)
+    }
+    flat = {name: each.swapaxes(1, 2).ravel() for name, each in edges.items()}
+    return {OURS: columns.pop(OURS), **flat, **columns}
+
+
 def score_backtest(frame: pd.DataFrame) -> list[Row]:
     """MSE and MAE of every model by cutoff, in the units of the data."""
-    models = [name for name in frame.columns if name not in {"unique_id", "ds", "cutoff", "y"}]
+    models = [
+        name for name in frame.columns
+        if name not in {"unique_id", "ds", "cutoff", "y"} and not name.startswith((f"{OURS}-lo-", f"{OURS}-hi-"))
+    ]  # fmt: skip
     parts = frame.groupby("cutoff", sort=True)
     return [
         {"cutoff": str(cutoff), "model": model, **_means((part[model] - part["y"]).dropna())}

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 HORIZONS, LEAST = 2, 24
 """After so many horizons, and at least so many rows, an error counts half."""
-HALVES = 6
-"""After which it counts no more."""
 FLOOR = 0.2
 """The least of a size relative to the usual one."""
 
@@ -36,28 +34,20 @@ class RecentErrors:
             self.size = self.size + self.rate * np.where(np.isnan(ended), 0.0, ended - self.size)
         return np.maximum(self.size, self.least)
 
+    def add(self, starts: Sequence[int], errors: Floats) -> None:
+        """Windows that come next in the order of time, `(windows, series)`; NaN is no error."""
+        self.open.extend(zip(starts, errors, strict=True))
+
     def along(self, starts: Sequence[int], errors: Floats) -> Floats:
-        """Before each of the next windows, in the order of time; NaN is no error: `(windows, series)` in and out."""
-        sizes = []
-        for start, error in zip(starts, errors, strict=True):
-            sizes.append(self.before(start))
-            self.open.append((start, error))
-        return np.stack(sizes)
+        """Before each of the next windows, `(windows, series)`, as they are added."""
+        self.add(starts, errors)
+        return np.stack([self.before(start) for start in starts])
 
 
 def half_life(horizon: int, starts: Sequence[int]) -> float:
     """Windows, of which the first rows are given, after which an error counts half."""
     gap = (starts[-1] - starts[0]) / (len(starts) - 1) if len(starts) > 1 else 1
-    return _rows(horizon) / max(gap, 1)
-
-
-def reach(horizon: int) -> int:
-    """Rows whose errors count."""
-    return HALVES * _rows(horizon) + horizon
-
-
-def _rows(horizon: int) -> int:
-    return max(HORIZONS * horizon, LEAST)
+    return max(HORIZONS * horizon, LEAST) / max(gap, 1)
 
 
 def mean_sizes(errors: NDArray[np.floating]) -> Floats:

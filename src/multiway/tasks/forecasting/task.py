@@ -321,7 +321,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""
         check_target(out)
-        past = options.get("cutoffs", 10), options.get("step"), options.get("refit")
+        past = options.get("cutoffs", 10), options.get("step"), options.get("refit"), options.get("levels", ())
         frame = forecasts.backtest_frame(run, self._panel(run, data), *past)
         if out is not None:
             write_table(frame, out)
