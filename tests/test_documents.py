@@ -28,7 +28,7 @@ ROOT = Path(__file__).parent.parent
 NEEDS = {"adapters.md": "peft", "serve.md": "fastapi"}
 """Packages without which a guide is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-LONG = {"forecast.md", "segment.md", "stocks.md", "text.md", "tune.md", "volumes.md"}
+LONG = {"forecast.md", "forecast-models.md", "segment.md", "stocks.md", "text.md", "tune.md", "volumes.md"}
 """Guides whose trainings take seven seconds or more."""
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
 
