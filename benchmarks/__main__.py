@@ -43,7 +43,8 @@ def main() -> None:
     if unknown:
         parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     torch.set_num_threads(chosen.threads)
-    torch.set_default_device(chosen.device)
+    if chosen.device != "cpu":  # a default is a mode, which graphs cannot follow everywhere
+        torch.set_default_device(chosen.device)
     if not chosen.plain_malloc:
         keep_freed_memory()
     for name in chosen.names or BENCHMARKS:

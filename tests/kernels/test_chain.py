@@ -45,6 +45,7 @@ def always(monkeypatch):
         chains.low_rank_chain,
         ways.kept_nd_linear_chain,
         ways.kept_train_chain,
+        ways.kept_low_rank_chain,
     )
     for cached in caches:
         cached.cache_clear()

@@ -18,12 +18,15 @@ CASES = {
     "nd_linear, terms": ("nd_linear", (6, 5, 7), [(2, 3, 5), (2, 4, 7)], (2, "")),
     "tt_linear": ("tt_linear", (6, 35), [(1, 5, 3, 2), (2, 7, 4, 1), (12,)], (2,)),
     "tt_linear, no bias": ("tt_linear", (6, 35), [(1, 5, 3, 2), (2, 7, 4, 1)], (2,)),
+    "low_rank_linear": ("low_rank_linear", (6, 13), [(3, 13), (11, 3), (11,)], ()),
+    "low_rank_linear, no bias": ("low_rank_linear", (6, 13), [(3, 13), (11, 3)], ()),
     "additive_scores": ("additive_scores", (2, 3, 5, 7), [(2, 3, 4, 7), (3, 7)], ()),
 }
 GRAPHS = """
 import ctypes
 import torch
 from multiway import nn, ops
+from multiway.kernels import compiled
 from multiway.kernels.library import library
 
 torch.manual_seed(0)
@@ -38,6 +41,7 @@ def gradients(function, x, parameters):
 for layer, shape, name in (
     (nn.NdLinear((16, 16), (16, 8)), (16, 16), "nd_linear"),
     (nn.TTLinear((16, 16), (8, 16), tt_ranks=2), (256,), "tt_linear"),
+    *([(nn.LowRankLinear(64, 48, rank=4), (64,), "low_rank_linear")] if compiled.has_node() else []),
 ):
     torch.compiler.reset()
     function = torch.compile(layer, backend="aot_eager", fullgraph=True, dynamic=True)
@@ -79,7 +83,10 @@ def case(request):
 def always(monkeypatch):
     """The chain is used whatever it costs."""
     monkeypatch.setattr(chains, "MARGIN", 0.0)
-    names = {chains: ("nd_linear_chain", "tensor_train_chain"), ways: ("kept_nd_linear_chain", "kept_train_chain")}
+    names = {
+        chains: ("nd_linear_chain", "tensor_train_chain", "low_rank_chain"),
+        ways: ("kept_nd_linear_chain", "kept_train_chain", "kept_low_rank_chain"),
+    }
     for module, both in names.items():
         for name in both:
             monkeypatch.setattr(module, name, getattr(module, name).__wrapped__)
@@ -217,7 +224,8 @@ def test_what_cannot_be_pointed_at(case):
 @needs_library
 def test_graphs_call_the_kernel_for_any_batch_and_exports_by_choice(tmp_path):
     done = children.run_program(GRAPHS, tmp_path)
-    assert done.stdout.split() == ["NdLinear", "TTLinear"], done.stderr
+    served = ["NdLinear", "TTLinear", *(["LowRankLinear"] if nodes() else [])]
+    assert done.stdout.split() == served, done.stderr
 
 
 @pytest.mark.parametrize("reason", ["no library", "autocast", "float64"])

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 
 from multiway.kernels import attention, compiled, lean, operators
 from multiway.kernels.attention import Factor
-from multiway.ops import chains, plans, products, ways
+from multiway.ops import plans, products, ways
 from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
 from multiway.ops.graph_strips import strip_graph_filter
 
@@ -184,12 +184,15 @@ def fast_low_rank(
     equation: Callable[..., Tensor], x: Tensor, down: Tensor, up: Tensor, bias: Tensor | None = None
 ) -> Tensor | None:
     """A compiled chain of both products, where calling them costs more than computing them."""
-    if in_graph() or down.shape[0] != up.shape[1] or not compiled.has_node():
+    if down.shape[0] != up.shape[1]:
         return None
-    chain = chains.low_rank_chain(down.shape, up.shape, ways.rounded_rows(len(x)), bias is not None)
-    return (
-        None if chain is None else compiled.run_chain(chain, equation, x, down, up, *(() if bias is None else (bias,)))
-    )
+    parameters = [down, up] if bias is None else [down, up, bias]
+    shapes, has_bias = (down.shape, up.shape), bias is not None
+    if in_graph():
+        served = may_be_operator(x, *parameters) and ways.has_low_rank_chain(shapes, has_bias)
+        return operators.call_operator("low_rank_linear", x, parameters) if served else None
+    chain = ways.kept_low_rank_chain(shapes, len(x), has_bias) if compiled.has_node() else None
+    return None if chain is None else compiled.run_chain(chain, equation, x, *parameters)
 
 
 def graph_attention(

@@ -3,6 +3,7 @@
 `multiway::nd_linear(x, parameters, modes, bias)`: weights of so many modes, then what bias they have: "" for none,
 "full" for one of the output's sizes, "ascending" or "descending" for one per mode in the order of the products.
 `multiway::tt_linear(x, parameters, cores)`: so many cores, then perhaps a bias.
+`multiway::low_rank_linear(x, parameters)`: the matrix into the bottleneck, that out of it, then perhaps a bias.
 `multiway::additive_scores(x, parameters)`: queries; keys and weights.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
+from torch.nn import functional as F
 
 from multiway.kernels import compiled
 from multiway.kernels.operators import Gradients, Operator
@@ -54,6 +56,21 @@ def _tt_linear_chain(x: Tensor, parameters: Tensors, cores: int) -> compiled.Cha
     shapes, has_bias = ways.shapes_of(parameters[:cores]), len(parameters) > cores
     chain = ways.kept_train_chain(shapes, len(x), has_bias)
     return ways.kept_train_chain(shapes, plans.ROWS, has_bias) if chain is None else chain
+
+
+def _plain_low_rank(x: Tensor, parameters: Tensors) -> Tensor:
+    down, up, *bias = parameters
+    return F.linear(F.linear(x, down), up, *bias)
+
+
+def _low_rank_shape(x: Tensor, parameters: Tensors) -> list[Any]:
+    return [x.shape[0], parameters[1].shape[0]]
+
+
+def _low_rank_chain(x: Tensor, parameters: Tensors) -> compiled.Chain | None:
+    shapes, has_bias = ways.shapes_of(parameters[:2]), len(parameters) > 2
+    chain = ways.kept_low_rank_chain(shapes, len(x), has_bias)
+    return ways.kept_low_rank_chain(shapes, plans.ROWS, has_bias) if chain is None else chain
 
 
 def _plain_scores(query: Tensor, parameters: Tensors) -> Tensor:
@@ -104,6 +121,7 @@ def _chain_operator(
 OPERATORS = (
     _chain_operator("nd_linear", ", int modes, str bias", _plain_nd_linear, _nd_linear_shape, _nd_linear_chain),
     _chain_operator("tt_linear", ", int cores", _plain_tt_linear, _tt_linear_shape, _tt_linear_chain),
+    _chain_operator("low_rank_linear", "", _plain_low_rank, _low_rank_shape, _low_rank_chain),
     Operator("additive_scores", "", _plain_scores, _scores_shape, _scores, _scores_gradients),
 )
 for operator in OPERATORS:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from torch import Tensor
 
-from multiway.kernels.compiled import Chain
+from multiway.kernels.compiled import Chain, has_node
 from multiway.kernels.library import library
 from multiway.ops import chains, plans
 
@@ -26,6 +26,12 @@ def kept_nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> Chain |
 def kept_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> Chain | None:
     """Of cores."""
     return chains.tensor_train_chain(*_train_sizes(shapes), rounded_rows(rows), has_bias)
+
+
+@functools.lru_cache(maxsize=4096)
+def kept_low_rank_chain(shapes: Shapes, rows: int, has_bias: bool) -> Chain | None:
+    """Of both thin matrices, `(rank, in)` and `(out, rank)`."""
+    return chains.low_rank_chain(*shapes, rounded_rows(rows), has_bias)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -63,12 +69,18 @@ def has_tensor_train_chain(shapes: Shapes, has_bias: bool) -> bool:
     return library() is not None and kept_train_chain(tuple(map(tuple, shapes)), plans.ROWS, has_bias) is not None
 
 
+def has_low_rank_chain(shapes: Shapes, has_bias: bool) -> bool:
+    """Likewise, of both thin matrices; where it is reached through Python, two products of torch take no longer."""
+    return has_node() and kept_low_rank_chain(tuple(map(tuple, shapes)), plans.ROWS, has_bias) is not None
+
+
 def has_kernels() -> bool:
     """Whether there is a compiled library."""
     return library() is not None
 
 
-for choose in (usual_way, usual_train_cut, has_nd_linear_chain, has_tensor_train_chain, has_kernels):
+CHOICES = (usual_way, usual_train_cut, has_nd_linear_chain, has_tensor_train_chain, has_low_rank_chain, has_kernels)
+for choose in CHOICES:
     # What torch.compiler.assume_constant_result sets; itself it imports the compiler, which takes as long as torch
     vars(choose)["_dynamo_marked_constant"] = True
 
