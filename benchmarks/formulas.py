@@ -20,7 +20,8 @@ def drawn(page: str) -> str:
 
 def _markup(tag: str, bracket: str, formula: str) -> str:
     display = "block" if bracket == "[" else "inline"
-    return f'<{tag} class="formula">{convert(html.unescape(formula), display=display)}</{tag}>'
+    wide = ' style="overflow-x: auto"' if bracket == "[" else ""  # on a narrow screen it scrolls, and the page does not
+    return f'<{tag} class="formula"{wide}>{convert(html.unescape(formula), display=display)}</{tag}>'
 
 
 if __name__ == "__main__":

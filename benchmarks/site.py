@@ -53,6 +53,7 @@ heading_level = 2
 show_source = false
 show_root_heading = true
 show_root_full_path = false
+merge_init_into_class = true
 docstring_style = "google"
 """
 

@@ -1,11 +1,13 @@
 """Curves of a report on classes, and the part on errors of numbers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from multiway.metrics import classes
-from multiway.tasks.target_page import class_curves, number_errors
+from multiway.tasks.target_page import class_curves, number_errors, target_headline
 
 LABELS = np.array([0, 1, 2, 1, 0, 2])
 SHARES = np.random.default_rng(0).dirichlet([1, 1, 1], 6)
@@ -30,3 +32,18 @@ def test_errors_of_numbers_are_shown_by_tenths_of_the_prediction():
     (table,) = number_errors(test, "rows").content
     assert len(table.rows) == 10
     assert [float(cell) for cell in table.rows[0][:2]] == [0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"), [(0.1234, "off by 0.123 on average; 92\u202f% better"), (2, "33\u202f% worse")]
+)
+def test_numbers_are_told_by_how_far_they_are_off_in_three_digits(shift, words):
+    """The labels lie 1.5 from the mean, which is a candidate of its own."""
+    of_answer = {"model": "ridge", "split": "test", "label": [0.0, 3.0], "predicted": [shift, 3 + shift]}
+    rows = [pd.DataFrame(of_answer), pd.DataFrame({**of_answer, "model": "mean", "predicted": 1.5})]
+    run = SimpleNamespace(
+        tables={"predictions": pd.concat(rows)}, answer=SimpleNamespace(name="ridge"),
+        state=SimpleNamespace(classes=None, target_name="weight"),
+    )  # fmt: skip
+    said = target_headline(None, run)
+    assert said.startswith("Weight is off by ") and words in said and said.endswith(" than the mean alone.")

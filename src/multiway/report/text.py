@@ -66,6 +66,12 @@ def number(value: float | None, decimals: int) -> str:
     return f"{value:,.{decimals}f}".replace("-", "\u2212")
 
 
+def figure(value: float) -> str:
+    """Write a number with three digits, for a sentence."""
+    decimals = max(0, 2 - math.floor(math.log10(abs(value)))) if value and math.isfinite(value) else 0
+    return number(value, min(decimals, 9))
+
+
 def signed(value: float, decimals: int) -> str:
     """Write a difference with its sign."""
     return ("+" if value > 0 else "") + number(value, decimals)

@@ -106,11 +106,9 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
         return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly; {rival}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
     alone = float((test["label"] - _known_mean(run)).abs().mean())
-    words = text.number(off, text.decimals_for([off]))
-    better = f"{text.percent(100 * abs(1 - off / alone), 0)} {'better' if off < alone else 'worse'}" if alone else ""
-    return (
-        f"{text.sentence_case(name)} is off by {words} on average{f'; {better} than always the mean' * bool(better)}."
-    )
+    side = "better" if off < alone else "worse"
+    rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
+    return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
 
 
 def _known_mean(run: Run) -> float:

@@ -83,7 +83,7 @@ def headline(run: Run) -> str:
     gain = 100 * (1 - off / other) if other else 0.0
     better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {_better(gain)} than"
     unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
-    return f"The forecast of {name} is off by {_figure(off)}{unit} a {span} on average; {better} {worth.words}."
+    return f"The forecast of {name} is off by {text.figure(off)}{unit} a {span} on average; {better} {worth.words}."
 
 
 def _relative(worth: Worth) -> pd.Series:
@@ -92,12 +92,6 @@ def _relative(worth: Worth) -> pd.Series:
 
 def _better(gain: float) -> str:
     return "better" if gain > 0 else "worse"
-
-
-def _figure(value: float) -> str:
-    """Three digits."""
-    whole = max(0, 2 - int(np.floor(np.log10(abs(value))))) if value and np.isfinite(value) else 0
-    return text.number(value, min(whole, 9))
 
 
 def forecast_panels(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
@@ -151,7 +145,12 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
     if len(worth.errors) < 2:
         return None
     rows = [
-        [name, _figure(float(worth.errors[name])), _figure(float(worth.trivial[name])), _signed(worth.gains[name])]
+        [
+            name,
+            text.figure(float(worth.errors[name])),
+            text.figure(float(worth.trivial[name])),
+            _signed(worth.gains[name]),
+        ]
         for name in order[:MOST_ROWS]
     ]
     span = span_of(run.state.frequency)
