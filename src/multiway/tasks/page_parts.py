@@ -97,7 +97,8 @@ def data_check(report: CheckReport | None) -> PagePart | None:
     """What the check of the data saw, with the first places of each flaw."""
     if report is None:
         return None
-    facts = [Fact(name.capitalize(), str(value)) for name, value in report.summary.items() if value is not None]
+    known = {name: str(value).removesuffix(" 00:00:00") for name, value in report.summary.items() if value is not None}
+    facts = [Fact(name.capitalize(), value) for name, value in known.items()]
     findings = [
         CheckLine(
             item.severity,

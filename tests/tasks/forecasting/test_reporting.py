@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway.data import CheckReport
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.page import compare, head, report, sections
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.page_parts import split_table, train_command
+from multiway.tasks.page_parts import data_check, split_table, train_command
 from report_pages import Page
 from tasks.forecasting.panels import TINY, make_config
 
@@ -98,3 +99,9 @@ def test_runs_are_compared_with_their_baselines_and_what_differs(finished):
     assert "levels=[90.0]" in page.text and "loads (1)" not in page.text and "cannot be compared" not in page.text
     assert "--set 'levels=[90.0]'" in page.text and "Look-back" not in page.text
     assert re.search(r"against levels=\[", page.text) and "against ridge" in page.text
+
+
+def test_days_of_the_data_check_have_no_hours():
+    summary = {"from": pd.Timestamp("2024-01-01"), "to": pd.Timestamp("2024-01-31 06:00"), "gaps": None}
+    facts = data_check(CheckReport(source="a.csv", summary=summary, findings=())).content[0].items
+    assert [tuple(fact)[:2] for fact in facts] == [("From", "2024-01-01"), ("To", "2024-01-31 06:00:00")]
