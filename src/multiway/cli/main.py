@@ -1,6 +1,7 @@
 """The `multiway` command: how it starts, how signals and errors reach the user, and how it ends."""
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -10,6 +11,8 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 IMPORT = "<frozen importlib._bootstrap>"
+GARBAGE = (50_000, 20, 100)
+"""New objects for which the collector looks: what is imported stays, and looking through it is a fifth of a start."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -18,6 +21,7 @@ def run() -> NoReturn:
 
     A signal ends it with one line and 128 and the signal's number; a training saves its state first and exits with 1.
     """
+    gc.set_threshold(*GARBAGE)
     try:
         with Stoppable():
             open_streams()

@@ -90,3 +90,4 @@ from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
 from multiway.ops.tensor_train import tt_norm as tt_norm
 from multiway.ops.tensor_train import tt_svd as tt_svd
+from multiway.ops.threads import over_parts as over_parts

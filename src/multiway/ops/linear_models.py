@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ConfigError, DataError, ShapeError
+from multiway.ops.threads import over_parts
 
 CELLS_PER_CHUNK = 8_000_000
 LAG_CELLS = 500_000
@@ -118,7 +119,7 @@ def ridge_moments(rows: Float[Tensor, "variates rows"], count: int, lookback: in
     rows = rows - rows.mean(1, keepdim=True)
     span = rows.shape[1] - count + 1
     size = max(LAG_CELLS // (lookback * span + rows.shape[1]), 1)
-    parts = [_lag_moments(part, count, lookback) for part in torch.split(rows, size)]
+    parts = over_parts(lambda part: _lag_moments(part, count, lookback), torch.split(rows, size))
     gram, cross, square = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
     cells = torch.full((len(rows),), float(count * (span - lookback)), dtype=torch.float64)
     return Moments(gram=gram, cross=cross, square=square, count=cells)

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from multiway.tasks.registry import TASKS as TASKS
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.tasks.registry import tasks_of_data as tasks_of_data
+    from multiway.workflows.declared import declarations as declarations
+    from multiway.workflows.declared import settings_of as settings_of
+    from multiway.workflows.declared import task_options as task_options
     from multiway.workflows.looking import EncodedTexts as EncodedTexts
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import check as check
-    from multiway.workflows.looking import declarations as declarations
     from multiway.workflows.looking import encode as encode
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
-    from multiway.workflows.looking import settings_of as settings_of
-    from multiway.workflows.looking import task_options as task_options
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
     from multiway.workflows.space import Space as Space

@@ -1,4 +1,4 @@
-"""Looking at data: what is in a file, which sets are known, making one; and the options that tasks declare for it."""
+"""Looking at data: what is in a file, which sets are known, making one."""
 
 import dataclasses
 import time
@@ -6,14 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
-from multiway.config import merge, nest
+from multiway.config import merge
 from multiway.data import CheckReport, datasets
-from multiway.data.datasets import catalogue
 from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
 from multiway.data.findings import Finding, Findings, quoted
 from multiway.data.sources.bytes import reading_once
@@ -21,9 +18,7 @@ from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, DataError, Fix, MultiwayError, closest, concerning
-from multiway.tasks.known import task_of_dataset
-from multiway.tasks.protocol import SHARED, AnyTask, Option, Task
-from multiway.tasks.protocol import options_of as declared_by
+from multiway.tasks.protocol import AnyTask
 from multiway.tasks.registry import TASKS, task_of, task_of_data
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.source import read_stocks
@@ -203,53 +198,3 @@ def encode(
     start = time.monotonic()
     encoded = encode_texts(texts.text, text, progress=progress)
     return EncodedTexts(source=texts.source, encoded=encoded, seconds=time.monotonic() - start)
-
-
-def declarations() -> dict[str, Any]:
-    """What a command line has to know of tasks and data sets, in plain values."""
-    tasks = {
-        task.name: {"purpose": str(task.__doc__).partition("\n")[0], "example": task.example, "options": _options(task)}
-        for task in map(task_of, TASKS)
-    }
-    return {"tasks": tasks, "data_sets": {name: task_of_dataset(name) for name in catalogue()}}
-
-
-def _options(task: Task[Any, Any, Any]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": option.name,
-            "field": option.field,
-            "help": option.help,
-            "choices": list(option.choices),
-            "is_flag": option.is_flag,
-            "default": "off" if option.is_flag else _usual(task.config, option.field),
-            "commands": list(option.commands),
-        }
-        for option in (*SHARED, *task.options)
-    ]
-
-
-def _usual(config: type[BaseModel], field: str) -> str:
-    """The usual value of a field in words."""
-    value: Any = config
-    for part in field.split(".") if field else ():
-        if isinstance(value, type) and issubclass(value, BaseModel):
-            info = value.model_fields.get(part)
-            value = None if info is None or info.is_required() else info.get_default(call_default_factory=True)
-        else:
-            value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
-    return "none" if value in (None, (), config) else str(value)
-
-
-def task_options(command: str, task: str) -> dict[str, Option]:
-    """Options of a task's for one command, by name."""
-    return {option.name: option for option in declared_by(task_of(task), command)}
-
-
-def settings_of(command: str, task: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Values of options at their places in the config."""
-    chosen: dict[str, Any] = {}
-    for name, option in task_options(command, task).items():
-        if name in values:
-            chosen = merge(chosen, nest(option.field, values[name]))
-    return chosen

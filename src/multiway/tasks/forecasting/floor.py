@@ -18,6 +18,10 @@ from multiway.tasks.forecasting.windows import Windows, complete_stretches
 PENALTIES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7)
 """The largest leave little but the last value: for series that wander. The smallest are for series so smooth that their
 windows hardly move, as a population."""
+TOGETHER = 32
+"""Variates whose matrices one thread finds."""
+MOST_KEPT = 1_000
+"""Series whose moments are kept from one comparison to the next."""
 MOST_OWN = 5_000
 """Series up to which each may have a matrix of its own; of more, only sums over all series are ever held."""
 AT_ONCE = 500
@@ -60,7 +64,10 @@ class Floor:
 
 
 class _Fold(NamedTuple):
-    """Moments of the windows to fit on, their share of all, and the windows after them to try the fit on."""
+    """Moments of the windows to fit on, their share of all, and the windows after them to try the fit on.
+
+    kept: Moments of these by their first and last, once they are known, where series are few.
+    """
 
     gram: Tensor
     cross: Tensor
@@ -69,6 +76,7 @@ class _Fold(NamedTuple):
     start: int
     stop: int
     weight: float
+    kept: dict[tuple[int, int], ops.Moments] | None
 
     @property
     def blocks(self) -> int:
@@ -139,8 +147,13 @@ def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
     for start, stop in pairs:
         fitted = start - training.horizon  # whose last step lies before the first that is forecast
         equations = normal_equations(training, fitted)
-        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs))
-    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), 0.5 if pairs else 1.0)
+        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs), _kept(training))
+    weight = 0.5 if pairs else 1.0
+    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), weight, _kept(training))
+
+
+def _kept(windows: Windows) -> dict[tuple[int, int], ops.Moments] | None:
+    return {} if windows.all_targets <= MOST_KEPT else None
 
 
 def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _Best:
@@ -174,13 +187,18 @@ def _shared_weights(gram: Tensor, cross: Tensor, windows: Windows, penalties: Se
 
 def _own_weights(gram: Tensor, cross: Tensor, penalties: Sequence[float], shared: Tensor) -> list[Tensor]:
     """One matrix for each variate, drawn towards one that all share, for each penalty."""
-    rest = cross - gram @ shared.double().mT
-    return [(shared + weight).float() for weight in ops.ridge_path(gram, rest, penalties)]
+
+    def path(part: tuple[Tensor, Tensor]) -> list[Tensor]:
+        own, rest = part[0], part[1] - part[0] @ shared.double().mT
+        return [(shared + weight).float() for weight in ops.ridge_path(own, rest, penalties)]
+
+    parts = list(zip(gram.split(TOGETHER), cross.split(TOGETHER), strict=True))
+    return [torch.cat(weights) for weights in zip(*ops.over_parts(path, parts), strict=True)]
 
 
 def _errors(fold: _Fold, weights: Sequence[Tensor]) -> Tensor:
     """Mean squared error of each weight on a fold's stretch."""
-    sums, count = _block_errors(fold.windows, weights, fold.start, fold.stop)
+    sums, count = _block_errors(fold, weights, fold.start, fold.stop)
     return sums / count.clamp_min(1)
 
 
@@ -200,17 +218,20 @@ def _gain(shared: _Best, own: _Best, folds: Sequence[_Fold]) -> tuple[float, flo
 def _block_gains(fold: _Fold, error: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """What own matrices save against shared ones on each block, as a share of its error; and a block's weight."""
     parts = torch.arange(fold.start, fold.stop).tensor_split(fold.blocks)
-    blocks = [_block_errors(fold.windows, weights, int(part[0]), int(part[-1]) + 1) for part in parts]
+    blocks = [_block_errors(fold, weights, int(part[0]), int(part[-1]) + 1) for part in parts]
     sums, count = (torch.stack(tensors) for tensors in zip(*blocks, strict=True))
     return (sums[:, 0] - sums[:, 1]) / (count.clamp_min(1) * error), fold.weight * count / count.sum()
 
 
-def _block_errors(windows: Windows, weights: Sequence[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
+def _block_errors(fold: _Fold, weights: Sequence[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
     """From moments where nothing is missing, from forecasts elsewhere."""
+    windows, kept = fold.windows, {} if fold.kept is None else fold.kept
     sums, count = torch.zeros(len(weights), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     stretches, rest = complete_stretches(windows, start, stop)
-    for first, last in stretches:
-        own = complete_moments(windows, first, last)
+    for stretch in stretches:
+        own = kept.get(stretch)
+        if own is None:
+            own = kept[stretch] = complete_moments(windows, *stretch)
         shared = own.shared()
         errors = [(shared if len(weight) == 1 else own).squared_error(weight.double()) for weight in weights]
         sums, count = sums + torch.tensor(errors, dtype=torch.float64), count + own.count.sum()
