@@ -8,6 +8,7 @@ import torch
 
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
+from multiway.kernels.compiled import Chain, Factor, Link
 from multiway.kernels.library import library, nodes
 from multiway.ops import chains, ways
 from multiway.ops.plans import best_plan
@@ -33,6 +34,15 @@ TT_SIZES = [
     ((1, 17), (19, 1), 1),
     ((16, 16), (16, 16), 9),
 ]
+
+
+STEPS = [
+    (1, 1, 2, 1), (1, 3, 5, 1), (1, 5, 3, 1), (11, 7, 1, 1), (11, 1, 7, 1), (3, 2, 2, 1), (5, 8, 8, 1), (7, 4, 4, 1),
+    (31, 3, 6, 1), (31, 6, 3, 1), (3, 29, 2, 1), (3, 2, 29, 1), (2, 13, 11, 2), (5, 7, 3, 3), (3, 19, 37, 3),
+    (2, 3, 5, 4), (3, 11, 7, 5), (1, 2, 3, 7), (3, 8, 8, 8), (2, 1, 1, 7), (2, 23, 1, 3), (2, 1, 23, 3), (1, 43, 61, 3),
+    (2, 5, 3, 11),
+]  # fmt: skip
+"""Rows before, numbers in, numbers out, and what lies after."""
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +136,42 @@ def test_low_rank_linear(generator, calls, monkeypatch):
     for sizes, bias, lead in (((7, 11, 3), True, (5,)), ((19, 2, 2), False, (2, 3)), ((1, 17, 1), True, (1,))):
         layer = randomise(mnn.LowRankLinear(*sizes[:2], rank=sizes[2], bias=bias), generator)
         assert_near_float64(layer, torch.randn(*lead, sizes[0], generator=generator), generator, calls)
+
+
+def one_step(before, inner, columns, after, has_bias):
+    """The chain of one product, for x of (rows, before, inner, after)."""
+    link = Link(0, 1, 1, 0, 0, inner, 1, 0, before, inner, columns, after)
+    factor, bias = Factor(1, columns, inner, 1, 0, 0, inner, 1, 0), "full" if has_bias else None
+    sizes = (before, columns, after)
+    return Chain.of([factor], [link], before * inner * after, sizes, terms=1, bias=bias, work=1)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 13, 67])
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_one_step_with_few_numbers_in_or_out(step, has_bias, rows, generator):
+    (before, inner, columns, after), chain = step, one_step(*step, has_bias)
+    shapes = [(rows, before, inner, after), (columns, inner), *([(before, columns, after)] if has_bias else [])]
+    tensors = [torch.rand(shape, generator=generator) for shape in shapes]  # positive: no sum is near zero
+    x, weight, *bias = (each.double().requires_grad_() for each in tensors)
+    exact = torch.einsum("rbia, ci -> rbca", x, weight) + sum(bias)
+    cotangent = torch.rand(exact.shape, generator=generator)
+    want = [exact.detach(), *torch.autograd.grad(exact, [x, weight, *bias], cotangent.double())]
+    got = [kernel.chain_forward(chain, tensors[0], tensors[1:])]
+    got += kernel.chain_gradients(chain, cotangent, tensors, [True] * len(tensors))
+    for ours, each in zip(got, want, strict=True):
+        assert float((ours.double() - each).norm()) <= SUMS32 * float(each.norm())
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_nothing_is_written_beyond_the_end(step, generator):
+    before, inner, columns, after = step
+    x, weight = torch.randn(13, before * inner * after, generator=generator), torch.ones(columns, inner)
+    forth, back = (torch.full((13 * before * each * after + 64,), 7.0) for each in (columns, inner))
+    chain, grad = one_step(*step, False), torch.ones(13, before * columns * after)
+    kernel._call_chain(chain, x, forth.data_ptr(), 0, 0, weight.data_ptr(), 0)
+    kernel._call_chain(chain, x, 0, grad.data_ptr(), back.data_ptr(), weight.data_ptr(), 0)
+    assert bool((forth[-64:] == 7).all()) and bool((back[-64:] == 7).all())
 
 
 def test_every_plan_gives_the_same(generator, calls, monkeypatch):

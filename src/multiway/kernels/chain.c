@@ -3,7 +3,7 @@
  * The matrices are made here from the factors of a layer (weights per mode, or cores of a tensor train) and their
  * gradients are taken apart again. Numbers are float32 and contiguous; `count` of numbers, never of bytes. */
 
-#include "products.h"
+#include "narrow.h"
 
 #define MOST 32                   /* factors of a step */
 #define BLOCK 32768               /* numbers between two steps of a block of samples: 128 KiB */
@@ -45,10 +45,14 @@ static num size_out(const step *s) { return s->before * s->columns * s->after; }
 
 /* ---- Steps, on a block of samples ---- */
 
-static void step_forward(const step *s, num samples, const float *matrix, const float *turned, const float *bias,
-                         const float *x, float *y) {
+static void step_forward(const step *s, const narrow *laid, num samples, const float *matrix, const float *turned,
+                         const float *bias, const float *x, float *y) {
     num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after;
-    if (s->after > 1) {
+    if (laid) {
+        narrow_product(laid, rows, x, y);
+        for (num n = 0; bias && n < samples; n++)
+            for (num o = 0; o < s->before * out; o++) y[n * s->before * out + o] += bias[o];
+    } else if (s->after > 1) {
         for (num i = 0; i < rows; i++)
             product(s->columns, s->after, s->inner, matrix, s->inner, 1, x + i * in, s->after,
                     bias ? bias + i % s->before * out : NULL, s->after, y + i * out, s->after);
@@ -60,8 +64,13 @@ static void step_forward(const step *s, num samples, const float *matrix, const 
     }
 }
 
-static void step_gradient(const step *s, num samples, const float *matrix, const float *dy, float *dx) {
+static void step_gradient(const step *s, const narrow *laid, num samples, const float *matrix, const float *dy,
+                          float *dx) {
     num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after;
+    if (laid) {
+        narrow_product(laid, rows, dy, dx);
+        return;
+    }
     if (s->after == 1) {
         product(rows, in, out, dy, out, 1, matrix, in, NULL, 0, dx, in);
         return;
@@ -72,9 +81,14 @@ static void step_gradient(const step *s, num samples, const float *matrix, const
 }
 
 /* The long side of the gradient runs along its rows: it is transposed if there are more columns than inner. */
-static void matrix_gradient(const step *s, num samples, const float *x, const float *dy, float *grad, float *turned) {
+static void matrix_gradient(const step *s, const narrow *laid, num samples, const float *x, const float *dy, float *grad,
+                            float *turned) {
     num rows = samples * s->before, in = s->inner * s->after, out = s->columns * s->after, after = s->after;
     int flip = s->columns > s->inner;
+    if (laid) {
+        narrow_gradient(laid, rows, x, dy, grad, flip ? 1 : s->inner, flip ? s->columns : 1);
+        return;
+    }
     num short_ = flip ? s->inner : s->columns, long_ = flip ? s->columns : s->inner;
     if (after == 1) {
         product(short_, long_, rows, flip ? x : dy, 1, short_, flip ? dy : x, long_, grad, long_, grad, long_);
@@ -268,6 +282,7 @@ typedef struct {
     const pointers *at;
     num batch, block, chunks, next, chunk_room;
     const float *matrix[MOST], *turned[MOST], *bias;
+    const narrow *laid[MOST], *back[MOST]; /* of steps with few numbers, forward and for the gradient; or null */
     float *room; /* of all chunks: matrix gradients, bias gradient, then what lies between steps */
     int wants_matrices, wants_bias;
 } job;
@@ -284,7 +299,7 @@ static void forward_block(const job *j, num samples, const float *x, float *y, f
     const step *s = steps_of(j->head);
     for (num k = 0, last = j->head->steps - 1; k <= last; k++) {
         float *out = k == last ? y : take(&free, samples * size_out(s + k));
-        step_forward(s + k, samples, j->matrix[k], j->turned[k], k == last ? j->bias : NULL, x, out);
+        step_forward(s + k, j->laid[k], samples, j->matrix[k], j->turned[k], k == last ? j->bias : NULL, x, out);
         x = out;
     }
 }
@@ -300,14 +315,14 @@ static void backward_block(const job *j, num samples, const float *x, const floa
             for (num o = 0; o < j->head->out; o++) grads[place[last + 1] + o] += dy[i * j->head->out + o];
     for (num k = 0; k < last && j->wants_matrices; k++) {
         float *out = take(&free, samples * size_out(s + k));
-        step_forward(s + k, samples, j->matrix[k], j->turned[k], NULL, between[k], out);
+        step_forward(s + k, j->laid[k], samples, j->matrix[k], j->turned[k], NULL, between[k], out);
         between[k + 1] = out;
     }
     for (num k = last; k >= 0; k--) {
         float *turned = free;
-        if (j->wants_matrices) matrix_gradient(s + k, samples, between[k], dy, grads + place[k], turned);
+        if (j->wants_matrices) matrix_gradient(s + k, j->laid[k], samples, between[k], dy, grads + place[k], turned);
         float *d = k ? take(&free, samples * size_in(s + k)) : dx;
-        if (d) step_gradient(s + k, samples, j->matrix[k], dy, d);
+        if (d) step_gradient(s + k, j->back[k], samples, j->matrix[k], dy, d);
         dy = d;
     }
 }
@@ -365,6 +380,8 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
         num together = 0, greatest = 0, size[4] = {factors_of(h)[s->first].left, 1, 1};
         largest = most(largest, size_out(s));
         matrices += round_up(s->columns * s->inner) + round_up(s->inner * wide(s));
+        matrices += round_up(narrow_room(s->inner, s->columns, s->after));
+        matrices += round_up(narrow_room(s->columns, s->inner, s->after));
         for (const factor *f = factors_of(h) + s->first; f < factors_of(h) + s->last; f++) {
             num single = round_up(f->left * f->out * f->in * f->right);
             size[1] *= f->out, size[2] *= f->in, size[3] = f->right;
@@ -390,7 +407,11 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
         const step *s = steps_of(h) + k;
         float *matrix = take(&free_, s->columns * s->inner), *turned = take(&free_, s->inner * wide(s));
         j.matrix[k] = form(h, s, at, matrix, scratch), j.turned[k] = turned;
-        if (s->after == 1) transpose(s->columns, s->inner, j.matrix[k], turned, wide(s));
+        float *forth = take(&free_, narrow_room(s->inner, s->columns, s->after));
+        float *back = take(&free_, narrow_room(s->columns, s->inner, s->after));
+        j.laid[k] = lay(s->inner, s->columns, s->after, j.matrix[k], s->inner, 1, forth);
+        j.back[k] = at->dy ? lay(s->columns, s->inner, s->after, j.matrix[k], 1, s->inner, back) : NULL;
+        if (s->after == 1 && !j.laid[k]) transpose(s->columns, s->inner, j.matrix[k], turned, wide(s));
     }
     if (!at->dy && h->bias > FULL_BIAS) fold(h, at, bias, scratch);
     j.bias = h->bias == FULL_BIAS ? at->parameter[h->factors] : h->bias ? bias : NULL;

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 
 FOLDER = Path(__file__).parent
-SOURCES, HEADERS = ("chain.c", "additive.c"), ("products.h",)
+SOURCES, HEADERS = ("chain.c", "additive.c"), ("narrow.h", "products.h")
 FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
 NODES, NODE_FLAGS = "autograd.cpp", ("-O1", "-std=c++20", "-fPIC", "-shared")
 FAILURES = (OSError, RuntimeError, subprocess.SubprocessError)

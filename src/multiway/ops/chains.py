@@ -30,6 +30,10 @@ PRODUCT = 6e3
 """Cost of starting one small product."""
 TILE = 6
 """Cost of a tile, as steps along the inner side of its product."""
+LAID = 8192
+"""Numbers of weights that a product with few numbers beside its axis lays out, at most (`narrow.h`)."""
+GRADIENT = 1.5
+"""Cost of the gradient of its matrix, in such products."""
 TURNING = 20
 """Cost of transposing one number."""
 FORMING, JOINED = 300, 900
@@ -155,12 +159,41 @@ def _link_cost(link: Link, rows: int) -> float:
 def _shape_cost(before: int, inner: int, columns: int, after: int, rows: int, *, joined: bool) -> float:
     forming = columns * inner * (JOINED if joined else FORMING)
     rows = rows * before
+    both_ways = 2 * _product(rows, inner, columns, after) + _product(rows, columns, inner, after)
+    return forming + both_ways + _matrix_gradient(rows, inner, columns, after)
+
+
+def _product(rows: int, inner: int, columns: int, after: int) -> float:
+    if _is_narrow(inner, columns, after):
+        return _narrow_product(rows, inner, columns, after)
+    return _small_product(rows, columns, inner) if after == 1 else rows * _small_product(columns, after, inner)
+
+
+def _matrix_gradient(rows: int, inner: int, columns: int, after: int) -> float:
     short, long = sorted((inner, columns))
+    if _is_narrow(inner, columns, after):
+        return GRADIENT * _narrow_product(rows, inner, columns, after)
     if after == 1:
-        both_ways = 2 * _small_product(rows, columns, inner) + _small_product(rows, inner, columns)
-        return forming + both_ways + _small_product(short, long, rows)
-    both_ways = 2 * _small_product(columns, after, inner) + _small_product(inner, after, columns)
-    return forming + rows * (both_ways + _small_product(short, long, after) + TURNING * long * after)
+        return _small_product(short, long, rows)
+    return rows * (_small_product(short, long, after) + TURNING * long * after)
+
+
+def _is_narrow(inner: int, columns: int, after: int) -> bool:
+    """What `is_narrow` of `narrow.h` says."""
+    vectors, kinds = math.ceil(columns * after / LANES), after // math.gcd(after, LANES)
+    if vectors * inner * LANES > LAID or after > LANES // 2:
+        return False
+    return _packed(inner, columns, after) > 1 if after == 1 else kinds == 1 or vectors > kinds
+
+
+def _packed(inner: int, columns: int, after: int) -> int:
+    """Rows that a vector holds."""
+    return max(1, min(LANES // (columns * after), 2 * LANES // (inner * after)))
+
+
+def _narrow_product(rows: int, inner: int, columns: int, after: int) -> float:
+    vectors = rows / _packed(inner, columns, after) * math.ceil(columns * after / LANES)
+    return PRODUCT + 2 * LANES * vectors * (inner + TILE)
 
 
 def _small_product(rows: int, columns: int, inner: int) -> float:
