@@ -5,14 +5,18 @@ import gc
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
 IMPORT = "<frozen importlib._bootstrap>"
 GARBAGE = (50_000, 20, 100)
 """New objects for which the collector looks: what is imported stays, and looking through it is a fifth of a start."""
+LOAD, LOOKS, APART = Path("/proc/loadavg"), 5, 0.002
+"""Where Linux says how many threads run, how often to look, and seconds between."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -22,6 +26,7 @@ def run() -> NoReturn:
     A signal ends it with one line and 128 and the signal's number; a training saves its state first and exits with 1.
     """
     gc.set_threshold(*GARBAGE)
+    share_cores()
     try:
         with Stoppable():
             open_streams()
@@ -29,6 +34,23 @@ def run() -> NoReturn:
     except Stopped as stopped:
         say(str(stopped))
         sys.exit(stopped.code)
+
+
+def share_cores() -> None:
+    """Let threads sleep while they wait for each other, where too few cores are free for all of them.
+
+    OpenMP has them spin, which is faster while each has a core. Where another program needs one, they spin while the
+    thread that they wait for can't run, and a training takes several times as long. Nothing that is computed changes.
+    """
+    running, spare = [], 0
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        cores = os.cpu_count() or 1
+        spare = max(cores - int(os.environ.get("OMP_NUM_THREADS", cores)), 0)
+        for _ in range(LOOKS):
+            running.append(int(LOAD.read_text().split()[3].split("/")[0]))
+            time.sleep(APART)
+    if min(running, default=0) > 1 + spare:  # itself, and those that have a core besides
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def _call() -> NoReturn:
