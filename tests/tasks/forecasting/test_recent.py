@@ -210,3 +210,11 @@ def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
     plain = backtest_frame(run, panel, cutoffs=[panel.times[row] for row in (1100, 1200, 1385)])
     pd.testing.assert_frame_equal(table[plain.columns], plain)
     assert score_backtest(table) == score_backtest(plain)
+
+
+def test_a_later_file_without_the_time_zone_of_the_training_has_the_same_bands(run):
+    panel, stored = run.prepared.panel, Bands.stored(run.calibration)
+    zoned = dataclasses.replace(run, facts={**run.facts, "intervals": {**run.facts["intervals"]}})
+    first = pd.Timestamp(run.facts["intervals"]["first"])
+    zoned.facts["intervals"]["first"] = str(first.tz_localize("Asia/Tokyo"))
+    np.testing.assert_array_equal(after(zoned, panel, stored), after(run, panel, stored))

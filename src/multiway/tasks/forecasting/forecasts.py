@@ -157,8 +157,15 @@ def _later_windows(run: Run, panel: Panel) -> Windows | None:
         return None
     windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
-    first = panel.times.searchsorted(time_like(panel.times, run.facts["intervals"]["first"]))
+    first = panel.times.searchsorted(_on_clock_of(panel.times, run.facts["intervals"]["first"]))
     return windows.between(max(int(first), lookback), panel.num_rows)
+
+
+def _on_clock_of(times: pd.Index, moment: str) -> int | pd.Timestamp:
+    """A time of the training among those of another file, which may lack its time zone."""
+    if isinstance(times, pd.DatetimeIndex) and times.tz is None:
+        return pd.Timestamp(moment).tz_localize(None)
+    return time_like(times, moment)
 
 
 def backtest_frame(
