@@ -93,10 +93,7 @@ class Keys:
 
     def __init__(self, frame: pd.DataFrame, times: pd.Index) -> None:
         self.frame, self.times = frame, times
-        self.codes = functools.cache(self._codes_of)
-
-    def _codes_of(self, name: str) -> Codes:
-        return _codes(self.frame[name])
+        self.codes = functools.cache(lambda name: _codes(frame[name]))
 
     @functools.cached_property
     def stamps(self) -> Codes:
@@ -180,7 +177,11 @@ def _is_dense(codes: Codes) -> bool:
 
 
 def _count(codes: Codes) -> int:
-    return int(np.count_nonzero(np.bincount(codes))) if _is_dense(codes) else len(pd.unique(codes))
+    if not _is_dense(codes):
+        return len(pd.unique(codes))
+    seen = np.zeros(int(codes.max()) + 1, dtype=bool)
+    seen[codes] = True
+    return int(seen.sum())
 
 
 def _value(keys: Keys, ids: tuple[str, ...], left: list[str], named: str | None, findings: Findings) -> str:
@@ -189,8 +190,10 @@ def _value(keys: Keys, ids: tuple[str, ...], left: list[str], named: str | None,
         return require_column(left, named, "value_column", findings)
     usual = usual_column(left, VALUE_NAMES)
     numbers = [name for name in left if _is_of_numbers(keys.frame[name])]
+    if usual is not None:
+        return usual
     own = numbers if len(numbers) < 2 else [name for name in numbers if keys.differs(name, ids)]
-    chosen = usual or (own[0] if len(own) == 1 else usual_column(own, MEASURES))
+    chosen = own[0] if len(own) == 1 else usual_column(own, MEASURES)
     if chosen is None:
         fix = (f"Set value_column to one of {listed(own or left)} (", Fix("read.value_column", like="NAME"), ").")
         raise findings.fatal("columns", "the column of values is not clear", fix)

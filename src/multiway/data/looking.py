@@ -47,8 +47,8 @@ def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind
     present = raw.notna().to_numpy(bool) if text is None else (text != "").to_numpy(bool)
     if not present.any():
         return "empty"
-    different = int(raw.nunique() if text is None else text[present].nunique())
-    if different == 1 and present.all() and len(raw) > 1:
+    said = raw if text is None else text
+    if present.all() and len(raw) > 1 and (said == said.iloc[0]).all():
         return "constant"
     if name in categories:
         return "category"
@@ -59,7 +59,8 @@ def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind
         return "identifier" if _counts_rows(values, name) else "number"
     if _holds_dates(text[present]):
         return "date"
-    return "identifier" if len(raw) >= FEW_ROWS and different >= NEARLY_ALL * len(raw) else "category"
+    is_own = len(raw) >= FEW_ROWS and text[present].nunique() >= NEARLY_ALL * len(raw)
+    return "identifier" if is_own else "category"
 
 
 def is_numeric(raw: pd.Series) -> bool:
@@ -202,7 +203,7 @@ def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
             is_long = find_long(sound, time, times, ReadOptions(), findings) is not None
         except Unreadable:
             is_long = True  # it is, and only its values are not clear
-        repeated = times.duplicated()
+        repeated = times.to_series().duplicated()
         return not is_long and repeated.sum() > 1 and repeated.mean() >= FEW_REPEATS, is_long
     return False, False
 

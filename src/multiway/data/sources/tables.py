@@ -127,9 +127,7 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     key = (path, options.encoding, options.decimal, options.sheet, options.max_bytes, *named)
     with within(options):
         spend(path)
-        return once(
-            key, findings, lambda own: with_plain_numbers(_from_file(path, options, own).composed(), options, own)
-        )
+        return once(key, findings, lambda own: _from_file(path, options, own))
 
 
 def _file(source: str | Path) -> Path:
@@ -182,6 +180,12 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
 
 
 def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    table = _as_written(path, options, findings)
+    pa.default_memory_pool().release_unused()  # a reader takes several times what its table needs
+    return with_plain_numbers(table.composed(), options, findings)
+
+
+def _as_written(path: Path, options: FileOptions, findings: Findings) -> RawTable:
     if path.is_dir():
         return _from_frame(read_parts(path, options.max_bytes, findings), findings)
     if is_line_file(path):

@@ -305,7 +305,7 @@ def _read_lines(lines: Lines, options: FileOptions, findings: Findings) -> RawTa
     except (pa.ArrowInvalid, _NotPlain):
         regular, rows, broken = _regular(lines, findings)
         return RawTable(frame=_parse(regular, options), rows=rows, unit="line", broken=broken)
-    rows = np.arange(len(frame)) + lines.first
+    rows = np.arange(lines.first, lines.first + len(frame))
     return RawTable(frame=frame, rows=rows, unit="line", broken=np.zeros(len(frame), dtype=bool))
 
 
@@ -381,7 +381,7 @@ def _read_blocks(
     options: FileOptions,
     only: list[str] | None,
 ) -> pa.Table:
-    return pyarrow.csv.read_csv(
+    table = pyarrow.csv.read_csv(
         lines.source,
         read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=size),
         parse_options=pyarrow.csv.ParseOptions(
@@ -395,6 +395,8 @@ def _read_blocks(
             decimal_point="," if options.decimal == "," else ".",
         ),
     )
+    pa.default_memory_pool().release_unused()  # its threads keep what their blocks took
+    return table
 
 
 def _is_sound(column: pa.ChunkedArray) -> bool:

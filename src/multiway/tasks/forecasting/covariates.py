@@ -28,6 +28,8 @@ AHEAD = re.compile(
     r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE
 )
 """Names that columns have which are known ahead."""
+FIRST_ROWS = 1000
+"""Rows that show of most columns that they change within a series, at little cost."""
 MOST_WORDS = 60
 """Different words of a covariate at most: each has a coefficient of its own."""
 
@@ -134,11 +136,15 @@ def proposed_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) ->
     fixes: dict[Role, list[str]] = {"future": [], "past": [], "static": []}
     frame = table.frame
     for name in names:
-        if ids and int(frame.groupby(list(ids), sort=False)[name].nunique(dropna=False).max()) == 1:
+        if ids and all(_is_static(rows, name, ids) for rows in (frame.head(FIRST_ROWS), frame)):
             fixes["static"].append(name)
         else:
             fixes["future" if AHEAD.search(name) or is_truth(frame[name]) else "past"].append(name)
     return tuple(Fix(role, like=",".join(some)) for role, some in fixes.items() if some)
+
+
+def _is_static(frame: pd.DataFrame, name: str, ids: Sequence[str]) -> bool:
+    return int(frame.groupby(list(ids), sort=False)[name].nunique(dropna=False).max()) == 1
 
 
 def is_truth(raw: pd.Series) -> bool:
