@@ -93,7 +93,7 @@ class Keys:
 
     def __init__(self, frame: pd.DataFrame, times: pd.Index) -> None:
         self.frame, self.times = frame, times
-        self.codes = functools.cache(lambda name: _codes(frame[name]))
+        self.codes = functools.cache(functools.partial(_codes_of, frame))  # no method: codes go with the keys
 
     @functools.cached_property
     def stamps(self) -> Codes:
@@ -154,6 +154,10 @@ class Keys:
         order = np.lexsort((self.stamps, series))
         same = np.diff(series[order]) == 0
         return float((np.diff(self.stamps[order])[same] == 1).mean()) if same.any() else 0.0
+
+
+def _codes_of(frame: pd.DataFrame, name: str) -> Codes:
+    return _codes(frame[name])
 
 
 def _codes(raw: pd.Series) -> Codes:
