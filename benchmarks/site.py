@@ -4,12 +4,14 @@
 """
 
 import ast
+import json
 import re
 import shutil
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import multiway
 
@@ -28,6 +30,7 @@ use_directory_urls = false
 nav = [
   {{ "Home" = "index.md" }},
   {{ "Guides" = [{guides}] }},
+  {{ "Notebooks" = [{notebooks}] }},
   {{ "Gallery" = ["gallery/README.md"] }},
   {{ "Layers" = [{layers}] }},
   {{ "Papers" = [{papers}] }},
@@ -100,7 +103,10 @@ def write_pages() -> None:
         text = (ROOT / name).read_text()
         (PAGES / page).write_text(text.replace("](docs/", "](").replace('"docs/', '"'))
     for page in PAGES.rglob("*.md"):
-        page.write_text(OUTSIDE.sub(r"] `\1`", page.read_text()).replace("](../../CONTRIBUTING", "](../CONTRIBUTING"))
+        text = OUTSIDE.sub(r"] `\1`", page.read_text()).replace("](../../CONTRIBUTING", "](../CONTRIBUTING")
+        page.write_text(text.replace(".ipynb)", ".md)"))
+    for notebook in (PAGES / "notebooks").glob("*.ipynb"):
+        notebook.with_suffix(".md").write_text(page_of(notebook))
     shutil.copytree(BUILD / "gallery", PAGES / "gallery")
     (PAGES / "reference").mkdir()
     names = public_names()
@@ -108,9 +114,23 @@ def write_pages() -> None:
         title = page if page == "multiway" else f"multiway.{page}"
         entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
         (PAGES / "reference" / f"{page}.md").write_text(f"# {title}\n\n{entries}\n")
-    parts = {part: _listed(part) for part in ("guides", "layers", "papers", "reference")}
+    parts = {part: _listed(part) for part in ("guides", "notebooks", "layers", "papers", "reference")}
     (BUILD / "zensical.toml").write_text(CONFIG.format(source=(ROOT / "src").as_posix(), **parts))
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
+
+
+def page_of(notebook: Path) -> str:
+    """A notebook as a page: its words, its code, what that printed, and a link to the file under the title."""
+    title, *cells = [part for cell in json.loads(notebook.read_text())["cells"] for part in _parts(cell)]
+    heading, _, rest = title.partition("\n")
+    return "\n\n".join([heading, f"[Download the notebook]({notebook.name})", rest.strip(), *cells]) + "\n"
+
+
+def _parts(cell: dict[str, Any]) -> Iterator[str]:
+    source = "".join(cell["source"])
+    yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+    for output in cell.get("outputs", ()):
+        yield f"```text\n{''.join(output['text']).rstrip()}\n```"
 
 
 def _listed(part: str) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from benchmarks.gallery import GALLERY
 from benchmarks.notebooks import NOTEBOOKS, executed
-from benchmarks.site import public_names
+from benchmarks.site import page_of, public_names
 
 from documents import run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
@@ -152,3 +152,13 @@ def test_every_public_name_is_written_where_a_reference_finds_it():
         if not (path.is_file() and re.search(pattern, path.read_text(), re.MULTILINE)):
             absent.append(place)
     assert not absent
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_the_page_of_a_notebook_holds_its_words_its_code_and_what_it_printed(path):
+    page = page_of(path)
+    cells = json.loads(path.read_text())["cells"]
+    said = ["".join(output["text"]).rstrip() for cell in cells for output in cell.get("outputs", ())]
+    assert said and all(f"```text\n{words}\n```" in page for words in said)
+    assert all(f"```python\n{''.join(cell['source'])}\n```" in page for cell in cells if cell["cell_type"] == "code")
+    assert page.startswith("# ") and page.splitlines()[2] == f"[Download the notebook]({path.name})"

@@ -57,7 +57,11 @@ def test_what_is_pushed_answers_as_before(classifier, patients, hub):
     rows = patients.drop(columns="ill").head(20)
     assert (later.predict_proba(rows) == classifier.predict_proba(rows)).all()
     card = (hub / "me" / "patients" / "README.md").read_text()
-    assert card.startswith("---\nlibrary_name: multiway\n") and "| network |" in card and "| majority |" in card
+    assert (
+        card.startswith("---\nlibrary_name: multiway\n")
+        and "| network | answer | 0." in card
+        and "| majority | baseline | 0." in card
+    )
     assert "Answer: network" in card and "- test: samples" in card
     assert not list(hub.rglob("*.pkl")) and list(hub.rglob("weights.safetensors"))
 

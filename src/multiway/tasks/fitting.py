@@ -58,7 +58,7 @@ class Rival:
         epochs = rows[-1]["epoch"]
         return (
             f"The network stopped after {epochs:g} epochs, far behind {self.name}: {best[-1]:.3g} against "
-            f"{self.loss:.3g} on validation, and too slow to close the gap in the {left:.0f} validations left."
+            f"{self.loss:.3g} on validation. At its pace, what was left of the training would not close the gap."
         )
 
 

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 from multiway import files
 from multiway.compress.hub import card_head, card_lines, fetched, send
+from multiway.report.scores import Column, Scores
 from multiway.tasks.compressed import recovery_line
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, save_run
-from multiway.tasks.scores import models_of, score_of, scored_metrics, shown
 
 FILES = ("*.yaml", "*.json", "*.jsonl", "*.safetensors", "*.parquet", "*.npz", "*.md")
 """What a run consists of; nothing else is fetched."""
@@ -51,20 +52,35 @@ def write_with_card(run: Run, folder: Path) -> None:
 
 def model_card(run: Run) -> str:
     """What the run is, in the form of the hub: its answer, its data, and every candidate's test scores."""
-    metrics, models = scored_metrics(run), models_of(run)
-    rows = [
-        f"| {model} | {' | '.join(shown(score_of(run, model, metric)['value']) for metric in metrics)} |"
-        for model in models
-    ]
-    titles = [f"| model | {' | '.join(metric.title for metric in metrics)} |", f"|---{'|---' * len(metrics)}|"]
+    scores = run.task.page.SUBJECT.scores([run])
     splits = run.facts.get("splits", {})
     lines = [f"- {split}: {_counted(facts)}" for split, facts in splits.items()]
     name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
     return "\n".join([
-        *card_head(run.task.name), f"# {name}: {run.task.name}", "", run.line, "", "Split:", "", *lines, "",
-        "Test scores:", "", *titles, *rows, "", *_compressed(run),
+        *card_head(run.task.name), f"# {name}: {run.task.name}", "", scores.told(run.line), "", "Split:", "",
+        *lines, "", "Test scores:", "", *_table(scores), "", *_compressed(run),
         "Load it with `from_pretrained` of the task's estimator in [multiway](https://pypi.org/project/multiway/).", "",
     ])  # fmt: skip
+
+
+def _table(scores: Scores) -> list[str]:
+    """Test scores with their intervals, the best first; who answers, and what are its baselines."""
+    columns = scores.measured()
+    heads = ["model", "", *(" ".join([scale, scores.heading(name)]).strip() for name, scale in columns)]
+    rows = [
+        [scores.name(model), _part(scores, model), *(_score(scores, model, column) for column in columns)]
+        for model, _ in scores.ranked()
+    ]
+    return [f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *rows]]
+
+
+def _part(scores: Scores, model: str) -> str:
+    return "answer" if model == scores.chosen else "" if model == NETWORK else "baseline"
+
+
+def _score(scores: Scores, model: str, column: Column) -> str:
+    own = scores.of(model, column)
+    return "–" if own.value is None else own.in_words(scores.decimals(column))
 
 
 def _compressed(run: Run) -> list[str]:

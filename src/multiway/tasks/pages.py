@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from multiway.data import CheckReport
+from multiway.metrics.meanings import meaning
 from multiway.report import scales, text
 from multiway.report.page import render
 from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
-from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Text
+from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Table, Text
 from multiway.tasks import page_parts
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
@@ -198,8 +199,15 @@ def _score_part(
     return PagePart(
         id="scores", title="How it was chosen", side=side, lead=summary.verdict,
         support=[scores.told(answer_line(runs)), *summary.support],
-        content=[bars, *tables, *summary.tables, *notes],
+        content=[bars, *tables, _meanings(scores), *summary.tables, *notes],
     )  # fmt: skip
+
+
+def _meanings(scores: Scores) -> Table:
+    """What the scores of the page say, folded."""
+    names = dict.fromkeys(name for split in scores.splits() for name, _ in scores.measured(split))
+    rows = [[scores.heading(name), meaning(name)] for name in names]
+    return Table(columns=["Score", "What it says"], rows=rows, fold="What the scores mean", style="words")
 
 
 def directions(scores: Scores) -> str:

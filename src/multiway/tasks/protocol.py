@@ -17,6 +17,7 @@ from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
 from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.report.scores import Metric as Metric
+from multiway.report.scores import Scores
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choose, fixed, known_as
@@ -49,6 +50,9 @@ class Described(Protocol):
     @property
     def selected_by(self) -> "Callable[[Run], str]":
         """What chose the epoch of a run, in words."""
+
+    def scores(self, runs: "Sequence[Run]") -> Scores:
+        """Scores over runs that differ in their seed, their models in words."""
 
 
 class Page(Protocol):

@@ -18,7 +18,7 @@ def test_a_mask_that_marks_nothing_and_an_image_of_one_value_are_named_once(tmp_
     report = TASK.check(config_of(path), str(path))
     assert said(report) == [("constant", "warning", ["cases.csv, line 5"]), ("empty_mask", "note", ["image11"])]
     assert report.summary["splits"] == "train 8, validation 2, test 2"
-    assert report.summary["test voxels"] == "background 95.56%, 1 4.44%"
+    assert report.summary["test voxels"] == "background 95.56%, class 1 4.44%"
 
 
 def test_so_are_the_blocks_of_a_scene_of_one_value(tmp_path):
@@ -29,7 +29,7 @@ def test_so_are_the_blocks_of_a_scene_of_one_value(tmp_path):
     [(kind, severity, blocks)] = said(report)
     assert (kind, severity, len(set(blocks))) == ("constant", "warning", 6)
     assert report.summary["sizes"] == "15 x 10 (4), 15 x 11 (2)" and report.summary["channels"] == "5"
-    assert report.summary["validation voxels"] == "1 37.50%, 2 25.00%, 3 37.50%"
+    assert report.summary["validation voxels"] == "class 1 37.50%, class 2 25.00%, class 3 37.50%"
 
 
 def test_masks_that_a_size_cuts_are_refused_unless_the_config_takes_them(tmp_path):

@@ -165,7 +165,7 @@ class Weighing:
         windows = f"{self.windows:,} window{'s' if self.windows != 1 else ''} of validation"
         if self.windows == self.validation:
             return windows
-        return f"{windows} and of the training rows, each after what was fitted"
+        return f"{windows} and training"
 
 
 def _called(name: str) -> str:

@@ -55,6 +55,13 @@ def span_of(frequency: str | None) -> str:
     return SPANS.get(whole[1], "step") if whole else "step"
 
 
+def steps_in_words(count: int, frequency: str | None) -> str:
+    """So many steps: "7 days"; "4 steps of 15min" where a step has no name."""
+    span = span_of(frequency)
+    of = f" of {frequency}" if span == "step" and frequency is not None else ""
+    return f"{count:,} {span}{'' if count == 1 else 's'}{of}"
+
+
 def worth_of(run: Run) -> Worth:
     """Errors of a run's answer; the trivial forecast is that of the lower mean scaled error."""
     test = run.tables["errors"].query("split == 'test'")

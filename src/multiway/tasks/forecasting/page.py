@@ -23,7 +23,14 @@ from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import about_refit
-from multiway.tasks.forecasting.leading import error_table, forecast_panels, forecast_values, headline, ranked
+from multiway.tasks.forecasting.leading import (
+    error_table,
+    forecast_panels,
+    forecast_values,
+    headline,
+    ranked,
+    steps_in_words,
+)
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.page_parts import split_table
@@ -85,23 +92,38 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
     yield attention_part(run, prepared)
 
 
+WORDS = {
+    "arima": "ARIMA", "ets": "exponential smoothing", "theta": "Theta method", "flair": "season shape",
+    "ridge_log": "ridge of logarithms", "ridge_root": "ridge of roots", "regression_log": "regression of logarithms",
+}  # fmt: skip
+
+
+def _called(model: str) -> str:
+    return WORDS.get(model, title(model))
+
+
 def _setting(run: Run) -> dict[str, str]:
+    steps = functools.partial(steps_in_words, frequency=run.state.frequency)
     return {
-        "Look-back": f"{run.config.lookback} steps",
-        "Horizon": f"{run.config.horizon} steps",
-        "Step": run.state.frequency or "row",
-        "Season": f"{run.state.season} steps",
+        "Look-back": steps(run.config.lookback),
+        "Horizon": steps(run.config.horizon),
+        "Step": steps(1),
+        "Season": steps(run.state.season),
         "Series": str(len(run.state.names)),
         "Model": text.listing([name for name, _ in run.config.kinds(1)]) if run.config.network else "ridge",
     }
 
 
 SUBJECT = pages.Subject(
+    models=WORDS,
     kicker="Forecast report",
     rows="rows",
     setting=_setting,
     selected_by=lambda run: "lowest validation loss",
-    about=["Scaled scores are in standard deviations of the training rows."],
+    about=[
+        "Scaled scores are in standard deviations of the training rows.",
+        "Only the answer has bands that are held to their levels, so no other model has a coverage.",
+    ],
     reference="ridge",
 )
 
@@ -135,7 +157,7 @@ def _verdict(scores: Scores) -> str:
     if own.value is None:
         return ""
     floors = [model for model in scores.models() if model == "ridge" or "naive" in model]
-    relations = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {title(name)}" for name in floors]
+    relations = [f"{_relative(own, scores.get(name, 'mse', scale='scaled'))} {scores.name(name)}" for name in floors]
     listed = f": {text.listing(relations)}." if relations else "."
     remark = " It is no better than ridge there."
     worse = remark if own.number > ridge.number else ""
@@ -187,7 +209,7 @@ def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
 
 
 def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
-    lines = {title(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
+    lines = {_called(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
     bars = variate_bars(run.state.targets, _errors(run, "variate"), colours, ERROR)
     side = ["Test error by distance into the future and by series."]
     return PagePart(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
@@ -244,9 +266,9 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
 
 
 RULE = (
-    "The weights are those of the least squared error among all that are positive and sum to one, drawn towards equal "
-    "ones: the fewer blocks of windows share no row, the more. Where their error is above that of ridge on the windows "
-    "that they were chosen on, ridge stands alone."
+    "Each window is later than the rows that its forecast was fitted on. The weights are positive, sum to one and have "
+    "the least squared error. They are drawn towards equal ones, the more so the fewer windows there are. Where ridge "
+    "alone has a lower error on these windows, it has all the weight."
 )
 
 
@@ -260,7 +282,7 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
         columns=["Model", chosen["metric"], "against ridge", "Weight"],
         rows=[
             [
-                TableCell(model, swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),
+                TableCell(_called(model), swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),
                 text.number(error, decimals),
                 "" if model == "ridge" else text.signed(error - ridge, decimals),
                 "" if model == OURS else text.percent(100 * chosen["weights"].get(model, 0.0), 0),
@@ -284,7 +306,7 @@ def _savings(run: Run) -> Iterator[Table]:
                 [
                     row["name"],
                     TableCell("ahead" if row["known"] else "to the last value", style="left"),
-                    TableCell(row["model"], style="left"),
+                    TableCell(_called(row["model"]), style="left"),
                     text.number(row["without"], decimals),
                     text.number(row["error"], decimals),
                     text.percent(100 * row["saved"], 1),
@@ -307,4 +329,4 @@ def _shares(shares: Sequence[Row]) -> Table:
         ]
         for start, share in zip(starts, shares, strict=False)
     ]
-    return Table(title="Weights by step", columns=["Steps", *names, "Blocks"], rows=rows)
+    return Table(title="Weights by step", columns=["Steps", *map(_called, names), "Blocks"], rows=rows)

@@ -22,6 +22,7 @@ from multiway.tasks import pages
 from multiway.tasks.run import Run
 from multiway.tasks.segmentation.encode import Examples
 from multiway.tasks.segmentation.scores import Floats, Predictor, headline
+from multiway.tasks.segmentation.source import called
 from multiway.tasks.target_page import SplitPage
 from multiway.tasks.volumes.page import INTERVAL, TITLES, selected_by
 from multiway.training import RunFolder
@@ -61,7 +62,11 @@ def _metrics(run: Run) -> list[Metric]:
     return sorted(named, key=lambda metric: metric.name != headline(run.state.num_modes))
 
 
+MODELS = {
+    "unet": "U-Net", "threshold": "best threshold", "background": "background alone", "logistic": "logistic regression",
+}  # fmt: skip
 SUBJECT = pages.Subject(
+    models=MODELS,
     order=_metrics,
     kicker="Report on masks",
     rows="cases",
@@ -88,7 +93,7 @@ def _by_class(runs: Sequence[Run]) -> list[Section]:
     if len(classes) < 2:
         return []
     models = whole.models()
-    rows: list[list[TableCell | str]] = [[name, *_class_cells(runs, models, decides, name)] for name in classes]
+    rows: list[list[TableCell | str]] = [[called(name), *_class_cells(runs, models, decides, name)] for name in classes]
     columns = ["Class", *(whole.name(model) for model in models)]
     return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
 

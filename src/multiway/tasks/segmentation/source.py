@@ -175,6 +175,11 @@ def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) ->
     return tuple("background" if value == 0 else str(value) for value in values)
 
 
+def called(name: str) -> str:
+    """A class in words: files of masks name theirs by numbers."""
+    return f"class {name}" if name.isdigit() else name
+
+
 def check_cuts(cases: Cases) -> None:
     """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored."""
     scans = cases.inputs
@@ -228,6 +233,6 @@ def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plai
             rule = f"{name} has masks with {listed(other, 4)}, which no training mask has"
             findings.add("masks", "error", rule, "Correct them, or move a case that has them into training.")
         total = max(sum(counts[value] for value in values), 1)
-        named = zip(classes, values, strict=True)
+        named = zip(map(called, classes), values, strict=True)
         shares[f"{name} voxels"] = ", ".join(f"{title} {counts[value] / total:.2%}" for title, value in named)
     return shares
