@@ -132,6 +132,18 @@ def test_no_forecast_sees_what_comes_after_its_window_begins(horizon, monkeypatc
     assert np.abs(one[..., 5] - item.values[-3 * horizon :].reshape(3, horizon, 1)).mean() < 3
 
 
+def test_bands_of_half_a_day_have_the_errors_of_that_half(monkeypatch):
+    monkeypatch.setattr("multiway.models.aligned.EXAMPLES", 101)
+    monkeypatch.setattr("multiway.papers.open_floor.WEIGHTS", (0.5,))
+    task = OpenTask(benchmark="fev", row="x", files=(), horizon=12, windows=6, season=24, target="price")
+    item = made_item()
+    frame, is_late = item.frame.copy(), np.arange(len(item.frame)) % 24 >= 12
+    frame["price"] += is_late * np.random.default_rng(7).normal(scale=20, size=len(frame))
+    levels = aligned_forecast(task, Item(frame, item.targets))
+    widths = (levels[..., -2] - levels[..., 1]).mean((1, 2))
+    assert (widths[1::2] > 4 * widths[::2]).all()
+
+
 def errors_of_one_size_in(units):
     """Forecasts between 1 and 1000 whose errors are of one size drawn in (`drawn`) or in the file (`file`)."""
     make = np.random.default_rng(5)

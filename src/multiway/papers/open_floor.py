@@ -36,11 +36,12 @@ Form = TypeVar("Form", bound=Model)
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Values of an item, `(rows, series)`, and what is known ahead."""
+    """Values of an item, `(rows, series)`, what is known ahead, and the phase of the season that windows begin at."""
 
     values: Floats
     covariates: Regressors
     task: OpenTask
+    phase: int
 
     @classmethod
     def of(cls, task: OpenTask, item: Item) -> "Rows":
@@ -50,7 +51,8 @@ class Rows:
         before = known[: next(iter(windows_of(task, item)))]
         deviation = before.square().mean(0).sub(before.mean(0).square()).clamp_min(1e-18).sqrt()
         scaled = ((known - before.mean(0)) / deviation)[:, None]
-        return cls(item.values, Regressors(scaled, scaled[..., :0], torch.arange(len(known))), task)
+        covariates = Regressors(scaled, scaled[..., :0], torch.arange(len(known)))
+        return cls(item.values, covariates, task, next(iter(windows_of(task, item))) % task.season)
 
     @property
     def lookback(self) -> int:
@@ -69,19 +71,13 @@ class Rows:
         """A candidate like another, on the rows before one."""
         model = self.built(type(like))
         model.penalty.copy_(like.penalty)
-        candidates.fit_drawn_in(model, self.between(0, stop), self.phases)
+        candidates.fit_drawn_in(model, self.between(0, stop), [self.phase])
         return model
 
     def built(self, form: type[Form]) -> Form:
         """A candidate in the units of the file."""
         sizes = (self.lookback, self.task.horizon, self.task.season, self.values.shape[1])
         return form(*sizes, self.covariates.known.shape[2])
-
-    @property
-    def phases(self) -> list[int]:
-        """Of the windows."""
-        starts = len(self.values) - self.task.horizon * np.arange(1, self.task.windows + 1)
-        return sorted({int(start) for start in starts % self.task.season})
 
 
 class Outcome(NamedTuple):
@@ -149,14 +145,24 @@ class Mix(NamedTuple):
 def aligned_forecast(task: OpenTask, item: Item) -> Floats:
     """Quantiles of every window, `(windows, horizon, targets, QUANTILES)`.
 
-    Errors of windows that have ended are of the last fit before them.
+    Windows that begin at another phase of the season, as every second one of half a day does, have errors of their own.
     """
-    rows, starts = Rows.of(task, item), [*windows_of(task, item)]
+    rows, starts = Rows.of(task, item), np.array([*windows_of(task, item)])
+    out = np.empty((len(starts), task.horizon, rows.values.shape[1], len(QUANTILES)))
+    for phase in np.unique(starts % task.season):
+        is_own = starts % task.season == phase
+        out[is_own] = _forecast_of_phase(dataclasses.replace(rows, phase=int(phase)), starts[is_own].tolist())
+    return out
+
+
+def _forecast_of_phase(rows: Rows, starts: Sequence[int]) -> Floats:
+    """Quantiles of windows of one phase. Errors of windows that have ended are of the last fit before them."""
+    horizon, season = rows.task.horizon, rows.task.season
     mix, outcome = best_mix(rows, starts[0])
     scale, power = choose_bands(outcome, mix.units, rows, starts[0])
-    fits, out, last, every = {0: mix}, list[Floats](), starts[0] - task.horizon, -(-len(starts) // REFITS)
+    fits, out, last, every = {0: mix}, list[Floats](), starts[0] - horizon, -(-len(starts) // REFITS)
     for place, start in enumerate(starts):
-        passed = range(max(last + task.season, starts[0]), start - task.horizon + 1, task.season)
+        passed = range(max(last + season, starts[0]), start - horizon + 1, season)
         if passed:
             before = max(fitted for fitted in fits if fitted <= passed[0])
             outcome, last = outcome.joined(fits[before].forecast(rows, passed)), passed[-1]
