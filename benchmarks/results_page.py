@@ -51,6 +51,7 @@ SPEED = {
     "answers": "python -m benchmarks.answers --out results/answers.jsonl",
     "baselines": "python -m benchmarks.baselines",
     "classical": "python -m benchmarks.classical --out results/classical.jsonl",
+    "prices": "python -m benchmarks.prices --out results/prices.jsonl",
     "bands": "python -m benchmarks.bands --draws 20 --out results/bands.jsonl",
     "holidays": "python -m benchmarks.holidays --seeds 5 --out results/holidays.jsonl",
     "first_contact": "python -m benchmarks.first_contact --out results/first_contact.jsonl",
