@@ -52,7 +52,7 @@ toggle = {{ icon = "lucide/moon", name = "light" }}
 [project.plugins.mkdocstrings.handlers.python]
 paths = ["{source}"]
 [project.plugins.mkdocstrings.handlers.python.options]
-heading_level = 2
+heading_level = 3
 show_source = false
 show_root_heading = true
 show_root_full_path = false
@@ -92,7 +92,7 @@ def _defined(module: str, name: str) -> str:
 
 
 def write_pages() -> None:
-    """Documents as they stand, the README as the first page, and the reference."""
+    """Documents as they are, the README as the first page; under the examples of the reference, an entry per name."""
     shutil.rmtree(BUILD / "pages", ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("*.yaml"))
     for name, page in {
@@ -108,12 +108,11 @@ def write_pages() -> None:
     for notebook in (PAGES / "notebooks").glob("*.ipynb"):
         notebook.with_suffix(".md").write_text(page_of(notebook))
     shutil.copytree(BUILD / "gallery", PAGES / "gallery")
-    (PAGES / "reference").mkdir()
     names = public_names()
     for page, places in names.items():
-        title = page if page == "multiway" else f"multiway.{page}"
         entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
-        (PAGES / "reference" / f"{page}.md").write_text(f"# {title}\n\n{entries}\n")
+        with (PAGES / "reference" / f"{page}.md").open("a") as file:
+            file.write(f"\n## All names\n\n{entries}\n")
     parts = {part: _listed(part) for part in ("guides", "notebooks", "layers", "papers", "reference")}
     (BUILD / "zensical.toml").write_text(CONFIG.format(source=(ROOT / "src").as_posix(), **parts))
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")

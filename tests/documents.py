@@ -1,16 +1,19 @@
-"""Reads code blocks out of Markdown and runs them as a reader would, top to bottom, in one folder."""
+"""Reads code blocks out of Markdown and notebooks and runs them as a reader would, top to bottom, in one folder."""
 
+import ast
 import contextlib
+import json
 import re
 import shlex
 import subprocess
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from command import outcome
 
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,31 @@ def run_document(path: Path, folder: Path) -> int:
                 assert done.returncode == 0, f"{path}:{block.line}: {shlex.join(words)}\n{done.stdout}{done.stderr}"
                 ran += 1
     return ran
+
+
+def code_of(path: Path, *languages: str) -> str:
+    """All code of a notebook, or of a document in some languages; "" is that of blocks that name none and never run."""
+    if path.suffix != ".ipynb":
+        return "\n".join(block.text for block in blocks(path) if block.language in languages)
+    cells = json.loads(path.read_text())["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def names_used(code: str) -> set[str]:
+    """Dotted names that code uses, as its imports say: after `from multiway import ops`, `multiway.ops.fold`."""
+    tree = ast.parse(code)
+    origins = dict(_imported(tree))
+    found = (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute))
+    parts = (name.partition(".") for name in found)
+    return {f"{origins[head]}{dot}{rest}" for head, dot, rest in parts if head in origins}
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names that imports bind, each with the name that it has in full."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (
+                (alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2 for alias in node.names
+            )

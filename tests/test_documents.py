@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from benchmarks.gallery import GALLERY
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.site import page_of, public_names
 
-from documents import run_document
+from documents import code_of, names_used, run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
+from multiway.models import list_models, registry
 from multiway.tasks.registry import TASKS
 from multiway.training import TrainingConfig
 from scan_files import write_scans
@@ -25,12 +27,22 @@ from tasks.text.reviews import long_reviews
 from tasks.tiny import waves
 
 ROOT = Path(__file__).parent.parent
-NEEDS = {"adapters.md": "peft", "serve.md": "fastapi"}
-"""Packages without which a guide is skipped."""
+NEEDS = {
+    "guides/adapters.md": "peft", "guides/serve.md": "fastapi", "reference/compress.md": "transformers",
+    "reference/explain.md": "captum", "reference/peft.md": "peft",
+}  # fmt: skip
+"""Packages without which a document is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-LONG = {"forecast.md", "forecast-models.md", "segment.md", "stocks.md", "text.md", "tune.md", "volumes.md"}
-"""Guides whose trainings take seven seconds or more."""
+LONG = {
+    "forecast.md", "forecast-models.md", "multiway.md", "segment.md", "stocks.md", "text.md", "tune.md", "volumes.md",
+}  # fmt: skip
+"""Documents whose trainings take seven seconds or more."""
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
+REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
+TRAINED = {"multiway.md", "workflows.md"}
+"""Pages of the reference that train models of tasks."""
+ONLINE = {"multiway.compress.hub.push_to_hub", "multiway.workflows.looking.fetch_dataset"}
+"""Names that need the network: their examples are not run."""
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +71,24 @@ def examples(tmp_path_factory):
 
 
 @pytest.fixture
-def folder(examples, tmp_path, monkeypatch):
-    """A copy of them for one document, in which little is trained, measured and drawn."""
-    shutil.copytree(examples, tmp_path, dirs_exist_ok=True)
+def bare(tmp_path, monkeypatch):
+    """An empty folder for one document; models that it registers, and the precision that it sets, end with it."""
+    list_models()  # registers those that are imported only when a name is missed
+    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
     monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture
+def folder(examples, bare, monkeypatch):
+    """A copy of them for one document, in which little is trained, measured and drawn."""
+    shutil.copytree(examples, bare, dirs_exist_ok=True)
     monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, steps: 1)  # what is learned is not looked at
     show_fewer(monkeypatch)
     draw_fewer(monkeypatch)
     fit_fewer(monkeypatch)
-    return tmp_path
+    return bare
 
 
 def tales(count: int) -> list[str]:
@@ -77,17 +98,26 @@ def tales(count: int) -> list[str]:
     return [" ".join(draw.choice(words, 24)) + ".\n" for _ in range(count)]
 
 
-DOCUMENTS = [
-    pytest.param(path, id=path.relative_to(ROOT).as_posix(), marks=[pytest.mark.slow] * (path.name in LONG))
-    for path in [ROOT / "README.md", *GUIDES]
-]
+def case_of(path: Path):
+    return pytest.param(path, id=path.relative_to(ROOT).as_posix(), marks=[pytest.mark.slow] * (path.name in LONG))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS)
+@pytest.mark.parametrize("path", [*map(case_of, [ROOT / "README.md", *GUIDES])])
 def test_every_block_runs(path, folder):
-    if path.name in NEEDS:
-        pytest.importorskip(NEEDS[path.name], reason=f"{NEEDS[path.name]} is not installed")
+    skip_without_packages(path)
     assert run_document(path, folder) > 0
+
+
+@pytest.mark.parametrize("path", [*map(case_of, REFERENCE)])
+def test_every_block_of_the_reference_runs(path, request):
+    skip_without_packages(path)
+    assert run_document(path, request.getfixturevalue("folder" if path.name in TRAINED else "bare")) > 0
+
+
+def skip_without_packages(path: Path) -> None:
+    package = NEEDS.get(f"{path.parent.name}/{path.name}")
+    if package is not None:
+        pytest.importorskip(package, reason=f"{package} is not installed")
 
 
 def test_a_failing_block_is_seen(tmp_path):
@@ -152,6 +182,34 @@ def test_every_public_name_is_written_where_a_reference_finds_it():
         if not (path.is_file() and re.search(pattern, path.read_text(), re.MULTILINE)):
             absent.append(place)
     assert not absent
+
+
+def test_every_public_name_has_an_example():
+    public = {
+        f"multiway.{name}" if page == "multiway" else f"multiway.{page}.{name}": place
+        for page, places in public_names().items()
+        for name, place in places.items()
+    }
+    run, described = (
+        {public[name] for name in names_shown(*languages) & set(public)} for languages in (["python"], ["python", ""])
+    )
+    assert set(public.values()) - run == ONLINE and set(public.values()) == described
+
+
+def names_shown(*languages: str) -> set[str]:
+    """Names that examples use; blocks that are not run count in the reference alone."""
+    documents = [ROOT / "README.md", *GUIDES, *NOTEBOOKS.glob("*.ipynb")]
+    codes = [code_of(path, "python") for path in documents] + [code_of(path, *languages) for path in REFERENCE]
+    return set().union(*map(names_used, codes))
+
+
+def test_a_name_that_is_only_imported_is_not_used():
+    code = "import multiway as mw\nfrom multiway import nn, ops\nfrom multiway.ops import fold\nops.unfold(mw.x.y())"
+    assert names_used(code) == {"multiway", "multiway.x", "multiway.x.y", "multiway.ops", "multiway.ops.unfold"}
+
+
+def test_every_page_of_the_reference_is_of_a_package():
+    assert [path.stem for path in REFERENCE] == sorted(public_names())
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
