@@ -61,6 +61,17 @@ def compiled(layer, shape, folder):
     return run
 
 
+def on_default_device(layer, shape, folder):
+    """Compiled where torch follows every call to set its device."""
+    run = compiled(layer, shape, folder)
+
+    def inside(x):
+        with torch.device("cpu"):
+            return run(x)
+
+    return inside
+
+
 def exported(layer, shape, folder):
     x = sample(shape, 2, 3, 0)
     return torch.export.export(layer, (x,), dynamic_shapes=dynamic(shape)).module()
@@ -77,7 +88,7 @@ def in_onnx(layer, shape, folder):
     return lambda x: torch.from_numpy(session.run(None, {name: x.numpy()})[0])
 
 
-WAYS = {"compile": compiled, "export": exported, "onnx": in_onnx}
+WAYS = {"compile": compiled, "default device": on_default_device, "export": exported, "onnx": in_onnx}
 
 
 def check(way, name, folder):

@@ -12,6 +12,7 @@ ATTENTION = ["KroneckerAttention", "KroneckerAttention, max", "KroneckerAttentio
 GRAPHS = ["TensorGraphAttention, dense", "TensorGraphAttention, banded"]
 NAMES = {
     "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, "KroneckerAttention, masked", *GRAPHS],
+    "default device": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION],
     "export": [
         "NdLinear",
         "NdLinear, two leading axes",

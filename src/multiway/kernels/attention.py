@@ -113,7 +113,7 @@ def mix_and_add(value: Tensor, factors: Sequence[Factor], num_heads: int) -> Ten
 
 
 def _to_heads(value: Tensor, num_heads: int) -> Tensor:
-    split = value.unflatten(-1, (num_heads, -1))  # (batch, *sizes, heads, head_dim)
+    split = torch.unflatten(value, -1, (num_heads, -1))  # (batch, *sizes, heads, head_dim)
     count = value.ndim - 2
     order = [0, count + 1, *range(1, count), count + 2, count]
     laid: Tensor = split.permute(order).contiguous()  # (batch, heads, *first sizes, head_dim, last size)

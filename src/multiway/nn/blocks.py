@@ -210,7 +210,7 @@ class PatchEmbedding(nn.Module):
             )
         count = len(sizes)
         for mode, patch in enumerate(self.patch_sizes):
-            x = x.unflatten(1 + 2 * mode, (-1, patch))
+            x = torch.unflatten(x, 1 + 2 * mode, (-1, patch))
         order = [0, *range(1, 2 * count, 2), *range(2, 2 * count + 1, 2), 2 * count + 1]
         return self.projection(x.permute(order).flatten(count + 1))  # type: ignore[no-any-return]
 

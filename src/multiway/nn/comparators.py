@@ -77,7 +77,7 @@ class FullAttention(nn.Module):
 
     def _heads(self, x: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Tensor, ...]:
         """So many projections of all tokens, each `(batch, heads, tokens, head_dim)`."""
-        heads: Tensor = F.linear(x, weight, bias).flatten(1, -2).unflatten(-1, (count, self.num_heads, -1))
+        heads: Tensor = torch.unflatten(F.linear(x, weight, bias).flatten(1, -2), -1, (count, self.num_heads, -1))
         return heads.permute(2, 0, 3, 1, 4).unbind(0)
 
     def _position(self, heads: Tensor, sizes: Sequence[int], *, is_key: bool = False) -> Tensor:

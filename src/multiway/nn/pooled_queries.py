@@ -139,7 +139,7 @@ class PooledQueries(nn.Module):
 
     def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False) -> Tensor:
         """Split into heads, normalise, turn by position, and put the temperature on the queries."""
-        heads = rows.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        heads = torch.unflatten(rows, -1, (self.num_heads, -1)).transpose(1, 2)
         if self.norms is not None:
             heads = self.norms[mode][int(is_key)](heads)  # type: ignore[index]
         if not is_key and self.log_temperature is not None:

@@ -56,7 +56,7 @@ class TokenAttention(nn.Module, abc.ABC):
         """`forward`, and the softmax of every head; row i is what token i receives."""
         self._check(x, valid)
         tokens = x if valid is None else torch.where(valid[..., None], x, 0)
-        heads = self.query_key_value(tokens).unflatten(-1, (3, self.num_heads, -1))
+        heads = torch.unflatten(self.query_key_value(tokens), -1, (3, self.num_heads, -1))
         query, key, value = heads.movedim(-3, 0).transpose(-2, -3)
         maps = ops.masked_softmax(self.scores(query, key), self._seen(x, valid))
         joined = (maps @ value).transpose(-2, -3).flatten(-2)

@@ -93,7 +93,7 @@ def apply_factors(
 @faster(fast_mix)
 def _mix(value: Tensor, factors: Sequence[Factor], num_heads: int, combine: str) -> Tensor:
     """Product: V ×₁ S₁ ×₂ S₂ ⋯ (HOT eq. 9). Sum: V ×₁ S₁ + V ×₂ S₂ + ⋯ over the modes with a factor."""
-    heads = value.unflatten(-1, (num_heads, -1))
+    heads = torch.unflatten(value, -1, (num_heads, -1))
     given = [(mode, factor) for mode, factor in enumerate(factors) if factor is not None]
     if combine == "sum":
         return torch.stack([_along(heads, mode, factor) for mode, factor in given]).sum(0).flatten(-2)

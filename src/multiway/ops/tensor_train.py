@@ -39,7 +39,7 @@ def tt_linear(
     """
     y = x[..., None, None]  # (batch, inputs to come, outputs so far, rank)
     for core in cores:
-        y = y.unflatten(1, (core.shape[1], -1))
+        y = torch.unflatten(y, 1, (core.shape[1], -1))
         y = torch.einsum("bisjr,rikq->bsjkq", y, core).flatten(2, 3)
     y = y[:, 0, :, 0]
     return y if bias is None else y + bias.to(y.dtype)
