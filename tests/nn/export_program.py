@@ -93,6 +93,7 @@ WAYS = {"compile": compiled, "default device": on_default_device, "export": expo
 
 def check(way, name, folder):
     """Same as the layer itself at two batches and two lengths."""
+    torch.compiler.reset()  # recompilations count over all layers of a class
     if name.startswith("TensorGraphAttention"):
         return check_graph(way, name.split(", ")[1], folder)
     if name == "KroneckerAttention, masked":
