@@ -125,15 +125,21 @@ def write_reports() -> None:
 
 
 def draw_pictures() -> None:
-    """The first screen of each report, in 64 colours."""
-    from PIL import Image
-
+    """The first screen of each report; that of the forecast in the dark too, for the README."""
     with tempfile.TemporaryDirectory() as scratch, Browser(Path(scratch) / "profile") as browser:
         for task in GALLERY:
-            browser.open(FOLDER / f"{task}.html", *SCREEN)
-            browser.picture(Path(scratch) / "screen.png")
-            seen = Image.open(io.BytesIO((Path(scratch) / "screen.png").read_bytes())).convert("RGB")
-            seen.quantize(64, dither=Image.Dither.NONE).save(PICTURES / f"report-{task}.png", optimize=True)
+            draw_picture(browser, task, PICTURES / f"report-{task}.png")
+        draw_picture(browser, "forecast", PICTURES / "report-forecast-dark.png", is_dark=True)
+
+
+def draw_picture(browser: Browser, task: str, path: Path, *, is_dark: bool = False) -> None:
+    """The first screen of a report, in 64 colours."""
+    from PIL import Image
+
+    browser.open(FOLDER / f"{task}.html", *SCREEN, is_dark=is_dark)
+    browser.picture(path)
+    seen = Image.open(io.BytesIO(path.read_bytes())).convert("RGB")
+    seen.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":
