@@ -102,7 +102,7 @@ test compares. What the figures say of the papers stands in [papers/README.md](p
 by the first metric. Times are those of all seeds together, mostly on busy cores. A row in its file has every score,
 setting and version, and the scores of each seed. Rows measured on a processor
 come out equal to the bit on one with the same vector units, threads and compiled kernels; elsewhere to rounding,
-which few samples magnify.
+which few samples magnify. A row of `x86_64` alone was measured before vector units were recorded.
 """
 
 
@@ -136,7 +136,7 @@ def table_lines(table: str, rows: Sequence[Row]) -> Iterator[str]:
     recipes = {row["recipe"]: load_recipe(row["recipe"]).of_row(row) for row in rows}
     metrics = list(dict.fromkeys(each for row in rows for each in metrics_of(recipes[row["recipe"]], row)))
     yield from (f"## {table}", "")
-    yield from markdown(["cell", *metrics, "baselines", "parameters", "seeds", "time", "command"])
+    yield from markdown(["cell", *metrics, "baselines", "parameters", "seeds", "time", "machine", "command"])
     for row in rows:
         yield _cell_line(recipes[row["recipe"]], row, metrics)
     yield ""
@@ -162,9 +162,16 @@ def _cell_line(recipe: Recipe, row: Row, metrics: Sequence[str]) -> str:
         magnitude(own_parameters(row)),
         str(row["seeds"]),
         duration(row["seconds"]),
+        machine_of(row),
     ]
     cells = [_name(recipe), *(_figure(row, metric) for metric in metrics), *facts, f"`{command_of(recipe, row)}`"]
     return f"| {' | '.join(cells)} |"
+
+
+def machine_of(row: Row) -> str:
+    """The device of a cell, and the threads of its processor."""
+    device, threads = (row["environment"][name] for name in ("device", "threads"))
+    return f"{device}, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def _name(recipe: Recipe) -> str:

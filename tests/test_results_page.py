@@ -33,9 +33,11 @@ def test_a_row_tells_figure_deviation_print_baselines_and_what_was_set():
     row = {
         "recipe": "text-sst2-ndlinear", "acc": 0.5, "acc_sd": 0.25, "published_acc": 0.75, "majority_acc": 0.125,
         "parameters": {"multiway": 1250}, "seeds": 2, "seconds": 30, "settings": settings,
+        "environment": {"device": "x86_64, AVX2", "threads": 2},
     }  # fmt: skip
     *_, line, _ = table_lines("ndlinear-table-3", [row])
     assert "| sst2, NdLinear | 0.5000 ± 0.2500 (printed 0.7500) | majority 0.1250 | 1.25K | 2 |" in line
+    assert "| x86_64, AVX2, 2 threads |" in line
     assert "--rows sst2 --variants NdLinear --seeds 2" in line and "--set draws=7" in line
 
 
