@@ -41,7 +41,11 @@ GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "doc
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
-ONLINE = {"multiway.compress.hub.push_to_hub", "multiway.workflows.looking.fetch_dataset"}
+ONLINE = {
+    "multiway.compress.hub.push_to_hub",
+    "multiway.tasks.model_hub.push_to_hub",
+    "multiway.workflows.looking.fetch_dataset",
+}
 """Names that need the network: their examples are not run."""
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
     from multiway.tasks.language import LanguageModel
+    from multiway.tasks.model_hub import from_pretrained, push_to_hub, save_pretrained
     from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
@@ -43,13 +44,16 @@ __all__ = [
     "data",
     "errors",
     "explain",
+    "from_pretrained",
     "list_models",
     "load_example",
     "models",
     "nn",
     "ops",
     "papers",
+    "push_to_hub",
     "report",
+    "save_pretrained",
     "tasks",
     "train",
     "training",

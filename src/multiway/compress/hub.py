@@ -18,6 +18,8 @@ from multiway.errors import ConfigError, in_a_line
 from multiway.lazy import load_extra
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
 
+HOW = "Load it with `{}` of the Python library multiway."
+
 
 def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
     """Write a compressed model as `save` does, with a card: layers, ratio, errors, and scores that you name.
@@ -32,11 +34,9 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str
         RunError: The folder cannot be written.
     """
     save(model, folder)
-    values = [f"| {name} | {value:.4g} |" for name, value in (scores or {}).items()]
-    table = ["", "| score | value |", "|---|---|", *values] if values else []
-    lines = [*card_head("compressed"), f"# {type(model).__name__}, made smaller", "", *card_lines(model), *table]
-    how = "Load it with `multiway.compress.from_pretrained` of [multiway](https://pypi.org/project/multiway/)."
-    files.write_text(Path(folder) / "README.md", "\n".join([*lines, "", how, ""]))
+    lines = [*card_head("compressed"), f"# {type(model).__name__}, made smaller", "", *card_lines(model)]
+    lines += [*score_lines(scores or {}), "", HOW.format("multiway.compress.from_pretrained"), ""]
+    files.write_text(Path(folder) / "README.md", "\n".join(lines))
 
 
 def push_to_hub(
@@ -56,6 +56,12 @@ def from_pretrained(name: str | Path, model: nn.Module | None = None) -> nn.Modu
 def card_head(tag: str) -> list[str]:
     """First lines of a card, as the hub reads them."""
     return ["---", "library_name: multiway", f"tags: [multiway, {tag}]", "---"]
+
+
+def score_lines(scores: Mapping[str, float]) -> list[str]:
+    """What was measured, as a table; nothing if nothing was."""
+    values = [f"| {name} | {value:.4g} |" for name, value in scores.items()]
+    return ["", "| score | value |", "|---|---|", *values] if values else []
 
 
 def card_lines(model: nn.Module) -> list[str]:

@@ -71,7 +71,7 @@ def load(folder: str | Path, model: nn.Module | None = None) -> nn.Module:
     tensors = read_tensors(path / WEIGHTS)
     tensors |= {name: tensors[kept] for name, kept in stored.get("tied", {}).items() if kept in tensors}
     if model is None:
-        _take_dtypes(built, tensors)
+        take_dtypes(built, tensors)
     fill(built, tensors, path / WEIGHTS)
     return built
 
@@ -269,7 +269,7 @@ def _build(folder: Path) -> nn.Module:
     return model.eval()
 
 
-def _take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+def take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     """Bring parameters to the precision that they were saved in; what was not saved keeps its own."""
     for name, own in model.state_dict(keep_vars=True).items():
         if name in tensors:

@@ -2,7 +2,7 @@
 
 import fnmatch
 from collections.abc import Mapping
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, cast, get_type_hints
 
 from torch import nn
 
@@ -14,6 +14,17 @@ from multiway.lazy import load_extensions
 class _Entry(NamedTuple):
     build: type[nn.Module]
     defaults: Mapping[str, Any]
+
+
+class Created(NamedTuple):
+    """What `create_model` built a model from.
+
+    name: As in `list_models()`.
+    config: All its fields.
+    """
+
+    name: str
+    config: Config
 
 
 _ENTRIES: dict[str, _Entry] = {}
@@ -62,8 +73,22 @@ def create_model(name: str, **fields: Any) -> nn.Module:
     Raises:
         ConfigError: No such model, or a field is unknown, missing or out of range.
     """
-    model: nn.Module = _find(name).build(model_config(name, **fields))
-    return model
+    config = model_config(name, **fields)
+    model: Any = _find(name).build(config)
+    model.created_as = Created(name, config)
+    return cast("nn.Module", model)
+
+
+def created_as(model: nn.Module) -> Created:
+    """What `create_model` built it from.
+
+    Raises:
+        ConfigError: It did not.
+    """
+    created = getattr(model, "created_as", None)
+    if not isinstance(created, Created):
+        raise ConfigError(f"{type(model).__name__} is no model that create_model built. Build it by name.")
+    return created
 
 
 def _find(name: str) -> _Entry:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from multiway import files
-from multiway.compress.hub import card_head, card_lines, fetched, send
+from multiway.compress.hub import HOW, card_head, card_lines, fetched, send
 from multiway.report.scores import Column, Scores
 from multiway.tasks.compressed import recovery_line
 from multiway.tasks.protocol import NETWORK
@@ -59,7 +59,7 @@ def model_card(run: Run) -> str:
     return "\n".join([
         *card_head(run.task.name), f"# {name}: {run.task.name}", "", scores.told(run.line), "", "Split:", "",
         *lines, "", "Test scores:", "", *_table(scores), "", *_compressed(run),
-        "Load it with `from_pretrained` of the task's estimator in [multiway](https://pypi.org/project/multiway/).", "",
+        HOW.format("from_pretrained"), "",
     ])  # fmt: skip
 
 
