@@ -240,7 +240,8 @@ def other_lines() -> Iterator[str]:
 
 def _plain_table(rows: Sequence[Row]) -> Iterator[str]:
     told = [{key: text for key, value in row.items() if (text := _told(value))} for row in rows]
-    heads = list(dict.fromkeys(key for row in told for key in row if key not in MACHINE))
+    several = {"benchmark"} if len({row.get("benchmark") for row in told}) > 1 else set()
+    heads = list(dict.fromkeys(key for row in told for key in row if key not in MACHINE - several))
     yield from markdown(heads)
     yield from (f"| {' | '.join(row.get(head, '–') for head in heads)} |" for row in told)
 
