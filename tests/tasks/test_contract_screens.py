@@ -43,6 +43,22 @@ def test_the_first_screen_holds_the_answer(task, browser, tmp_path_factory, tmp_
         assert browser.evaluate(WIDER) == [], name
 
 
+@pytest.mark.parametrize("task", ["segment"])
+def test_outlines_lie_on_their_slice_at_every_width(task, browser, tmp_path_factory, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    script = """[...document.querySelectorAll(".layers")].map(e => {
+      const [image, svg] = [e.querySelector("img"), e.querySelector("svg")], box = svg.viewBox.baseVal;
+      const [place, drawn] = [image, svg].map(one => one.getBoundingClientRect());
+      return [place.left - drawn.left, place.top - drawn.top, place.width - drawn.width, place.height - drawn.height,
+              image.naturalWidth - box.width, image.naturalHeight - box.height];
+    })"""
+    for width, height in SCREENS.values():
+        browser.open(page, width, height)
+        apart = browser.evaluate(script)
+        assert apart and all(abs(value) < 0.1 for each in apart for value in each), width
+
+
 @pytest.mark.parametrize("task", ["forecast"])
 def test_the_figures_of_a_forecast_are_downloaded_and_searched(task, browser, tmp_path_factory, tmp_path):
     page = tmp_path / "report.html"
