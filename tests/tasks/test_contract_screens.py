@@ -59,6 +59,23 @@ def test_outlines_lie_on_their_slice_at_every_width(task, browser, tmp_path_fact
         assert apart and all(abs(value) < 0.1 for each in apart for value in each), width
 
 
+@pytest.mark.parametrize("task", ["images"])
+def test_nothing_covers_a_misclassified_image(task, browser, tmp_path_factory, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    script = """[...document.querySelectorAll(".pair")].map(e => {
+      const [image, spoke] = [...e.querySelectorAll(".layers")].map(one => one.getBoundingClientRect());
+      const on = document.elementFromPoint(image.x + image.width / 2, image.y + image.height / 2);
+      return [image.width - spoke.width, image.top - spoke.top, spoke.left < image.right,
+              on === null || on === e.querySelector("img")];
+    })"""
+    for width, height in SCREENS.values():
+        browser.open(page, width, height)
+        shown = browser.evaluate(script)
+        assert shown and all(abs(size) < 1 and abs(top) < 1 for size, top, *_ in shown), width
+        assert not any(over for *_, over, _ in shown) and all(seen for *_, seen in shown), width
+
+
 @pytest.mark.parametrize("task", ["forecast"])
 def test_the_figures_of_a_forecast_are_downloaded_and_searched(task, browser, tmp_path_factory, tmp_path):
     page = tmp_path / "report.html"

@@ -139,7 +139,8 @@ class Shown:
     @property
     def other(self) -> NDArray[np.bool_]:
         """Where another class is marked than the true one."""
-        return (self.target > 0) & (self.predicted > 0) & (self.predicted != self.target)
+        differs: NDArray[np.bool_] = self.predicted != self.target
+        return differs & (self.target > 0) & (self.predicted > 0)
 
 
 def _picture(item: Shown) -> Picture:
@@ -147,7 +148,8 @@ def _picture(item: Shown) -> Picture:
     layers = [grey_png(item.image), *([palette_png(item.other.astype(np.uint8), OTHER)] if item.other.any() else [])]
     masks = {"mask-true": item.target, "mask-predicted": np.where(item.target < 0, item.target, item.predicted)}
     outlines = [(style, outline(mask)) for style, mask in masks.items()]
-    return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}", outlines, item.image.shape)
+    remark, sizes = f"Dice {text.number(item.dice, 3)}", item.image.shape
+    return Picture(item.case, layers, remark, outlines=outlines, sizes=sizes)
 
 
 def _cases(run: Run) -> PagePart:
