@@ -76,6 +76,19 @@ def test_nothing_covers_a_misclassified_image(task, browser, tmp_path_factory, t
         assert not any(over for *_, over, _ in shown) and all(seen for *_, seen in shown), width
 
 
+@pytest.mark.parametrize("task", ["volumes"])
+def test_a_volume_is_seen_bare_and_under_what_is_pressed(task, browser, tmp_path_factory, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    browser.open(page, *SCREENS["desk"])
+    script = """[...new Set([...document.querySelectorAll(".case:has(fieldset) .over")]
+      .filter(e => getComputedStyle(e).display !== "none").map(e => e.className))].sort()"""
+    assert browser.evaluate("document.querySelectorAll('.over').length") > 0
+    assert browser.evaluate(script) == []
+    browser.evaluate("document.querySelectorAll('input[value=gradients]').forEach(one => one.click())")
+    assert browser.evaluate(script) == ["over gradients"]
+
+
 @pytest.mark.parametrize("task", ["forecast"])
 def test_the_figures_of_a_forecast_are_downloaded_and_searched(task, browser, tmp_path_factory, tmp_path):
     page = tmp_path / "report.html"
