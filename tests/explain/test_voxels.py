@@ -150,6 +150,7 @@ def test_curves_are_averaged_where_all_have_them():
 def test_tokens_are_named_by_their_slices():
     assert slice_labels(9, 4) == ("slices 0–3", "slices 4–7", "slice 8")
     assert slice_labels(8, 4, 2.5) == ("slices 0–3, 0–10 mm", "slices 4–7, 10–20 mm")
+    assert slice_labels(9, 4, 2, first=1) == ("slices 1–4, 0–8 mm", "slices 5–8, 8–16 mm", "slice 9, 16–18 mm")
     with pytest.raises(ShapeError, match="Got slices=8, stride=0"):
         slice_labels(8, 0)
 

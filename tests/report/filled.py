@@ -12,6 +12,7 @@ from multiway.report.attention import figures, films, grey_png
 from multiway.report.curves import RocCurve, confusion_table, deletion_sections, reliability_chart, roc_chart
 from multiway.report.diagnostics import TrainingRow, step_lines, timeline, training_chart, variate_bars
 from multiway.report.forecasts import ForecastPanel, groups
+from multiway.report.outlines import outline
 
 NAMES = ("HUFL", "OT", "LULL")
 COLOURS = {"blend": 0, "ridge": 1}
@@ -92,7 +93,9 @@ def every_page(name: str = "OT", **changes: object) -> Page:
     )  # fmt: skip
     times = pd.date_range("2016-07-01", periods=2, freq="D")
     finding = kinds.CheckLine("warning", name, where="row 411", fix=name)
-    picture = kinds.Picture(name, [grey_png(np.zeros((4, 5), np.uint8))] * 2, "Dice 0.667")
+    layers = [grey_png(np.zeros((4, 5), np.uint8))] * 2
+    outlines = [("mask-true", outline(np.eye(4, 5, dtype=np.int16)))]
+    picture = kinds.Picture(name, layers, "Dice 0.667", layers, outlines, (4, 5))
     marked = kinds.Marked([(name, 0.5), ("b", -1.0), ("c", 0.0)])
     values = kinds.Values(("time", ["1", "2"]), [name], {name: [["1.5"], ["2"]], "b": [["3"], ["4"]]}, name, title=name)
     answer = kinds.CaseAnswer(name=name, sentence=name, is_wrong=True, content=[kinds.Text(words=name), table, marked])

@@ -142,7 +142,7 @@ def test_strips_hold_the_slices_of_the_volume():
     assert tuple(np.round(255 * over[2, 5, 3]).astype(int)) == WARM[-1]
     assert (over[..., 3] > 0).sum() == 1
     words = json.loads(Page(text).all("div", class_="plane")[1]["data-words"])
-    assert words[5] == "slice 5 of 0–7, 5.5 mm"
+    assert words[5] == "slice 6 of 8, 5.5 mm" and words[0] == "slice 1 of 8, 0.5 mm"
 
 
 def test_pictures_of_a_real_size_are_whole():
@@ -160,11 +160,11 @@ def test_large_volumes_are_thinned_and_the_page_stays_small():
     assert len(text) < 1_000_000
 
 
-def test_every_case_has_its_own_switch_and_works_without_a_script():
+def test_every_case_has_its_own_switch_shows_the_bare_volume_and_works_without_a_script():
     page = Page(render(body(make_planes(), make_planes())))
     radios = page.all("input", type="radio")
     assert len({attrs["name"] for attrs in radios}) == 2
-    assert [attrs["value"] for attrs in radios if "checked" in attrs] == ["attention"] * 2
+    assert [attrs["value"] for attrs in radios if "checked" in attrs] == ["none"] * 2
     assert all("--at:" in attrs["style"] for attrs in page.all("div", class_="film"))
     assert "case-0 , patient p0. Is malignant (3 %), predicted benign with 97 %" in page.text
 

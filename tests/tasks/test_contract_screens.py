@@ -43,6 +43,52 @@ def test_the_first_screen_holds_the_answer(task, browser, tmp_path_factory, tmp_
         assert browser.evaluate(WIDER) == [], name
 
 
+@pytest.mark.parametrize("task", ["segment"])
+def test_outlines_lie_on_their_slice_at_every_width(task, browser, tmp_path_factory, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    script = """[...document.querySelectorAll(".layers")].map(e => {
+      const [image, svg] = [e.querySelector("img"), e.querySelector("svg")], box = svg.viewBox.baseVal;
+      const [place, drawn] = [image, svg].map(one => one.getBoundingClientRect());
+      return [place.left - drawn.left, place.top - drawn.top, place.width - drawn.width, place.height - drawn.height,
+              image.naturalWidth - box.width, image.naturalHeight - box.height];
+    })"""
+    for width, height in SCREENS.values():
+        browser.open(page, width, height)
+        apart = browser.evaluate(script)
+        assert apart and all(abs(value) < 0.1 for each in apart for value in each), width
+
+
+@pytest.mark.parametrize("task", ["images"])
+def test_nothing_covers_a_misclassified_image(task, browser, tmp_path_factory, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    script = """[...document.querySelectorAll(".pair")].map(e => {
+      const [image, spoke] = [...e.querySelectorAll(".layers")].map(one => one.getBoundingClientRect());
+      const on = document.elementFromPoint(image.x + image.width / 2, image.y + image.height / 2);
+      return [image.width - spoke.width, image.top - spoke.top, spoke.left < image.right,
+              on === null || on === e.querySelector("img")];
+    })"""
+    for width, height in SCREENS.values():
+        browser.open(page, width, height)
+        shown = browser.evaluate(script)
+        assert shown and all(abs(size) < 1 and abs(top) < 1 for size, top, *_ in shown), width
+        assert not any(over for *_, over, _ in shown) and all(seen for *_, seen in shown), width
+
+
+@pytest.mark.parametrize("task", ["volumes"])
+def test_a_volume_is_seen_bare_and_under_what_is_pressed(task, browser, tmp_path_factory, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    browser.open(page, *SCREENS["desk"])
+    script = """[...new Set([...document.querySelectorAll(".case:has(fieldset) .over")]
+      .filter(e => getComputedStyle(e).display !== "none").map(e => e.className))].sort()"""
+    assert browser.evaluate("document.querySelectorAll('.over').length") > 0
+    assert browser.evaluate(script) == []
+    browser.evaluate("document.querySelectorAll('input[value=gradients]').forEach(one => one.click())")
+    assert browser.evaluate(script) == ["over gradients"]
+
+
 @pytest.mark.parametrize("task", ["forecast"])
 def test_the_figures_of_a_forecast_are_downloaded_and_searched(task, browser, tmp_path_factory, tmp_path):
     page = tmp_path / "report.html"

@@ -37,15 +37,18 @@ def lag_labels(lookback: int, patch_length: int = 1) -> tuple[str, ...]:
     return tuple(f"lag {lag}–{lag - patch_length + 1}" for lag in starts)
 
 
-def slice_labels(slices: int, stride: int = 1, spacing: float | None = None) -> tuple[str, ...]:
+def slice_labels(
+    slices: int, stride: int = 1, spacing: float | None = None, *, first: int = 0
+) -> tuple[str, ...]:  # fmt: skip
     """Name the tokens along one axis of a volume by the slices they stand for: "slices 0–3, 0–8 mm".
 
-    Slices count from 0, millimetres from the outer face of slice 0.
+    Slices count from `first`, millimetres from the outer face of that slice.
 
     Args:
         slices: Voxels along the axis.
         stride: Voxels per token; the last token has fewer where they do not divide the axis.
         spacing: Millimetres from one slice to the next, if known.
+        first: Number of the first slice.
 
     Raises:
         ShapeError: The axis or the stride is empty.
@@ -53,7 +56,7 @@ def slice_labels(slices: int, stride: int = 1, spacing: float | None = None) -> 
     if min(slices, stride) < 1:
         raise ShapeError(f"slice_labels: slices and stride must be positive. Got slices={slices}, stride={stride}.")
     spans = [(start, min(start + stride, slices)) for start in range(0, slices, stride)]
-    return tuple(_slices(start, stop) + _millimetres(start, stop, spacing) for start, stop in spans)
+    return tuple(_slices(start + first, stop + first) + _millimetres(start, stop, spacing) for start, stop in spans)
 
 
 def span_labels(length: int, count: int) -> tuple[str, ...]:

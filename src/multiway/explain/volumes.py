@@ -117,10 +117,13 @@ def volume_maps(
     axes: Sequence[str],
     spacing: Sequence[float] | None = None,
     sample: str = "",
+    *,
+    first: int = 0,
 ) -> list[ModeMap]:
-    """Label maps by the slices that each token stands for, and their millimetres."""
+    """Label maps by the slices that each token stands for, counted from `first`, and their millimetres."""
     steps = spacing or (None,) * len(sizes)
-    labels = [slice_labels(size, _block_of(model), step) for size, step in zip(sizes, steps, strict=True)]
+    block = _block_of(model)
+    labels = [slice_labels(size, block, step, first=first) for size, step in zip(sizes, steps, strict=True)]
     return mode_maps(maps, axes, labels, ordered=axes, sample=sample)
 
 

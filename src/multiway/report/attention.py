@@ -178,7 +178,7 @@ def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]],
 
 def _word(plane: Plane, index: int, count: int) -> str:
     depth = "" if plane.spacing is None else f", {(index + 0.5) * plane.spacing:.4g} mm"
-    return f"slice {index} of 0–{count - 1}{depth}"
+    return f"slice {index + 1} of {count}{depth}"
 
 
 Bytes = npt.NDArray[np.uint8]

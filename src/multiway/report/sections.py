@@ -74,11 +74,18 @@ class CheckLine(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """PNGs on top of each other, as data URIs, and what stands below."""
+    """PNGs on top of each other, as data URIs, and what stands below.
+
+    explained: The same with what explains it, drawn next to it.
+    outlines: Drawn over them, as (class of the style sheet, data of a path in voxels); `sizes` are rows and columns.
+    """
 
     title: str
     layers: Sequence[Markup]
     remark: str = ""
+    explained: Sequence[Markup] = ()
+    outlines: Sequence[tuple[str, Markup]] = ()
+    sizes: tuple[int, int] = (1, 1)
 
 
 class Text(NamedTuple):

@@ -1,10 +1,13 @@
 """What is particular to runs on images; the contract holds what every run has to do."""
 
+import base64
+import io
 import json
 
 import numpy as np
 import pytest
 import torch
+from matplotlib.image import imread
 
 import multiway
 from command import outcome, printed
@@ -12,6 +15,8 @@ from multiway.data.augmentation import augment
 from multiway.models import create_model
 from multiway.models.vision_transformer import at_side
 from multiway.tasks import lifecycle
+from multiway.tasks.images.explain import Seen
+from multiway.tasks.images.page import _picture
 from multiway.tasks.images.task import TASK
 from multiway.tasks.run import load
 from multiway.training.validation import QUANTILES, quantiles_of
@@ -26,6 +31,10 @@ def run(tmp_path_factory):
     tiny = images(folder)
     printed(*tiny.train(folder / "run"))
     return load(folder / "run")
+
+
+def decoded(uri):
+    return imread(io.BytesIO(base64.b64decode(str(uri).partition(",")[2])))
 
 
 def test_the_log_keeps_how_the_weights_are_spread_and_the_report_draws_it(run):
@@ -56,6 +65,21 @@ def test_a_pattern_that_is_none_is_refused(tmp_path):
 def test_the_report_shows_images_with_what_spoke_for_their_answer(run):
     page = run.task.report([run])
     assert page.count("data:image/png") >= 4 and "Named correctly, most confident of each class" in page
+    assert "On the left a test image, on the right the same in grey" in page
+
+
+def test_an_image_is_shown_plain_and_its_map_next_to_it_on_a_small_grey_copy(run):
+    pixels = np.random.default_rng(8).integers(0, 256, (200, 150, 3), dtype=np.uint8)
+    attribution = np.zeros((200, 150), np.float32)
+    attribution[7, 9] = 1
+    item = Seen(name="a", pixels=pixels, label="bar", predicted="dot", probability=0.9, method="occlusion",
+                attribution=attribution)  # fmt: skip
+    shown = _picture(item)
+    (plain,), (grey, spoke) = map(decoded, shown.layers), map(decoded, shown.explained)
+    np.testing.assert_array_equal(np.rint(255 * plain[..., :3]), pixels)
+    assert np.abs(255 * grey - pixels.mean(2)[::3, ::3]).max() <= 0.51
+    assert np.argwhere(spoke[..., 3] > 0).tolist() == [[7, 9]]
+    assert shown.remark == "Named dot with 90\u202f%; it is bar"
 
 
 def test_gradients_add_up_to_the_change_of_the_logit(run, tmp_path):

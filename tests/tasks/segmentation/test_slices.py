@@ -1,12 +1,17 @@
 """The slices kept of test cases: which cases, which slice of each, and the same after reading."""
 
+import base64
+import io
 import types
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.image import imread
 
-from multiway.tasks.segmentation.page import load_slices, save_slices
+from multiway.report.attention import grey_png
+from multiway.report.outlines import outline
+from multiway.tasks.segmentation.page import Shown, _picture, load_slices, save_slices
 from multiway.training import RunFolder
 
 SIZES = (5, 7, 3)
@@ -71,3 +76,24 @@ def test_a_case_is_shown_where_target_and_prediction_mark_most(tmp_path):
         np.testing.assert_array_equal(one.target, by_name[one.case].target[position])
         np.testing.assert_array_equal(one.predicted, predicted[4] if one.case == "c" else 0 * predicted[4])
         np.testing.assert_array_equal(one.image, np.rint(255 * np.clip((grey - low) / (high - low), 0, 1)))
+
+
+def test_both_masks_are_outlined_over_the_plain_slice():
+    image = np.arange(20, dtype=np.uint8).reshape(4, 5)
+    target, predicted = np.zeros((2, 4, 5), np.int16)
+    target[1:3, 1:3], predicted[1:3, 2:4] = 1, 1
+    shown = _picture(Shown(case="a", dice=0.5, image=image, target=target, predicted=predicted))
+    assert shown.layers == [grey_png(image)] and shown.sizes == (4, 5)
+    assert dict(shown.outlines) == {"mask-true": "M1 1v2h2v-2z", "mask-predicted": "M2 1v2h2v-2z"}
+
+
+def test_another_class_is_tinted_and_what_nobody_labelled_is_outlined_in_neither():
+    target, predicted = np.zeros((2, 4, 5), np.int16)
+    target[0], predicted[:] = -1, 2
+    target[2, 1:3] = 1, 2
+    shown = _picture(Shown(case="a", dice=0.5, image=np.zeros((4, 5), np.uint8), target=target, predicted=predicted))
+    tint = imread(io.BytesIO(base64.b64decode(str(shown.layers[1]).partition(",")[2])))
+    assert np.argwhere(tint[..., 3] > 0).tolist() == [[2, 1]]
+    assert dict(shown.outlines)["mask-true"] == outline(target)
+    predicted[0] = -1
+    assert dict(shown.outlines)["mask-predicted"] == outline(predicted)

@@ -23,7 +23,7 @@ from multiway.tasks.target_page import target_headline
 from multiway.tasks.targets import ERRORS, RIGHT
 from multiway.tasks.volumes import page as sections
 from multiway.tasks.volumes.encode import VolumeConfig, VolumeState
-from multiway.tasks.volumes.explain import interesting, reload_cases
+from multiway.tasks.volumes.explain import explain_case, interesting, reload_cases
 from multiway.tasks.volumes.page import PAGE, SUBJECT
 from multiway.tasks.volumes.task import TASK as task
 from multiway.training import RunFolder
@@ -143,6 +143,8 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     maps, _, words, _, areas = found["attention"]
     assert [figure.mode for figure in maps.figures] == ["depth", "height", "width"]
     assert maps.figures[0].sample == "mean over 12 test cases"
+    assert maps.figures[0].rows.names == ["slices 1–4", "slices 5–8"]  # as the planes count them
+    assert view.films[0].words[-1] == "slice 8 of 8"
     assert "in the mean over 2 test cases" in words.words
     assert [row[0].text for row in areas.rows] == ["attention", "gradients", "at random"]
     page = Page(PAGE.report([run]))
@@ -163,6 +165,13 @@ def test_a_scan_that_a_size_cuts_is_shown_whole_with_what_is_left_bright(tmp_pat
     depth = imread(io.BytesIO(base64.b64decode(str(whole.films[0].scan).partition(",")[2])))
     outer, inner = depth.reshape(11, 8, 13)[~left], depth.reshape(11, 8, 13)[left]
     assert outer.max() <= 0.31 * inner.max()
+
+
+@pytest.mark.parametrize(("patient", "words"), [("15", ", patient 15"), ("Patient 15", ", Patient 15"), (None, "")])
+def test_a_case_names_its_patient_once(patient, words, tmp_path):
+    run = make_run(write_data(tmp_path / "set.npz"))
+    item = explain_case(run, reload_cases(run), 0, gradients=False, deletion=False)
+    assert sections._view(run, dataclasses.replace(item, patient=patient)).remark == words
 
 
 @pytest.mark.slow

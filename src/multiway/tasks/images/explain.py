@@ -26,9 +26,10 @@ from multiway.training.processes import device_of
 
 SHOWN = 6
 METHODS = {
-    "gradients": "integrated gradients", "occlusion": "fall of the probability without the patch of a pixel"
-}  # fmt: skip
-"""What attributions are, by their method."""
+    "gradients": "orange speaks for the named class, blue against it (integrated gradients)",
+    "occlusion": "orange: hiding this part makes the named class less likely; blue: more likely",
+}
+"""What the colours of attributions say, by their method."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from multiway.explain.gradients import LEVELS
 from multiway.explain.planes import overlay
 from multiway.report import text
-from multiway.report.attention import colour_png, grey_png, palette_png
+from multiway.report.attention import MAX_SIDE, colour_png, grey_png, palette_png
 from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
 from multiway.tasks import pages
@@ -40,8 +42,8 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     yield PagePart(
         id="images", title="Images", content=[gone] if not images else list(_views(groups)),
         side=[
-            "Test images, and below each what spoke for the class that was named.",
-            ("cool-warm", f"{METHODS[method_of(runs[0])]}: against that class, for it"),
+            "On the left a test image, on the right the same in grey with what spoke for the class that was named.",
+            ("cool-warm", METHODS[method_of(runs[0])]),
         ],
     )  # fmt: skip
 
@@ -57,11 +59,14 @@ def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
 
 
 def _picture(item: Seen) -> Picture:
+    """The image itself, then what explains it, on a small grey copy whose colours are not those of the map."""
     pixels, sure = item.pixels, text.percent(100 * item.probability, 0)
     image = grey_png(pixels[..., 0]) if pixels.shape[2] == 1 else colour_png(pixels)
-    layers = [image, palette_png(*overlay("gradients", item.attribution, LEVELS))]
+    grey = np.rint(pixels.mean(axis=2)).astype(np.uint8)
+    step = -(-max(grey.shape) // MAX_SIDE)
+    explained = [grey_png(grey[::step, ::step]), palette_png(*overlay("gradients", item.attribution, LEVELS))]
     words = f"Named {item.predicted} with {sure}" + ("" if item.is_right else f"; it is {item.label}")
-    return Picture(item.name, layers, words)
+    return Picture(item.name, [image], words, explained)
 
 
 def _weights(run: Run, pattern: str) -> PagePart:

@@ -15,6 +15,7 @@ from multiway.config import Plain
 from multiway.data.samples import Array, Samples
 from multiway.report import charts, text
 from multiway.report.attention import grey_png, palette_png
+from multiway.report.outlines import outline
 from multiway.report.scales import Scale, number_ticks
 from multiway.report.scores import UNDEFINED, Metric, Scores, best_rival
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
@@ -27,8 +28,8 @@ from multiway.tasks.target_page import SplitPage
 from multiway.tasks.volumes.page import INTERVAL, TITLES, selected_by
 from multiway.training import RunFolder
 
-OVERLAY = np.array([[0, 0, 0, 0], [0, 158, 115, 255], [213, 94, 0, 255], [0, 150, 255, 255]], np.uint8)
-"""Nothing, marked correctly, marked wrongly, missed; colours that colour-blind readers tell apart."""
+OTHER = np.array([[0, 0, 0, 0], [204, 121, 167, 150]], np.uint8)
+"""Nothing, and where another class is marked than the true one."""
 MAX_CLASSES = 40
 POOLED = "Pooled Dice counts all test pixels together, in the mean over classes."
 PERCENTS = np.linspace(0, 100, 101)
@@ -111,14 +112,15 @@ def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: 
 def _slices(run: Run) -> PagePart:
     shown = [] if run.folder is None else load_slices(run.folder)
     none = Text(words="A run that was not stored keeps no slices.")
+    other = [("mask-other", "marked as another class")] if any(item.other.any() for item in shown) else []
     return PagePart(
         id="slices",
         title="Slices",
         side=[
-            "Worst, middle and best test cases of the answer, at the slice that is marked most. Lines are outlines.",
-            ("mask-correct", "marked correctly"),
-            ("mask-wrong", "marked wrongly"),
-            ("mask-missed", "missed"),
+            "Worst, middle and best test cases of the answer, at the slice that is marked most.",
+            ("mask-true", "true mask"),
+            ("mask-predicted", "predicted mask"),
+            *other,
         ],
         content=[Images(pictures=[_picture(item) for item in shown]) if shown else none],
     )
@@ -134,21 +136,20 @@ class Shown:
     target: NDArray[np.int16]
     predicted: NDArray[np.int16]
 
+    @property
+    def other(self) -> NDArray[np.bool_]:
+        """Where another class is marked than the true one."""
+        differs: NDArray[np.bool_] = self.predicted != self.target
+        return differs & (self.target > 0) & (self.predicted > 0)
+
 
 def _picture(item: Shown) -> Picture:
-    right = (item.predicted == item.target) & (item.target > 0)
-    wrong = (item.predicted != item.target) & (item.predicted > 0) & (item.target >= 0)
-    missed = (item.target > 0) & (item.predicted == 0)
-    codes = np.select(list(map(outline, (right, missed, wrong))), [1, 3, 2], 0).astype(np.uint8)
-    layers = [grey_png(item.image), palette_png(codes, OVERLAY)]
-    return Picture(item.case, layers, f"Dice {text.number(item.dice, 3)}")
-
-
-def outline(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Pixels of a mask with a neighbour that is not in it, above, below, left or right."""
-    framed = np.pad(mask, 1, mode="edge")
-    inner = framed[:-2, 1:-1] & framed[2:, 1:-1] & framed[1:-1, :-2] & framed[1:-1, 2:]
-    return mask & ~inner
+    """The plain slice with both masks outlined; what nobody labelled belongs to neither."""
+    layers = [grey_png(item.image), *([palette_png(item.other.astype(np.uint8), OTHER)] if item.other.any() else [])]
+    masks = {"mask-true": item.target, "mask-predicted": np.where(item.target < 0, item.target, item.predicted)}
+    outlines = [(style, outline(mask)) for style, mask in masks.items()]
+    remark, sizes = f"Dice {text.number(item.dice, 3)}", item.image.shape
+    return Picture(item.case, layers, remark, outlines=outlines, sizes=sizes)
 
 
 def _cases(run: Run) -> PagePart:

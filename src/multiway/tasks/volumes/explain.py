@@ -89,8 +89,10 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
     )
 
 
-def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: str = "") -> list[ModeMap]:
-    """Attention averaged over cases; millimetres are left out of its labels where spacings differ."""
+def average_attention(
+    run: Run, cases: Cases, indices: Sequence[int], sample: str = "", *, first: int = 0
+) -> list[ModeMap]:  # fmt: skip
+    """Attention averaged over cases, slices counted from `first`, without millimetres where spacings differ."""
     if not has_maps(run.model) or not len(indices):
         return []
     groups, spacings = [], set()
@@ -99,7 +101,7 @@ def average_attention(run: Run, cases: Cases, indices: Sequence[int], sample: st
         spacings.add(volume.spacing)
         groups.append(maps_of(run.model, network_input(run, volume)))
     spacing = spacings.pop() if len(spacings) == 1 else None
-    named = [volume_maps(run.model, maps, volume.sizes, volume.axes, spacing) for maps in groups]
+    named = [volume_maps(run.model, maps, volume.sizes, volume.axes, spacing, first=first) for maps in groups]
     return average_maps(named, sample=sample)
 
 

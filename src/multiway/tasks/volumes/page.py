@@ -98,8 +98,8 @@ def support(runs: Sequence[Run]) -> Iterator[str]:
 def _cases_part(run: Run, cases: Cases | None) -> PagePart:
     gone = Text(words="Cases and attention need the data, which could not be reread.")
     side: list[str | tuple[str, str]] = [
-        "Test cases in three planes, at the slices with the strongest gradients, or else with the most attention.",
-        "Move a slider to go through the slices.",
+        "Test cases in three planes. Press a word above them to see what the network went by.",
+        "Move a slider to go through the slices. Each plane opens where gradients are strongest, or else attention.",
         ("warm", "attention above an even look, up to the most"),
         ("cool-warm", "integrated gradients: against the predicted class, for it"),
         NOT_ATTRIBUTION,
@@ -150,11 +150,18 @@ def _view(run: Run, item: CaseExplanation) -> Planes:
     return Planes(
         name=item.name,
         films=films(item.picture, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
-        remark=f", patient {item.patient}" if item.patient else "",
+        remark=_of_patient(item.patient),
         sentence=_sentence(run, item),
         is_wrong=item.label != item.predicted,
         note=_completeness(item),
     )
+
+
+def _of_patient(name: str | None) -> str:
+    """Whose case it is; a name may say itself that it is a patient's."""
+    if not name:
+        return ""
+    return f", {name}" if name.lower().startswith("patient") else f", patient {name}"
 
 
 def _sentence(run: Run, item: CaseExplanation) -> str:
@@ -182,7 +189,7 @@ def _attention(run: Run, cases: Cases) -> PagePart:
     indices = {name: index for index, name in enumerate(cases.names["case"])}
     tested = [indices[name] for name in answers_of(run.tables)["case"].astype(str) if name in indices]
     chosen = _spread(run, tested, AVERAGED_CASES)
-    maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases")
+    maps = average_attention(run, cases, chosen, sample=f"mean over {len(chosen)} test cases", first=1)
     side = [
         "One map per mode of the volume. Each row is a span of slices that looks.",
         "The shade says how much of its look falls on each column.",
