@@ -47,3 +47,25 @@ def test_numbers_are_told_by_how_far_they_are_off_in_three_digits(shift, words):
     )  # fmt: skip
     said = target_headline(None, run)
     assert said.startswith("Weight is off by ") and words in said and said.endswith(" than the mean alone.")
+
+
+def test_what_is_always_named_is_the_most_frequent_class_of_the_training():
+    """Most test rows are of the other class: that nobody could have known, and the table of scores does not say."""
+    labels, shares = np.repeat(["a", "b"], [2, 6]), {"network": (0.2, 0.8), "majority": (0.7, 0.3)}
+    rows = [
+        pd.DataFrame({"model": name, "split": "test", "label": labels, "predicted": "b", "p_a": a, "p_b": b})
+        for name, (a, b) in shares.items()
+    ]
+    assert headline_of(rows).endswith(
+        "75.0\u202f% of 8 test rows are named correctly; "
+        "always naming a, the most frequent class in training, is right in 25.0\u202f%."
+    )
+    assert headline_of(rows[:1]) == "75.0\u202f% of 8 test rows are named correctly."
+
+
+def headline_of(rows):
+    run = SimpleNamespace(
+        tables={"predictions": pd.concat(rows)}, answer=SimpleNamespace(name="network"),
+        state=SimpleNamespace(classes=("a", "b")),
+    )  # fmt: skip
+    return target_headline(SimpleNamespace(rows="rows"), run)

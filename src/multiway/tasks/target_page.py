@@ -20,7 +20,7 @@ from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
 from multiway.tasks.targets import answers_of
 
-TENTHS = 10
+TENTHS, MAJORITY = 10, "majority"
 MOST_CLASSES = 10
 """Classes of a matrix; of more, that many confusions are listed."""
 Values = NDArray[np.float64]
@@ -101,14 +101,23 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
     if run.state.classes is not None:
         if not len(test):
             return ""
-        right, top = (test["label"] == test["predicted"]).mean(), test["label"].value_counts(normalize=True)
-        rival = f"always naming {top.index[0]} is right in {text.percent(100 * top.iloc[0])}"
-        return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly; {rival}."
+        right = (test["label"] == test["predicted"]).mean()
+        return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly{_always(run)}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
     alone = float((test["label"] - _known_mean(run)).abs().mean())
     side = "better" if off < alone else "worse"
     rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
     return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
+
+
+def _always(run: Run) -> str:
+    """How often the most frequent class of the training is right, where that is a candidate."""
+    test, names = answers_of(run.tables, MAJORITY), run.state.classes
+    if not len(test):
+        return ""
+    name = names[int(test[[f"p_{name}" for name in names]].iloc[0].to_numpy(float).argmax())]
+    share = (test["label"].astype(str) == name).mean()
+    return f"; always naming {name}, the most frequent class in training, is right in {text.percent(100 * share)}"
 
 
 def _known_mean(run: Run) -> float:
