@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+import math
+from fractions import Fraction
 
 import matplotlib.image
 import numpy as np
@@ -101,8 +103,16 @@ def test_script_json_cannot_end_its_element():
     assert json.loads(written) == value
 
 
+def test_a_share_and_its_percentage_have_the_same_digits():
+    """Of 80 every second share ends in a half: 69 are 0.8625, which floats round to 0.863 and, times 100, to 86.2."""
+    for right in range(81):
+        thousandths = math.floor(Fraction(1000 * right, 80) + Fraction(1, 2))
+        assert text.number(right / 80, 3) == f"{thousandths / 1000:.3f}"
+        assert text.percent(100 * right / 80) == f"{thousandths / 10:.1f}\u202f%"
+
+
 def test_numbers_and_durations_in_words():
-    assert text.number(-1234.5, 1) == "−1,234.5"
+    assert text.number(-1234.5, 1) == "−1,234.5" and text.number(-1234.5, 0) == "−1,235"
     assert text.number(float("nan"), 2) == "–"
     assert [text.decimals_for([value]) for value in (0.0021, 0.38, 8.2, 36.0, 123.0, 54321.0)] == [
         5,

@@ -4,7 +4,7 @@ And whether an explanation marks what matters: what was attended to most is hidd
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Score = Callable[[Tensor], Floats]
 """From inputs `(inputs, *sizes)` to class probabilities `(inputs, classes)`."""
 SPANS, SIDE = 32, 14
-"""Spans of a series, and patches along the longer side of an image, that are hidden in turn at most."""
+"""Spans of a series or a text, and patches along the longer side of an image, that are hidden in turn at most."""
 Positions = npt.NDArray[np.intp]
 
 
@@ -143,25 +143,42 @@ TextScore = Callable[[Sequence[str]], NDArray[np.float64]]
 
 
 class WordEffects(NamedTuple):
-    """Words of a text, and what each does to its answer."""
+    """Words of a text, or spans of them, and what each does to its answer."""
 
     words: list[str]
     effects: Effects
 
 
-def leave_one_out(texts: Sequence[str], score: TextScore) -> list[WordEffects]:
-    """Effects of the words of some texts, all of which are scored at once."""
-    variants = [[text, *without_each(text)] for text in texts]
+def leave_one_out(texts: Sequence[str], score: TextScore, longest: int | None = None) -> list[WordEffects]:
+    """Effects of the words of some texts, all of which are scored at once.
+
+    Args:
+        texts: At least one.
+        score: Of the answer.
+        longest: Words of a text up to which each is left out in turn; of a longer one at most 32 spans of neighbouring
+            words are. Each word if not given.
+    """
+    parted = [text_spans(text, longest) for text in texts]
+    variants = [[text, *(without for _, without in spans)] for text, spans in zip(texts, parted, strict=True)]
     shares = score(list(itertools.chain.from_iterable(variants)))
     parts = np.split(shares, np.cumsum([len(group) for group in variants])[:-1])
-    return [WordEffects(text.split(), effects_of(part)) for text, part in zip(texts, parts, strict=True)]
+    return [
+        WordEffects([words for words, _ in spans], effects_of(part)) for spans, part in zip(parted, parts, strict=True)
+    ]
 
 
-def without_each(text: str) -> list[str]:
-    """The text without its first word, without its second, and so on; lines stay lines."""
-    pieces = [piece for line in text.split("\n") for piece in (*line.split(" "), "\n")][:-1]
-    positions = [position for position, piece in enumerate(pieces) if piece != "\n"]
-    return [_joined(pieces[:position] + pieces[position + 1 :]) for position in positions]
+def text_spans(text: str, longest: int | None = None) -> list[tuple[str, str]]:
+    """Each span of a text, a word where there are few, and the text without it; lines stay lines."""
+    pieces = [piece for line in text.split("\n") for piece in (*line.split(), "\n")][:-1]
+    words = [position for position, piece in enumerate(pieces) if piece != "\n"]
+    count = len(words) if longest is None or len(words) <= longest else min(SPANS, len(words))
+    return [_apart(pieces, {*span.tolist()}) for span in np.array_split(words, count)] if words else []
+
+
+def _apart(pieces: Sequence[str], span: Set[int]) -> tuple[str, str]:
+    """The words of a span, and the text without them."""
+    rest = [piece for position, piece in enumerate(pieces) if position not in span]
+    return " ".join(pieces[position] for position in sorted(span)), _joined(rest)
 
 
 def _joined(pieces: Sequence[str]) -> str:

@@ -134,13 +134,13 @@ def confused_pairs(classes: Sequence[str], counts: npt.NDArray[np.int64], most: 
     """The most frequent confusions: which class, what was predicted, how many cases and which share of the class."""
     wrong = counts * (1 - np.eye(len(classes), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    pairs = [divmod(int(place), len(classes)) for place in order if wrong.flat[place]]
+    pairs, every = [divmod(int(place), len(classes)) for place in order if wrong.flat[place]], int((wrong > 0).sum())
     rows = [
         [classes[row], classes[column], text.count(int(counts[row, column])),
          text.percent(100 * counts[row, column] / counts[row].sum())]
         for row, column in pairs
     ]  # fmt: skip
-    title = f"The {len(rows)} most frequent confusions" if rows else "No case is confused"
+    title = f"The {len(rows)} most frequent of {every} confusions" if every > len(rows) else "Every confusion"
     return Table(title=title, columns=["Is", "Predicted", "Cases", "Share of the class"], rows=rows)
 
 

@@ -27,6 +27,7 @@ class TableCell(NamedTuple):
     shade: How strongly "right" or "wrong" is shaded, from 0 to 1.
     width: Of a bar drawn in place of the text, in percent.
     title: Shown under the pointer.
+    rest: Of a long text what follows `text`, folded.
     """
 
     text: str = ""
@@ -38,6 +39,7 @@ class TableCell(NamedTuple):
     shade: float = 0.0
     width: float | None = None
     title: str = ""
+    rest: str = ""
 
 
 class Bar(NamedTuple):
@@ -139,13 +141,14 @@ class Chart(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """One bar per name, all but the first folded away; `legend` is (name, class of the style sheet)."""
+    """One bar per name, all but the first of them folded away; `legend` is (name, class of the style sheet)."""
 
     title: str
     bars: Sequence[Bar]
     remark: str = ""
     legend: Legend = ()
     note: str = ""
+    first: int = 24
 
 
 class Panels(NamedTuple):
@@ -196,9 +199,14 @@ class CheckLines(NamedTuple):
 
 
 class Marked(NamedTuple):
-    """A text whose words are shaded: towards 1 what speaks for the answer, towards -1 against it."""
+    """A text whose words are shaded: towards 1 what speaks for the answer, towards -1 against it.
+
+    rest: Those that are folded.
+    """
 
     words: Sequence[tuple[str, float]]
+    rest: Sequence[tuple[str, float]] = ()
+    note: str = ""
 
 
 class CaseAnswer(NamedTuple):

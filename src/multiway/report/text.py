@@ -5,6 +5,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -63,7 +64,13 @@ def number(value: float | None, decimals: int) -> str:
         return MISSING
     if abs(value) >= HUGE:
         return f"{value:.3e}".replace("-", "\u2212")
-    return f"{value:,.{decimals}f}".replace("-", "\u2212")
+    return f"{rounded(value, decimals):,.{decimals}f}".replace("-", "\u2212")
+
+
+def rounded(value: float, decimals: int) -> Decimal:
+    """Round half away from zero, so that a share and its percentage have the same digits: 0.8625 and 86.25 %."""
+    exact = Decimal(f"{value:.15g}")  # a float's noise decides no half
+    return exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
 
 
 def figure(value: float) -> str:

@@ -12,23 +12,22 @@ from multiway.metrics import classes as metrics
 from multiway.report import text
 from multiway.report.curves import RocCurve, confused_pairs, confusion_table, reliability_chart, roc_chart
 from multiway.report.scores import verdict
-from multiway.report.sections import PagePart, Section, Table
+from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import Groups, comparison
 from multiway.tasks.declarations import NETWORK
+from multiway.tasks.misses import miss_part, model_in_words, none, with_article
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.run import Run
 from multiway.tasks.targets import answers_of
 
-TENTHS = 10
+TENTHS, MAJORITY = 10, "majority"
 MOST_CLASSES = 10
 """Classes of a matrix; of more, that many confusions are listed."""
 Values = NDArray[np.float64]
 Labels = NDArray[np.int64]
 TITLES = {"samples": "Samples", "groups": "Groups", "classes": "Classes"}
 SIDE = ["Fitted on the first, chosen on the second, scored once on the last."]
-SHOWN, LONGEST = 20, 80
-"""Samples at most, and letters of what names one."""
 
 
 def no_parts(runs: Sequence[Run]) -> Iterable[Any]:
@@ -101,14 +100,23 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
     if run.state.classes is not None:
         if not len(test):
             return ""
-        right, top = (test["label"] == test["predicted"]).mean(), test["label"].value_counts(normalize=True)
-        rival = f"always naming {top.index[0]} is right in {text.percent(100 * top.iloc[0])}"
-        return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly; {rival}."
+        right = (test["label"] == test["predicted"]).mean()
+        return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly{_always(run)}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
     alone = float((test["label"] - _known_mean(run)).abs().mean())
     side = "better" if off < alone else "worse"
     rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
     return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
+
+
+def _always(run: Run) -> str:
+    """How often the most frequent class of the training is right, where that is a candidate."""
+    test, names = answers_of(run.tables, MAJORITY), run.state.classes
+    if not len(test):
+        return ""
+    name = names[int(test[[f"p_{name}" for name in names]].iloc[0].to_numpy(float).argmax())]
+    share = (test["label"].astype(str) == name).mean()
+    return f"; always naming {name}, the most frequent class in training, is right in {text.percent(100 * share)}"
 
 
 def _known_mean(run: Run) -> float:
@@ -126,18 +134,19 @@ def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[st
     of_model = {str(name): rows for name, rows in test.groupby("model", sort=False)}
     if names is None:
         yield number_errors(of_model[answer], subject.rows)
-        yield from wrong_part(runs, subject.rows)
+        yield from miss_part(subject, runs)
         return
     labels = pd.Index(names).get_indexer(pd.Index(of_model[answer]["label"].astype(str)))
     columns = [f"p_{name}" for name in names]
     shares = {model: rows[columns].to_numpy(float) for model, rows in of_model.items()}
-    words = {name: subject.models.get(name, name) for name in shares}
-    colours = {words[name]: colour for name, colour in pages.colours_of(subject.scores(runs)).items()}
+    scores, told = subject.scores(runs), model_in_words(subject, runs)
+    words = {name: scores.name(name) for name in shares}
+    colours = {scores.name(name): colour for name, colour in pages.colours_of(scores).items()}
     curves = class_curves(names, labels, {words[name]: values for name, values in shares.items()}, words[answer])
     predicted = pd.Index(names).get_indexer(pd.Index(of_model[answer]["predicted"].astype(str)))
-    yield confusion_part(names, labels, predicted, curves, colours, words[answer])
-    yield from wrong_part(runs, subject.rows)
-    yield calibration_part(labels, shares[answer], subject.rows, model=words[answer])
+    yield confusion_part(names, labels, predicted, curves, colours, told, subject.rows)
+    yield from miss_part(subject, runs)
+    yield calibration_part(labels, shares[answer], subject.rows, model=told)
 
 
 def class_curves(
@@ -153,24 +162,20 @@ def class_curves(
 
 def confusion_part(
     classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int],
-    model: str = NETWORK,
+    model: str, rows: str,
 ) -> PagePart:  # fmt: skip
-    """Confusion matrix and ROC curves of the test cases; `colours` are numbers by name of a curve."""
+    """Confusion matrix and ROC curves of the test samples; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
-    side = [f"On the test cases. A row of the matrix is a class, a column what {_article(model)} predicted."]
+    side, table = f"A row of the matrix is a class, a column what {model} predicted.", confusion_table(classes, counts)
     if len(classes) > MOST_CLASSES:
-        side = [f"On the test cases: the {MOST_CLASSES} confusions by {_article(model)} that are most frequent."]
-    table = confusion_table if len(classes) <= MOST_CLASSES else confused_pairs
+        side, table = f"Which classes {model} took for which.", confused_pairs(classes, counts, MOST_CLASSES)
+    alone = [] if (labels != predicted).any() else [Text(words=none(rows))]
     content = [
-        table(classes, counts) if len(labels) else None,
+        *(alone if len(labels) else []),
+        table if len(labels) and table.rows else None,
         roc_chart(curves, colours) if curves else None,
     ]
-    return PagePart(id="errors", title="Which errors", side=side, content=content)
-
-
-def _article(model: str) -> str:
-    """A model in words within a sentence."""
-    return f"the {model}" if model == NETWORK else model
+    return PagePart(id="errors", title="Which errors", side=[f"On the test {rows}. {side}"], content=content)
 
 
 def class_curve(name: str, is_class: NDArray[np.bool_], scores: Values) -> RocCurve | None:
@@ -188,7 +193,7 @@ def calibration_part(
     """How often the answer is right, by confidence; `rows` says what is counted."""
     table = metrics.reliability_table(labels, probabilities, bins=bins) if len(labels) else []
     side = [
-        f"How often {_article(model)} is right among test {rows} of like confidence.",
+        f"How often {with_article(model)} is right among test {rows} of like confidence.",
         "On the dashed line confidence can be taken at its word; below it there is too much.",
         f"The larger a dot, the more {rows}; lines are the 95\u202f% interval of each share (Wilson).",
     ]
@@ -208,51 +213,3 @@ def number_errors(test: pd.DataFrame, rows: str) -> PagePart:
     table = Table(columns=["Predicted", "True", "Deviation of the true"], rows=cells)
     side = [f"Test {rows} in tenths, from the lowest to the highest prediction: means, and how far the truth spreads."]
     return PagePart(id="errors", title="Truth by prediction", side=side, content=[table])
-
-
-def wrong_answers(run: Run, most: int = SHOWN) -> pd.DataFrame:
-    """The most confident errors on classes, or the largest ones of numbers, by the answer of a run.
-
-    Columns: what names a sample, `true`, `predicted`, and `probability` of the predicted class, or `error`.
-    """
-    answers, names = answers_of(run.tables, run.answer.name), run.state.classes
-    named = list(answers.columns[: answers.columns.get_loc("split")].drop("model", errors="ignore"))
-    found = answers[named].dropna(axis=1, how="all").assign(true=answers["label"], predicted=answers["predicted"])
-    if names is None:
-        found["error"] = found["predicted"] - found["true"]
-        return found.sort_values("error", key=np.abs, ascending=False, kind="stable").head(most)
-    places = pd.Index(names).get_indexer(pd.Index(found["predicted"].astype(str)))
-    shares = answers[[f"p_{name}" for name in names]].to_numpy(float)
-    found["probability"] = shares[np.arange(len(found)), places]
-    return (
-        found[found["true"] != found["predicted"]].sort_values("probability", ascending=False, kind="stable").head(most)
-    )
-
-
-def wrong_part(runs: Sequence[Run], unit: str) -> Iterator[PagePart]:
-    """Those of the first run, a row each; `unit` says what samples are."""
-    found, model = wrong_answers(runs[0]), _article(runs[0].answer.name)
-    if len(found):
-        kind = "most confident errors" if "probability" in found else "largest errors"
-        side = [
-            f"The {kind} of {model} on test {unit}, {SHOWN} at most.",
-            "Look at these first: a wrong label or a flaw of the data shows here.",
-        ]
-        table = Table(columns=[name.capitalize() for name in found.columns], rows=_cells(found), style="numbers words")
-        yield PagePart(id="wrong", title=kind.capitalize(), side=side, content=[table])
-
-
-def _cells(found: pd.DataFrame) -> list[list[str]]:
-    """Numbers that were predicted to the digits that tell them apart; of long names the start."""
-    measured = [name for name in ("true", "predicted", "error") if "error" in found]
-    decimals = text.decimals_for(found["true"]) if measured else 0
-    shown = found.astype(object).where(found.notna(), text.MISSING)
-    for name in measured:
-        shown[name] = [text.number(float(value), decimals) for value in found[name]]
-    if not measured:
-        shown["probability"] = [text.percent(100 * value, 1) for value in found["probability"]]
-    return [[_shortened(str(value)) for value in row] for row in shown.to_numpy()]
-
-
-def _shortened(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"

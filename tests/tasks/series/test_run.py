@@ -15,6 +15,8 @@ from multiway.errors import ConfigError, DataError
 from multiway.tasks.lifecycle import load
 from multiway.tasks.registry import task_of_data
 from multiway.tasks.series import page as series_page
+from report_pages import Page
+from tasks.rightly import all_right
 from tasks.series.archives import bumps, long_frame
 
 MODEL = {"dim": 8, "num_heads": 2, "dropout": 0.0}
@@ -58,6 +60,15 @@ def test_the_report_shows_what_the_answer_went_by(folder):
     page = printed("report", folder / "run", "--out", folder / "report.html")
     text = (folder / "report.html").read_text()
     assert page.strip().endswith("report.html") and "What the answer went by" in text and "random kernels" in text
+
+
+def test_where_no_series_is_misclassified_the_least_sure_are_drawn(folder):
+    run = all_right(load(folder / "run"))
+    first = next(iter(series_page.PAGE.parts([run])))
+    assert first.title == "Least sure series" and first.support[0].startswith("No test series was misclassified.")
+    assert len(first.content) == 6 and all(chart.title.endswith("%; rightly") for chart in first.content)
+    page = Page(run.task.report([run])).text
+    assert "No test series was misclassified." in page and "confident errors" not in page
 
 
 def test_shares_of_variates_are_in_percent():

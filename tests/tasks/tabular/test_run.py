@@ -1,5 +1,6 @@
 """What a run of a table leaves, says and refuses, of classes and of numbers."""
 
+import dataclasses
 import json
 import shutil
 
@@ -11,10 +12,14 @@ from command import printed
 from multiway import workflows
 from multiway.errors import ConfigError, DataError
 from multiway.kernels.library import library
+from multiway.report import text
+from multiway.report.scores import verdict
 from multiway.tasks.lifecycle import load, reread
 from multiway.tasks.scores import cell_row
 from multiway.tasks.tabular import explain
+from multiway.tasks.tabular.page import PAGE
 from multiway.workflows.recipe import Recipe
+from tasks.rightly import all_right
 from tasks.tabular.rows import patients
 
 FAST = {"model": {"hidden": [8]}, "draws": 20, "training": {"epochs": 4, "batch_size": 32, "learning_rate": 0.02}}
@@ -75,7 +80,7 @@ def test_a_row_of_results_says_what_the_network_costs(folder):
     assert row["flops"] == 2 * (inputs * inputs + inputs * 8 + inputs * 8) and row["seconds"] > 0
 
 
-@pytest.mark.parametrize(("target", "metric", "sign"), [("ill", "acc", 1), ("age", "mse", -1)])
+@pytest.mark.parametrize(("target", "metric", "sign"), [("ill", "acc", 1), ("age", "mae", -1)])
 def test_importance_is_how_far_the_score_of_the_run_falls(folder, target, metric, sign, monkeypatch):
     """Of a number the error, which is better where it is lower, rises."""
     scores = {(row["model"], row["split"], row["metric"]): row["value"] for row in load(folder / target).scores}
@@ -143,7 +148,7 @@ def test_the_errors_that_say_most_are_named_by_their_row_of_the_file(folder, tar
         errors = test["predicted"] - test["label"]
         np.testing.assert_allclose(found["error"], errors.loc[errors.abs().sort_values(ascending=False).index[:20]])
     page = workflows.report(folder / target, out=tmp_path / "report.html").read_text()
-    part = page[page.index("Most confident errors" if target == "ill" else "Largest errors") :]
+    part = page[page.index("most confident errors" if target == "ill" else "largest errors") :]
     assert part.index(f">{found['row'][0]}<") < part.index(f">{found['row'][1]}<")
 
 
@@ -213,3 +218,44 @@ def test_the_report_shows_what_the_answer_went_by(folder, tmp_path):
     page = workflows.report(folder / "ill", out=tmp_path / "report.html").read_text()
     part = page[page.index("What the answer went by") :]
     assert "How far the accuracy falls, by column" in part and part.index(">age<") < part.index(">city<")
+    assert f"{100 * max(falls.values()):.1f} points" in part
+    assert part.index(">city<") < part.index("The most confident errors of ") < part.index("How it was chosen")
+    assert page.count("onfident errors of ") == 2  # the heading, and the name of its box
+
+
+def test_the_report_on_a_number_is_in_its_units(folder):
+    run = load(folder / "age")
+    (chart, *tables), lead = _part(run, "importance").content, _lead(run)
+    assert chart.title == "How far the mean absolute error of age rises, by column"
+    rises = explain.importance(run, (prepared := reread(run)).raw.take(prepared.rows("test")))
+    assert [bar.value for bar in chart.bars] == [text.number(value, 4) for value in rises["importance"][:-1]]
+    found = next(row for row in run.scores if _key(row) == (run.answer.name, "test", "mae"))
+    assert "has a test MAE of " in lead and text.number(found["value"], 3) in lead
+    assert tables[0].title.startswith("The largest errors of ") and len(tables[0].rows) == 5
+    assert tables[1].fold == "15 more" and len(tables[1].rows) == 15
+
+
+def test_a_run_that_stored_squared_errors_says_so(folder):
+    run = load(folder / "age")
+    old = dataclasses.replace(run, facts={name: fact for name, fact in run.facts.items() if name != "importance_of"})
+    assert _part(old, "importance").content[0].title == "How far the MSE rises, by column"
+
+
+def test_where_no_row_is_misclassified_the_least_sure_are_listed(folder):
+    run = all_right(load(folder / "ill"))
+    table = _part(run, "importance").content[1]
+    assert table.title == "No test row was misclassified." and len(table.rows) == 5
+    sure = [float(cells[-1].text.removesuffix("\u202f%")) for cells in table.rows]
+    assert sure == sorted(sure) and {cells[-3].text == cells[-2].text for cells in table.rows} == {True}
+
+
+def _part(run, name):
+    return next(part for part in PAGE.parts([run]) if part.id == name)
+
+
+def _lead(run):
+    return verdict(PAGE.SUBJECT.scores([run]))
+
+
+def _key(row):
+    return row["model"], row["split"], row["metric"]

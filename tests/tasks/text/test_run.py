@@ -10,7 +10,10 @@ from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.models import TextClassifier, TextHead, TunedText
 from multiway.tasks.lifecycle import load
-from multiway.tasks.text import TextConfig
+from multiway.tasks.misses import Misses
+from multiway.tasks.text import TextConfig, explain
+from multiway.tasks.text.explain import wrong_texts
+from tasks.rightly import all_right
 from tasks.text.reviews import reviews
 
 FAST = {"draws": 20, "training": {"epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.01}}
@@ -81,6 +84,37 @@ def test_the_report_names_the_inputs_and_the_encoder(folder, tmp_path):
     printed("report", folder / "vectors", "--out", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
     assert "vectors of hashed" in page and "logistic regression on TF-IDF" in page
+
+
+def test_where_no_text_is_misclassified_the_least_sure_are_shaded(folder):
+    run = all_right(load(folder / "words"))
+    (part,) = wrong_texts([run])
+    assert part.title == "Least sure texts" and part.support == [
+        "No test text was misclassified. Below are those named least surely."
+    ]
+    assert len(part.content) == 8 and not any(case.is_wrong for case in part.content)
+    assert any(share for case in part.content for _, share in case.content[0].words)
+
+
+def test_words_of_a_long_text_are_shaded_and_its_end_is_folded(folder, monkeypatch):
+    """Of 230 words one span counts; what is over the limit of the page is counted."""
+    run, long = load(folder / "words"), [f"w{place}" for place in range(230)]
+    long[100] = "fine"
+    found = pd.DataFrame({"text": [" ".join(long)], "true": "bad", "predicted": "good", "probability": 0.9})
+    monkeypatch.setattr(explain, "misses_of", lambda *_: Misses("most confident errors", found))
+    monkeypatch.setattr(explain, "MOST", 200)
+
+    def shares(run, texts):
+        good = np.array([0.9 if "fine" in text.split() else 0.5 for text in texts])
+        return np.stack([1 - good, good], axis=1)
+
+    monkeypatch.setattr(explain, "shares_of", shares)
+    ((case,),) = (part.content for part in wrong_texts([run]))
+    (marked,) = case.content
+    assert sum(len(words.split()) for words, _ in marked.words) == 120
+    assert [share for words, share in marked.words if "fine" in words.split()] == [1.0]
+    assert " ".join(words for words, _ in [*marked.words, *marked.rest]) == " ".join(long[:200])
+    assert marked.note == "The other 30 words are not on the page."
 
 
 def test_the_audit_of_a_run_is_of_its_split(folder):

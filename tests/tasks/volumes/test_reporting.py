@@ -117,7 +117,7 @@ def test_the_parts_say_what_the_predictions_say(tmp_path):
     area = classes.auc(labels, probabilities)
     assert roc.legend[0][0] == f"network, AUC {area:.3f}"
     assert roc.legend[1][0].startswith("ResNet-18 3D, ")
-    assert target_headline(SUBJECT, run).endswith("always naming 0 is right in 50.0\u202f%.")
+    assert target_headline(SUBJECT, run).endswith(" of 12 test cases are named correctly.")
 
 
 def test_the_worst_errors_come_first_then_a_right_case_of_each_class(tmp_path):

@@ -11,9 +11,10 @@ from multiway.report.diagnostics import step_lines
 from multiway.report.sections import Bar, Bars, Chart, PagePart
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there, reread
+from multiway.tasks.misses import LOOK, misses_of
 from multiway.tasks.run import Run
 from multiway.tasks.series.explain import how
-from multiway.tasks.target_page import class_page, wrong_answers
+from multiway.tasks.target_page import class_page
 from multiway.tasks.targets import WORDS
 
 DRAWN, VARIATES = 6, 4
@@ -39,8 +40,9 @@ def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
 
 
 def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """The most confident errors of the first run, drawn; nothing where the data are gone."""
-    run, found = runs[0], wrong_answers(runs[0], DRAWN)
+    """What the answer of the first run says first, drawn; nothing where the data are gone."""
+    run = runs[0]
+    _, found, remark = misses_of(run, "series", DRAWN)
     samples = if_there(lambda: reread(run).raw)
     if samples is None:
         return
@@ -49,19 +51,20 @@ def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
         _drawn(run, row, samples.inputs[places[str(row["series"])]])
         for _, row in found.iterrows() if str(row["series"]) in places
     ]  # fmt: skip
-    side = [
-        "The test series that the answer is most surely wrong about.",
-        "Look at these first: a wrong label shows here.",
-    ]
+    title, side = "Misclassified series", ["The test series that the answer is most surely wrong about.", LOOK]
+    if remark:
+        title, side = "Least sure series", ["The test series that the answer is right about, but least sure of."]
     if charts:
-        yield PagePart(id="series", title="Misclassified series", side=side, content=charts)
+        support = [f"{remark} Drawn are those named least surely."] if remark else []
+        yield PagePart(id="series", title=title, side=side, content=charts, support=support)
 
 
 def _drawn(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
     """One series with its first variates."""
     lines = {name: (f"s{place}", values[:, place]) for place, name in enumerate(run.state.variates[:VARIATES])}
     sure = text.percent(100 * float(row["probability"]), 0)
-    title = f"{row['series']}: named {row['predicted']} with {sure}; it is {row['true']}"
+    truth = "rightly" if row["true"] == row["predicted"] else f"it is {row['true']}"
+    title = f"{row['series']}: named {row['predicted']} with {sure}; {truth}"
     legend = [(name, style) for name, (style, _) in lines.items()] if len(lines) > 1 else []
     return Chart(title=title, drawing=step_lines(lines, title, x_title="step"), legend=legend)
 

@@ -110,14 +110,13 @@ def _support(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _headline(subject: pages.Subject, run: Run) -> str:
-    """How often the direction is right, compared with the most frequent one."""
+    """How often the direction is right, compared with the one that is most frequent in training."""
     scores = subject.scores([run])
     own, most = scores.get(run.answer.name, "acc"), scores.get("majority", "acc")
     if own.value is None:
         return ""
-    rival = (
-        "" if most.value is None else f"; always naming the most frequent is right in {text.percent(100 * most.number)}"
-    )
+    always = "; always naming the direction that is most frequent in training is right in"
+    rival = "" if most.value is None else f"{always} {text.percent(100 * most.number)}"
     return f"The direction is right in {text.percent(100 * own.number)} of the test movements{rival}."
 
 

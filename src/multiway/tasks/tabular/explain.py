@@ -12,12 +12,12 @@ import torch
 from multiway.data.samples import Cells, Samples
 from multiway.data.scaling import evenly
 from multiway.metrics.classes import accuracy, average_precision
-from multiway.metrics.regression import mse
+from multiway.metrics.regression import mae
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.encoded_task import SampleFacts
+from multiway.tasks.misses import wrong_answers
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
-from multiway.tasks.target_page import wrong_answers
 
 SHUFFLES = 5
 EVERY = "all"
@@ -44,15 +44,23 @@ class TableFacts(SampleFacts):
 
     importance: dict[str, float] | None = None
     """By column; None where there are too many."""
+    importance_of: str | None = None
+    """What falls or rises; None in runs of numbers that stored how far the squared error rises."""
 
 
 def measure_of(run: Run) -> Measure:
-    """Accuracy of classes, average precision of a rare one, squared error of numbers."""
+    """Accuracy of classes, average precision of a rare one, mean absolute error of numbers, in their own units."""
     if run.state.classes is None:
-        return Measure("MSE rises", mse, -1.0)
+        return Measure(f"mean absolute error of {run.state.target_name} rises", mae, -1.0)
     if run.state.rare is None:
         return Measure("accuracy falls", accuracy, 1.0)
     return Measure("average precision falls", partial(average_precision, position=run.state.rare), 1.0)
+
+
+def stored_measure(run: Run) -> str:
+    """What the stored importance of a run says falls, or rises."""
+    usual = "MSE rises" if run.state.classes is None else measure_of(run).words
+    return str(run.facts.get("importance_of") or usual)
 
 
 def permutation_importance(cells: Cells, score: Score, seed: int = 0) -> pd.DataFrame:

@@ -1,16 +1,19 @@
 """What the report of a run on a table says: errors, calibration, and which columns the answer went by."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from multiway.report import text
+from multiway.report.scores import Metric
 from multiway.report.sections import Bar, Bars, PagePart
 from multiway.tasks import pages, targets
+from multiway.tasks.misses import LOOK, miss_tables, misses_of, model_in_words
 from multiway.tasks.run import Run
 from multiway.tasks.scores import scored_metrics
-from multiway.tasks.tabular.explain import ROWS, measure_of
+from multiway.tasks.tabular.explain import ROWS, stored_measure
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
 
-SHOWN = 20
+SHOWN, FIRST = 20, 8
+"""Columns at most, and those of them that are not folded."""
 SIDE = [
     f"Each column is shuffled in turn, five times, on {ROWS:,} test rows at most: how much worse the answer is then.",
     "Columns that say the same each look unimportant. A bar shows what the model uses, not what is a cause.",
@@ -23,25 +26,42 @@ def threshold_notes(run: Run) -> tuple[str, ...]:
     return () if threshold is None else (targets.threshold_note(run.state.classes, run.state.rare, threshold),)
 
 
-def importance_part(run: Run) -> Iterator[PagePart]:
+def importance_part(run: Run) -> PagePart | None:
     """A bar for each of the columns that the answer of a run went by most."""
     falls: dict[str, float] | None = run.facts.get("importance")
-    if falls:
-        ranked = sorted(falls.items(), key=lambda item: -item[1])
-        largest, shown = max(ranked[0][1], 0.0) or 1.0, ranked[:SHOWN]
-        decimals = text.decimals_for([value for _, value in shown])
-        bars = [
-            Bar(name, text.number(value, decimals), round(100 * max(value, 0.0) / largest, 2)) for name, value in shown
-        ]
-        note = f"The first {SHOWN} of {len(ranked)} columns are shown." if len(ranked) > SHOWN else ""
-        chart = Bars(title=f"How far the {measure_of(run).words}, by column", bars=bars, note=note)
-        yield PagePart(id="importance", title="What the answer went by", side=SIDE, content=[chart])
+    if not falls:
+        return None
+    ranked, write = sorted(falls.items(), key=lambda item: -item[1])[:SHOWN], _writing(run, falls.values())
+    largest = max(ranked[0][1], 0.0) or 1.0
+    bars = [Bar(name, write(value), round(100 * max(value, 0.0) / largest, 2)) for name, value in ranked]
+    note = f"The first {SHOWN} of {len(falls)} columns are shown." if len(falls) > SHOWN else ""
+    chart = Bars(title=f"How far the {stored_measure(run)}, by column", bars=bars, note=note, first=FIRST)
+    return PagePart(id="importance", title="What the answer went by", side=SIDE, content=[chart])
+
+
+def _writing(run: Run, falls: Iterable[float]) -> Callable[[float], str]:
+    """Shares of classes in percentage points, errors of numbers to the digits that tell them apart."""
+    if run.state.classes is not None:
+        return lambda value: f"{text.number(100 * value, 1)} points"
+    decimals = text.decimals_for(falls)
+    return lambda value: text.number(value, decimals)
 
 
 def _parts(runs: Sequence[Run]) -> Iterable[PagePart]:
-    parts = {part.id: part for part in (*importance_part(runs[0]), *target_parts(SUBJECT, runs, runs[0].state.classes))}
-    yield from (parts.pop(name) for name in ("importance", "wrong") if name in parts)
-    yield from parts.values()
+    """The columns and the rows to look at together, then the others."""
+    first, parts = importance_part(runs[0]), list(target_parts(SUBJECT, runs, runs[0].state.classes))
+    wrong = next((part for part in parts if part.id == "wrong"), None)
+    if first is None or wrong is None:
+        return [*filter(None, (first, wrong)), *(part for part in parts if part is not wrong)]
+    kind = misses_of(runs[0], SUBJECT.rows)
+    title = kind.remark or f"The {kind.kind} of {model_in_words(SUBJECT, runs)} on test rows"
+    more = miss_tables(SUBJECT, runs, title=title, note="Listed are those named least surely." if kind.remark else LOOK)
+    return [first._replace(content=[*first.content, *more]), *(part for part in parts if part is not wrong)]
+
+
+def _metrics(run: Run) -> Sequence[Metric]:
+    """Of numbers the mean error first, which is in their own units."""
+    return sorted(scored_metrics(run), key=lambda metric: metric.name != "mae")
 
 
 SUBJECT = pages.Subject(
@@ -50,7 +70,7 @@ SUBJECT = pages.Subject(
         "Target": run.state.target_name, "Columns": str(len(run.state.numbers + run.state.categories)),
         "Inputs": str(len(run.state.names)), "Model": run.config.model_name,
     },
-    interval="over rows, or over groups where they are known (bootstrap)", order=scored_metrics,
+    interval="over rows, or over groups where they are known (bootstrap)", order=_metrics,
 )  # fmt: skip
 PAGE = SplitPage(
     SUBJECT, _parts, titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"}, total="samples",

@@ -34,7 +34,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some
+from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some, measure_of
 from multiway.tasks.tabular.page import PAGE, threshold_notes
 from multiway.tasks.tabular.source import TableOptions, rows_of
 from multiway.training import TrainingConfig
@@ -199,7 +199,8 @@ class Tabular(SampleTask[TabularConfig, Cells, TableState]):
 
     def test_facts(self, run: Run, predictions: targets.Predictions) -> Plain:
         """How much worse the answer is with each column shuffled."""
-        return {"importance": importance_of_some(run, run.prepared.raw.take(run.prepared.rows("test")))}
+        falls = importance_of_some(run, run.prepared.raw.take(run.prepared.rows("test")))
+        return {"importance": falls, "importance_of": measure_of(run).words}
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """How many test rows there are."""

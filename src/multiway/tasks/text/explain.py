@@ -1,6 +1,7 @@
 """Words of test texts with what each does to the answer, as a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,17 +11,22 @@ from torch import Tensor
 
 from multiway.data.encoders import make_encoder
 from multiway.data.samples import Samples
-from multiway.explain.occlusion import WordEffects, leave_one_out
+from multiway.explain.occlusion import SPANS, WordEffects, leave_one_out
 from multiway.explain.spectra import Filtering, spectrum_table
 from multiway.report.sections import CaseAnswer, Marked, PagePart
 from multiway.report.text import percent
+from multiway.tasks.misses import misses_of
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answered
-from multiway.tasks.target_page import wrong_answers
 from multiway.tasks.targets import class_values
 
 SHOWN, LONGEST, FAINT = 8, 60, 0.2
-"""Misclassified texts of a report, the words of one whose words are left out in turn, and a share too small to show."""
+"""Misclassified texts of a report, the words of one whose words are left out in turn, and a share too small to show.
+
+At most `SHOWN * (1 + LONGEST)` answers are asked for, 488; of long texts alone 264.
+"""
+IN_SIGHT, MOST = 120, 2000
+"""Words of a text that are not folded, and those that are on the page at all."""
 
 
 def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
@@ -43,37 +49,46 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
 
 
 def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """The most confident errors of the first run, their words shaded by what each does to the answer."""
-    run, found = runs[0], wrong_answers(runs[0], SHOWN)
+    """What the answer of the first run says first, the words shaded by what each does to the answer."""
+    _, found, remark = misses_of(runs[0], "texts", SHOWN)
     if not len(found):
         return
-    marked = [text for text in found["text"].astype(str) if len(text.split()) <= LONGEST]
-    effects = {text: item.effects.falls for text, item in zip(marked, _effects(run, marked), strict=True)}
+    effects = leave_one_out(found["text"].astype(str).tolist(), lambda some: shares_of(runs[0], some), LONGEST)
     cases = [
         CaseAnswer(
             name=f"Named {row['predicted']} with {percent(100 * row['probability'], 0)}",
-            sentence=f"it is {row['true']}", is_wrong=True, content=[Marked(_shaded(str(row["text"]), effects))],
+            sentence="rightly" if remark else f"it is {row['true']}", is_wrong=not remark, content=[_marked(item)],
         )
-        for _, row in found.iterrows()
+        for (_, row), item in zip(found.iterrows(), effects, strict=True)
     ]  # fmt: skip
+    kind = "right about, but least sure of" if remark else "most surely wrong about"
     side: list[str | tuple[str, str]] = [
-        "The test texts that the answer is most surely wrong about, and the words that mattered.",
+        f"The test texts that the answer is {kind}, and the words that mattered.",
         ("for", "the probability of the named class falls without this word"), ("against", "it rises"),
-        f"Of texts over {LONGEST} words none is shaded.",
+        f"Of texts over {LONGEST} words, {SPANS} spans of neighbouring words are left out in turn.",
     ]  # fmt: skip
-    yield PagePart(id="texts", title="Misclassified texts", side=side, content=cases)
+    support = [f"{remark} Below are those named least surely."] if remark else []
+    title = "Least sure texts" if remark else "Misclassified texts"
+    yield PagePart(id="texts", title=title, side=side, content=cases, support=support)
 
 
-def _effects(run: Run, texts: Sequence[str]) -> list[WordEffects]:
-    return leave_one_out(texts, lambda some: shares_of(run, some)) if texts else []
-
-
-def _shaded(text: str, effects: Mapping[str, NDArray[np.float64]]) -> list[tuple[str, float]]:
-    """Words with their effect over the largest of the text; small ones are not shaded."""
-    words = text.split()
-    falls = effects.get(text, np.zeros(len(words)))
+def _marked(item: WordEffects) -> Marked:
+    """Words with their effect over the largest of the text, small ones not shaded; the end of a long text is folded."""
+    falls = item.effects.falls
     shares = falls / (np.abs(falls).max(initial=0.0) or 1.0)
-    return [(word, float(share) if abs(share) >= FAINT else 0.0) for word, share in zip(words, shares, strict=True)]
+    words = [
+        (word, float(share) if abs(share) >= FAINT else 0.0)
+        for span, share in zip(item.words, shares, strict=True)
+        for word in span.split()
+    ]
+    left = f"The other {len(words) - MOST:,} words are not on the page." if len(words) > MOST else ""
+    return Marked(_together(words[:IN_SIGHT]), rest=_together(words[IN_SIGHT:MOST]), note=left)
+
+
+def _together(words: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Neighbouring words of one shade as one span."""
+    groups = itertools.groupby(words, key=lambda item: item[1])
+    return [(" ".join(word for word, _ in group), share) for share, group in groups]
 
 
 def explain_graphs(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame | None:
