@@ -4,11 +4,13 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 from benchmarks.claims_page import COSTS, PAGE, VERDICTS, claims, difference_of, kind_of, left, page
 from benchmarks.costs import timed
 from benchmarks.results_page import overridden, read_rows, recipe_rows
 
 from loops import check_all
+from multiway.config import leaves
 from multiway.models.target_baselines import usual_baselines
 from multiway.papers import reproducible_names
 from multiway.papers.cells import recipes_of
@@ -16,6 +18,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
 from multiway.training.steps import Steps
 from multiway.workflows.recipe import Recipe, load_recipe
+from networks import config_of, network_of
 from tasks.tiny import TINY
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +64,43 @@ def test_what_was_cut_short_decides_no_claim():
             if name in ROWS and kind_of(load_recipe(name), ROWS[name]) == "short"
         ]
         assert not short or claim.verdict == "untested", claim.claim
+
+
+ABOUT = {"attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads", "preset", "rank", "sizes", "use_ffn"}  # fmt: skip
+"""Fields of a network by their last names, which claims are about."""
+SAID = {
+    "device": "GPU", "precision": "bf16", "epochs": "epochs", "learning_rate": "rate", "dim": "width",
+    "hidden_dropout": "dropout", "logit_dropout": "dropout",
+}  # fmt: skip
+"""What the words of a claim have to say where its two rows differ in more."""
+UNCOMPARED = {"baselines", "draws", "max_bytes", "max_files", "rows"}
+
+
+def test_words_say_what_else_its_two_rows_differ_in():
+    check_all(check_words, [claim for claim in claims() if claim.row in ROWS and claim.against in ROWS])
+
+
+def check_words(*fields):
+    claim = type(claims()[0])(*fields)
+    row, other = run_of(claim.row), run_of(claim.against)
+    apart = {name.rpartition(".")[2] for name in row.keys() | other if row.get(name) != other.get(name)}
+    unsaid = {name for name in apart - ABOUT - UNCOMPARED if SAID.get(name, "\0") not in claim.words}
+    assert not unsaid, f"{claim.claim}: {unsaid}"
+
+
+def run_of(name: str) -> dict[str, object]:
+    """Settings of a row's run and fields of its network, each with today's defaults, and the kind of its device."""
+    row = ROWS[name]
+    settings = leaves(config_of(name).plain()) | leaves(row["settings"])
+    network = network_of(config_of(name, row["settings"]["model"]))
+    others = {key: value for key, value in settings.items() if not key.startswith("model.")}
+    return {**others, **network, "device": row["environment"]["device"].partition(",")[0]}
+
+
+def test_a_difference_that_is_not_said_is_seen():
+    claim = next(claim for claim in claims() if claim.against == "image-cifar10-linear")
+    with pytest.raises(AssertionError, match="precision"):
+        check_words(*claim._replace(words=claim.words.replace("bf16", "")))
 
 
 OVERRIDDEN = {
@@ -147,4 +187,5 @@ def test_commands_name_tables_and_recipes_that_exist():
         recipes = list(recipes_of(words[2]).values())
         options = dict(zip(words[3::2], words[4::2], strict=True))
         assert options.get("--rows", recipes[0].row) in {recipe.row for recipe in recipes}
-        assert options.get("--variants", recipes[0].variant) in {recipe.variant for recipe in recipes}
+        variants = options["--variants"].split(",") if "--variants" in options else []
+        assert {*variants} <= {recipe.variant for recipe in recipes}

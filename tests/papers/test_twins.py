@@ -4,10 +4,8 @@ import itertools
 
 from loops import check_all
 from multiway.config import leaves
-from multiway.models import model_config
 from multiway.papers.cells import recipes_of
-from multiway.tasks.registry import task_of
-from multiway.workflows.recipe import load_recipe
+from networks import config_of, network_of
 
 UNCOMPARED = {"baselines", "draws"}
 """What is scored with a network, and does not touch it."""
@@ -17,8 +15,6 @@ DENSE = ("linear", "matched", "low-rank")
 HEADS = ("linear", "ndlinear", "dense-matched", "low-rank", "tensor-train")
 SERIES = ("linear", "linear-star", "ndlinear", "dense-matched", "low-rank")
 TRANSFORMERS = ("ndtransformer", "transformer-matched", "transformer-low-rank")
-BY_DATA = {"text": {"in_features": 384, "num_classes": 2}, "forecast": {"num_variates": 6}}
-"""Fields of a network that its data give."""
 
 
 def twins():
@@ -43,13 +39,9 @@ def twins():
 
 def resolved(name: str) -> tuple[dict, dict]:
     """Fields of the network with its defaults, and all other settings of a run."""
-    recipe = load_recipe(name)
-    config = task_of(recipe.task).configure(recipe.settings_of_runs()[0])
-    chosen = dict(recipe.settings["model"])
-    kind = chosen.pop("name", None)
-    fields = model_config(kind, **BY_DATA.get(recipe.task, {}), **chosen).plain() if kind else chosen
+    config = config_of(name)
     others = {key: value for key, value in leaves(config.plain()).items() if not key.startswith("model.")}
-    return leaves(fields), {key: value for key, value in others.items() if key not in UNCOMPARED}
+    return network_of(config), {key: value for key, value in others.items() if key not in UNCOMPARED}
 
 
 def test_twins_differ_in_the_named_fields_alone():
