@@ -7,8 +7,15 @@ from typing import NamedTuple
 from benchmarks.results_page import RESULTS, ROOT, markdown, read_rows, recipe_rows, short
 from multiway.config import load_yaml
 from multiway.papers.cells import recipe_names, table_names
-from multiway.papers.printed import HIGHER_IS_BETTER
-from multiway.papers.verdicts import Difference, difference_of_rows, seed_values, verdicts
+from multiway.papers.printed import HIGHER_IS_BETTER, Printing
+from multiway.papers.verdicts import (
+    DIGITS,
+    Difference,
+    difference_of_means,
+    difference_of_rows,
+    seed_values,
+    verdicts,
+)
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
 
@@ -80,10 +87,20 @@ def difference_of(claim: Claim, rows: dict[str, Row]) -> Difference | None:
     row = rows[claim.row]
     if claim.against is not None:
         other = rows.get(claim.against)
-        return difference_of_rows(seed_values(row, claim.metric), seed_values(other, claim.metric)) if other else None
+        return difference_between(row, other, claim.metric) if other else None
     stated, name = verdicts(row, load_recipe(claim.row)), f"{claim.metric}_difference"
     parts = (name, f"{name}_low", f"{name}_high", f"{claim.metric}_printed_spread")
     return Difference(*(stated[part] for part in parts)) if name in stated else None
+
+
+def difference_between(row: Row, other: Row, metric: str) -> Difference | None:
+    """What one row has more than another: by the scores of seeds, or, where these are not kept, by their deviation."""
+    values, others = (seed_values(each, metric) for each in (row, other))
+    if values or f"{metric}_sd" not in row or f"{metric}_sd" not in other:
+        return difference_of_rows(values, others)
+    return difference_of_means(
+        *(Printing(each[metric], each[f"{metric}_sd"], each["seeds"], DIGITS) for each in (row, other))
+    )
 
 
 def _claim_lines() -> Iterator[str]:

@@ -66,7 +66,10 @@ def test_what_was_cut_short_decides_no_claim():
         assert not short or claim.verdict == "untested", claim.claim
 
 
-ABOUT = {"attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads", "preset", "rank", "sizes", "use_ffn"}  # fmt: skip
+ABOUT = {
+    "attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads",
+    "preset", "rank", "sizes", "use_ffn",
+}  # fmt: skip
 """Fields of a network by their last names, which claims are about."""
 SAID = {
     "device": "GPU", "precision": "bf16", "epochs": "epochs", "learning_rate": "rate", "dim": "width",
