@@ -106,6 +106,12 @@ def test_a_difference_that_is_not_said_is_seen():
         check_words(*claim._replace(words=claim.words.replace("bf16", "")))
 
 
+def test_tuned_heads_on_cola_are_at_the_majority_class():
+    rows = [row for name, row in ROWS.items() if name.startswith("text-cola-tuned-")]
+    assert len(rows) == 5 and all(0.659 <= round(row["acc"], 3) <= 0.665 for row in rows)
+    assert all(round(row["majority_acc"], 4) == 0.6567 and 0.506 <= round(row["hard_auc"], 3) <= 0.535 for row in rows)
+
+
 OVERRIDDEN = {
     "adrenal-resnet18": {"training.epochs", "training.precision"}, "text-sst2-ndlinear": {"text.encoder", "baselines"},
     "hot-exchange-96": {"model.dim", "model.num_heads", "model.pooling", "training.epochs"},
