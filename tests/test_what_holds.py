@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from benchmarks.claims_page import COSTS, PAGE, VERDICTS, claims, difference_of, kind_of, left, page
+from benchmarks.claims_page import COSTS, CUT, PAGE, VERDICTS, claims, difference_of, kind_of, left, page
 from benchmarks.costs import timed
 from benchmarks.results_page import overridden, read_rows, recipe_rows
 
@@ -13,7 +13,7 @@ from loops import check_all
 from multiway.config import leaves
 from multiway.models.target_baselines import usual_baselines
 from multiway.papers import reproducible_names
-from multiway.papers.cells import recipes_of
+from multiway.papers.cells import recipes_of, table_names
 from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
 from multiway.training.steps import Steps
@@ -64,6 +64,13 @@ def test_what_was_cut_short_decides_no_claim():
             if name in ROWS and kind_of(load_recipe(name), ROWS[name]) == "short"
         ]
         assert not short or claim.verdict == "untested", claim.claim
+
+
+def test_recipes_that_are_cut_down_are_short_whatever_their_epochs():
+    assert set(table_names()) >= CUT
+    for name in ("vit-small-cifar10-nd-30-6", "vit-equal-flops-cifar10-dense-30-3", "opt-wikitext2-ndlinear"):
+        assert kind_of(load_recipe(name)) == kind_of(load_recipe(name), ROWS[name]) == "short"
+    assert kind_of(load_recipe("vit-cifar10-nd-200-3")) == "paper"
 
 
 ABOUT = {
