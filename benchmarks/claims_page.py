@@ -1,10 +1,11 @@
 """`python -m benchmarks.claims_page`: write docs/papers/README.md, a line per claim and all printed figures."""
 
 import itertools
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.results_page import RESULTS, ROOT, markdown, read_rows, recipe_rows, short
+from benchmarks.results_page import RESULTS, ROOT, command_of, markdown, read_rows, recipe_rows, short
 from multiway.config import load_yaml
 from multiway.papers.cells import recipe_names, table_names
 from multiway.papers.printed import HIGHER_IS_BETTER, Printing
@@ -116,10 +117,28 @@ def _claim_lines() -> Iterator[str]:
     yield from markdown(["paper", "claim", "where", "verdict", "figure", "command"])
     for claim in claims():
         figure = ", ".join(filter(None, (_figure(claim, rows), claim.words)))
-        made = f"`{claim.command or claim.test}`"
+        made = "; ".join(f"`{each}`" for each in commands_of(claim, rows))
         cells = [claim.paper, claim.claim, claim.where, f"**{claim.verdict}**", figure, made]
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def commands_of(claim: Claim, rows: dict[str, Row]) -> list[str]:
+    """What says so: other commands, the test, and what measures its rows again, at once where they are of one table."""
+    found = [rows[name] for name in (claim.row, claim.against) if name in rows]
+    measured = [shlex.split(command_of(load_recipe(row["recipe"]), row)) for row in found]
+    return [*filter(None, (claim.command, claim.test)), *(shlex.join(words) for words in _joined(measured))]
+
+
+def _joined(commands: list[list[str]]) -> list[list[str]]:
+    """Two commands that differ in one choice of cells as one with both choices."""
+    if len(commands) < 2 or len(commands[0]) != len(commands[1]):
+        return commands
+    pairs = list(zip(*commands, strict=True))
+    apart = [place for place, (one, other) in enumerate(pairs) if one != other]
+    if len(apart) != 1 or pairs[apart[0] - 1][0] not in ("--rows", "--variants"):
+        return commands
+    return [[one if one == other else f"{one},{other}" for one, other in pairs]]
 
 
 def _figure(claim: Claim, rows: dict[str, Row]) -> str:

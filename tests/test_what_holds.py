@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from benchmarks.claims_page import COSTS, CUT, PAGE, VERDICTS, claims, difference_of, kind_of, left, page
+from benchmarks.claims_page import COSTS, CUT, PAGE, VERDICTS, claims, commands_of, difference_of, kind_of, left, page
 from benchmarks.costs import timed
 from benchmarks.results_page import overridden, read_rows, recipe_rows
 
@@ -13,12 +13,14 @@ from loops import check_all
 from multiway.config import leaves
 from multiway.models.target_baselines import usual_baselines
 from multiway.papers import reproducible_names
-from multiway.papers.cells import recipes_of, table_names
+from multiway.papers.cells import table_names
+from multiway.papers.printed import published_tables
 from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
 from multiway.training.steps import Steps
 from multiway.workflows.recipe import Recipe, load_recipe
 from networks import config_of, network_of
+from reproduced import reproduced, settings_apart
 from tasks.tiny import TINY
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +35,8 @@ def test_the_page_is_written_from_the_claims_and_the_rows():
 def test_every_paper_has_claims_and_each_a_verdict_and_what_says_so():
     assert len(claims()) >= 30 and {claim.paper for claim in claims()} == {"HOT", "stock HOT", "NdLinear", "TGA"}
     for claim in claims():
-        assert claim.verdict in VERDICTS and (claim.command is None) != (claim.test is None), claim.claim
+        assert claim.verdict in VERDICTS and commands_of(claim, ROWS), claim.claim
+        assert claim.row is None or claim.row in ROWS, claim.claim
         assert claim.test is None or (ROOT / claim.test).is_file(), claim.claim
 
 
@@ -196,12 +199,18 @@ def test_the_steps_of_a_cell_are_timed_and_counted(tmp_path):
 
 def test_commands_name_tables_and_recipes_that_exist():
     commands = [shlex.split(claim.command) for claim in claims() if claim.command]
-    reproduced = [words for words in commands if words[:2] == ["multiway", "reproduce"]]
-    assert len(reproduced) >= 20 and all(words[0] == "multiway" for words in commands)
-    for words in reproduced:
-        assert words[2] in reproducible_names()
-        recipes = list(recipes_of(words[2]).values())
-        options = dict(zip(words[3::2], words[4::2], strict=True))
-        assert options.get("--rows", recipes[0].row) in {recipe.row for recipe in recipes}
-        variants = options["--variants"].split(",") if "--variants" in options else []
-        assert {*variants} <= {recipe.variant for recipe in recipes}
+    known = {"reproduce": reproducible_names(), "published": published_tables()}
+    assert len(commands) >= 8 and all(words[0] == "multiway" for words in commands)
+    assert all(words[2] in known.get(words[1], words) for words in commands)
+
+
+def test_a_claims_commands_measure_its_rows_with_their_settings():
+    check_all(check_commands, [claim for claim in claims() if claim.row])
+
+
+def check_commands(*fields):
+    claim = type(claims()[0])(*fields)
+    measured = [each for each in commands_of(claim, ROWS) if each.startswith("multiway reproduce")]
+    cells = {name: command for command in measured for name in reproduced(command)}
+    assert cells.keys() == {claim.row, claim.against} - {None}
+    assert all(settings_apart(command, name, ROWS[name]) == {} for name, command in cells.items())
