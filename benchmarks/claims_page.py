@@ -47,8 +47,9 @@ rows.
 SECTIONS = {
     "paper": ("In the paper's form", "Networks as printed; data, split and what print leaves open as the recipe says."),
     "own": ("In our own form", "Other forms of the network, or another training."),
-    "short": ("Cut short", "Fewer epochs than print states, which decide no claim."),
+    "short": ("Cut short", "Fewer epochs than the whole training has; these rows decide no claim."),
 }
+HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict")
 
 
 LEFT = """{} cells of the papers' form have no row of the whole training, {} of them for want of data or weights. What
@@ -168,10 +169,10 @@ def _row_lines() -> Iterator[str]:
         names = [
             name for table in table_names() for name in rows if kinds[name] == kind and recipes[name].table == table
         ]
-        lines = [line for name in names for line in _lines_of(name, rows[name])]
+        lines = [line for name in names for line in _lines_of(name, rows[name], kind)]
         if lines:
             yield from (f"## {title}", "", f"{words} [results.md](../results.md) has the commands.", "")
-            yield from markdown(["recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict"])
+            yield from markdown([*HEADS[:1], *(["epochs"] if kind == "short" else []), *HEADS[1:]])
             yield from [*lines, ""]
 
 
@@ -230,13 +231,20 @@ def kind_of(recipe: Recipe, row: Row | None = None) -> str:
     )
 
 
-def _lines_of(name: str, row: Row) -> Iterator[str]:
+def _lines_of(name: str, row: Row, kind: str) -> Iterator[str]:
     recipe, stated = load_recipe(name), verdicts(row, load_recipe(name))
     for metric, printed in recipe.of_row(row).figures.items():
         if metric not in HIGHER_IS_BETTER or row.get(metric) is None:
             continue
-        cells = [f"`{name}`", metric, short(printed), short(row[metric]), str(row["seeds"]), *_verdict(stated, metric)]
+        epochs = [_epochs(recipe, row)] if kind == "short" else []
+        figures = [metric, short(printed), short(row[metric]), str(row["seeds"])]
+        cells = [f"`{name}`", *epochs, *figures, *_verdict(stated, metric)]
         yield f"| {' | '.join(cells)} |"
+
+
+def _epochs(recipe: Recipe, row: Row) -> str:
+    """How many a row has of those of its recipe."""
+    return f"{row['settings']['training']['epochs']} of {recipe.settings['training']['epochs']}"
 
 
 def _verdict(stated: Row, metric: str) -> tuple[str, str]:

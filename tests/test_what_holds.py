@@ -76,6 +76,11 @@ def test_recipes_that_are_cut_down_are_short_whatever_their_epochs():
     assert kind_of(load_recipe("vit-cifar10-nd-200-3")) == "paper"
 
 
+def test_rows_that_were_cut_short_say_their_epochs():
+    told = page().partition("## Cut short")[2].partition("\n## ")[0]
+    assert "| `hot-exchange-96` | 3 of 100 | mse |" in told and "| `adrenal-resnet18` | 6 of 40 | auc |" in told
+
+
 ABOUT = {
     "attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads",
     "preset", "rank", "sizes", "use_ffn",
