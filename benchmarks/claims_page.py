@@ -1,6 +1,7 @@
 """`python -m benchmarks.claims_page`: write docs/papers/README.md, a line per claim and all printed figures."""
 
 import itertools
+import json
 import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -52,9 +53,13 @@ SECTIONS = {
 HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict")
 
 
+COUNTED = """{} of {} cells in the papers' form have rows: {} of the whole training, {} cut short.
+These are the recipes that name the form `paper`; those of NdLinear and TGA have one form alone. Cells with the same
+runs share a row, and stocks have MiniLM for FinBERT."""
 LEFT = """{} cells of the papers' form have no row of the whole training, {} of them for want of data or weights. What
 can be run takes some {} hours of two cores: seconds of a step on one thread, times the steps of all epochs and seeds,
-two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early.
+two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early; a batch
+is named where steps of another are timed.
 Validation and scoring come on top; of a frozen encoder that is not here, hashed words stand in."""
 
 
@@ -81,7 +86,7 @@ def main() -> None:
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_claim_lines(), *_row_lines(), *_left_lines()]) + "\n"
+    return "\n".join([HEAD, *_claim_lines(), *_count_lines(), *_row_lines(), *_left_lines()]) + "\n"
 
 
 def claims() -> list[Claim]:
@@ -176,9 +181,43 @@ def _row_lines() -> Iterator[str]:
             yield from [*lines, ""]
 
 
+def measured() -> dict[str, Row]:
+    """The row of each cell that has one, or of another cell with the same runs."""
+    rows = recipe_rows()
+    by_runs = {_runs_of(name): row for name, row in rows.items()}
+    found = {name: rows.get(name) or by_runs.get(_runs_of(name)) for name in recipe_names()}
+    return {name: row for name, row in found.items() if row is not None}
+
+
+def _runs_of(name: str) -> str:
+    recipe = load_recipe(name)
+    return json.dumps([recipe.task, recipe.settings_of_runs()], sort_keys=True)
+
+
+class Count(NamedTuple):
+    """Cells in the papers' form: all, those with a row of the whole training, and those whose row was cut short."""
+
+    cells: int
+    whole: int
+    short: int
+
+
+def count() -> Count:
+    """How many recipes name the form `paper`, and how many of these have rows."""
+    recipes = {name: recipe for name in recipe_names() if (recipe := load_recipe(name)).form == "paper"}
+    rows = {name: row for name, row in measured().items() if name in recipes}
+    short_ones = sum(kind_of(recipes[name], row) == "short" for name, row in rows.items())
+    return Count(len(recipes), len(rows) - short_ones, short_ones)
+
+
+def _count_lines() -> Iterator[str]:
+    found = count()
+    yield from (COUNTED.format(found.whole + found.short, found.cells, found.whole, found.short), "")
+
+
 def left() -> dict[str, Recipe]:
     """Recipes of the papers' form without a row of the whole training."""
-    rows = recipe_rows()
+    rows = measured()
     recipes = {name: load_recipe(name) for name in recipe_names()}
     return {
         name: recipe
@@ -192,7 +231,7 @@ def _left_lines() -> Iterator[str]:
     costs = {row["cell"]: row for row in read_rows(COSTS)}
     groups = dict[tuple[str, ...], dict[str, Row]]()
     for name, recipe in left().items():
-        row = costs.get(name, {"missing": "memory to time a step"})
+        row = costs[name]
         place = (recipe.table, recipe.data or "–", row.get("missing", "–"), str(row.get("seeds", "–")))
         groups.setdefault(place, {})[name] = row
     rows = [row for cells in groups.values() for row in cells.values()]
@@ -215,7 +254,8 @@ def _hours(row: Row) -> str:
     if "seeds" not in row:
         return ""
     hours = row["hours_of_2_cores"]
-    return f" {'≤ ' if row['at_most'] else ''}{short(hours, 1 if hours >= 1 else 2)}"
+    batch = f" (batches of {row['batch_size']})" if "batch_size" in row else ""
+    return f" {'≤ ' if row['at_most'] else ''}{short(hours, 1 if hours >= 1 else 2)}{batch}"
 
 
 def kind_of(recipe: Recipe, row: Row | None = None) -> str:

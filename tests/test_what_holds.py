@@ -5,7 +5,20 @@ import shlex
 from pathlib import Path
 
 import pytest
-from benchmarks.claims_page import COSTS, CUT, PAGE, VERDICTS, claims, commands_of, difference_of, kind_of, left, page
+from benchmarks.claims_page import (
+    COSTS,
+    CUT,
+    PAGE,
+    VERDICTS,
+    claims,
+    commands_of,
+    count,
+    difference_of,
+    kind_of,
+    left,
+    measured,
+    page,
+)
 from benchmarks.costs import timed
 from benchmarks.results_page import overridden, read_rows, recipe_rows
 
@@ -13,7 +26,7 @@ from loops import check_all
 from multiway.config import leaves
 from multiway.models.target_baselines import usual_baselines
 from multiway.papers import reproducible_names
-from multiway.papers.cells import table_names
+from multiway.papers.cells import recipe_names, table_names
 from multiway.papers.printed import published_tables
 from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
@@ -180,13 +193,26 @@ def baselines_of(row) -> tuple[str, ...]:
     return usual_baselines(None, is_class="acc" in row) if names == ("constant", "linear", "trees") else names
 
 
-UNTIMED = {"resnet50-adrenal"}
-"""A step of it needs more than 9 GB, which were not free."""
+def test_cells_in_the_papers_form_are_counted_whole_and_cut_short():
+    cells = {name: recipe for name in recipe_names() if (recipe := load_recipe(name)).form == "paper"}
+    own = {name for name in cells if name in ROWS}
+    shared = {"hot-stocks-multimodal-kernelised-all", "hot-stocks-attends-both-all"}
+    cut = {name for name in own if kind_of(cells[name], ROWS[name]) == "short"}
+    assert count() == (len(cells), len(own - cut | shared), len(cut)) and cut > {"hot-adrenal", "short-hot-ettm1-both"}
+    assert f"{len(own | shared)} of {len(cells)} cells in the papers' form have rows:" in page()
+
+
+def test_cells_with_the_same_runs_share_a_row():
+    whole = measured()
+    for name in ("hot-stocks-multimodal-kernelised-all", "hot-stocks-attends-both-all"):
+        assert config_of(name) == config_of("hot-stocks") and name not in ROWS and name not in left()
+        assert whole[name] == ROWS["hot-stocks"]
+    assert "hot-stocks-price-kernelised-all" not in whole
 
 
 def test_every_cell_left_names_its_hours_or_what_it_lacks():
     told = {row["cell"]: row for row in read_rows(COSTS)}
-    assert left().keys() - told.keys() <= UNTIMED, "python -m benchmarks.costs --out results/costs.jsonl adds them"
+    assert left().keys() <= told.keys(), "python -m benchmarks.costs --out results/costs.jsonl adds them"
     for row in told.values():
         assert row.get("missing") or min(row[key] for key in ("seconds_per_step", "steps", "seeds")) > 0
         hours = row.get("seconds_per_step", 0) * row.get("steps", 0) * row.get("seeds", 0) / 7200
