@@ -1,14 +1,23 @@
 """`python -m benchmarks.claims_page`: write docs/papers/README.md, a line per claim and all printed figures."""
 
 import itertools
+import json
+import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from benchmarks.results_page import RESULTS, ROOT, markdown, read_rows, recipe_rows, short
+from benchmarks.results_page import RESULTS, ROOT, command_of, markdown, read_rows, recipe_rows, short
 from multiway.config import load_yaml
 from multiway.papers.cells import recipe_names, table_names
-from multiway.papers.printed import HIGHER_IS_BETTER
-from multiway.papers.verdicts import Difference, difference_of_rows, seed_values, verdicts
+from multiway.papers.printed import HIGHER_IS_BETTER, Printing
+from multiway.papers.verdicts import (
+    DIGITS,
+    Difference,
+    difference_of_means,
+    difference_of_rows,
+    seed_values,
+    verdicts,
+)
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
 
@@ -16,6 +25,14 @@ FOLDER = ROOT / "docs" / "papers"
 PAGE, CLAIMS, COSTS = FOLDER / "README.md", FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
 VERDICTS = ("holds", "does not", "leaks", "untested")
 OWN = {"adrenal", "floor", "peers", "segmentation"}
+CUT = {
+    "ndlinear-figure-17",
+    "ndlinear-opt",
+    "ndlinear-table-7-small",
+    "ndlinear-table-7-teacher",
+    "short-hot-tables-3-5",
+}
+"""Tables of recipes that are cut down themselves: fewer epochs, a narrower network or less text than print has."""
 HEAD = """# What holds
 
 One line per claim of the five texts. `python -m benchmarks.claims_page` writes this page from
@@ -31,13 +48,18 @@ rows.
 SECTIONS = {
     "paper": ("In the paper's form", "Networks as printed; data, split and what print leaves open as the recipe says."),
     "own": ("In our own form", "Other forms of the network, or another training."),
-    "short": ("Cut short", "Too short: one epoch of the 100 that print states, so that nothing is told apart."),
+    "short": ("Cut short", "Fewer epochs than the whole training has; these rows decide no claim."),
 }
+HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict")
 
 
+COUNTED = """{} of {} cells in the papers' form have rows: {} of the whole training, {} cut short.
+These are the recipes that name the form `paper`; those of NdLinear and TGA have one form alone. Cells with the same
+runs share a row, and stocks have MiniLM for FinBERT."""
 LEFT = """{} cells of the papers' form have no row of the whole training, {} of them for want of data or weights. What
 can be run takes some {} hours of two cores: seconds of a step on one thread, times the steps of all epochs and seeds,
-two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early.
+two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early; a batch
+is named where steps of another are timed.
 Validation and scoring come on top; of a frozen encoder that is not here, hashed words stand in."""
 
 
@@ -64,7 +86,7 @@ def main() -> None:
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *_claim_lines(), *_row_lines(), *_left_lines()]) + "\n"
+    return "\n".join([HEAD, *_claim_lines(), *_count_lines(), *_row_lines(), *_left_lines()]) + "\n"
 
 
 def claims() -> list[Claim]:
@@ -80,10 +102,20 @@ def difference_of(claim: Claim, rows: dict[str, Row]) -> Difference | None:
     row = rows[claim.row]
     if claim.against is not None:
         other = rows.get(claim.against)
-        return difference_of_rows(seed_values(row, claim.metric), seed_values(other, claim.metric)) if other else None
+        return difference_between(row, other, claim.metric) if other else None
     stated, name = verdicts(row, load_recipe(claim.row)), f"{claim.metric}_difference"
     parts = (name, f"{name}_low", f"{name}_high", f"{claim.metric}_printed_spread")
     return Difference(*(stated[part] for part in parts)) if name in stated else None
+
+
+def difference_between(row: Row, other: Row, metric: str) -> Difference | None:
+    """What one row has more than another: by the scores of seeds, or, where these are not kept, by their deviation."""
+    values, others = (seed_values(each, metric) for each in (row, other))
+    if values or f"{metric}_sd" not in row or f"{metric}_sd" not in other:
+        return difference_of_rows(values, others)
+    return difference_of_means(
+        *(Printing(each[metric], each[f"{metric}_sd"], each["seeds"], DIGITS) for each in (row, other))
+    )
 
 
 def _claim_lines() -> Iterator[str]:
@@ -91,10 +123,28 @@ def _claim_lines() -> Iterator[str]:
     yield from markdown(["paper", "claim", "where", "verdict", "figure", "command"])
     for claim in claims():
         figure = ", ".join(filter(None, (_figure(claim, rows), claim.words)))
-        made = f"`{claim.command or claim.test}`"
+        made = "; ".join(f"`{each}`" for each in commands_of(claim, rows))
         cells = [claim.paper, claim.claim, claim.where, f"**{claim.verdict}**", figure, made]
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def commands_of(claim: Claim, rows: dict[str, Row]) -> list[str]:
+    """What says so: other commands, the test, and what measures its rows again, at once where they are of one table."""
+    found = [rows[name] for name in (claim.row, claim.against) if name in rows]
+    measured = [shlex.split(command_of(load_recipe(row["recipe"]), row)) for row in found]
+    return [*filter(None, (claim.command, claim.test)), *(shlex.join(words) for words in _joined(measured))]
+
+
+def _joined(commands: list[list[str]]) -> list[list[str]]:
+    """Two commands that differ in one choice of cells as one with both choices."""
+    if len(commands) < 2 or len(commands[0]) != len(commands[1]):
+        return commands
+    pairs = list(zip(*commands, strict=True))
+    apart = [place for place, (one, other) in enumerate(pairs) if one != other]
+    if len(apart) != 1 or pairs[apart[0] - 1][0] not in ("--rows", "--variants"):
+        return commands
+    return [[one if one == other else f"{one},{other}" for one, other in pairs]]
 
 
 def _figure(claim: Claim, rows: dict[str, Row]) -> str:
@@ -124,16 +174,50 @@ def _row_lines() -> Iterator[str]:
         names = [
             name for table in table_names() for name in rows if kinds[name] == kind and recipes[name].table == table
         ]
-        lines = [line for name in names for line in _lines_of(name, rows[name])]
+        lines = [line for name in names for line in _lines_of(name, rows[name], kind)]
         if lines:
             yield from (f"## {title}", "", f"{words} [results.md](../results.md) has the commands.", "")
-            yield from markdown(["recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict"])
+            yield from markdown([*HEADS[:1], *(["epochs"] if kind == "short" else []), *HEADS[1:]])
             yield from [*lines, ""]
+
+
+def measured() -> dict[str, Row]:
+    """The row of each cell that has one, or of another cell with the same runs."""
+    rows = recipe_rows()
+    by_runs = {_runs_of(name): row for name, row in rows.items()}
+    found = {name: rows.get(name) or by_runs.get(_runs_of(name)) for name in recipe_names()}
+    return {name: row for name, row in found.items() if row is not None}
+
+
+def _runs_of(name: str) -> str:
+    recipe = load_recipe(name)
+    return json.dumps([recipe.task, recipe.settings_of_runs()], sort_keys=True)
+
+
+class Count(NamedTuple):
+    """Cells in the papers' form: all, those with a row of the whole training, and those whose row was cut short."""
+
+    cells: int
+    whole: int
+    short: int
+
+
+def count() -> Count:
+    """How many recipes name the form `paper`, and how many of these have rows."""
+    recipes = {name: recipe for name in recipe_names() if (recipe := load_recipe(name)).form == "paper"}
+    rows = {name: row for name, row in measured().items() if name in recipes}
+    short_ones = sum(kind_of(recipes[name], row) == "short" for name, row in rows.items())
+    return Count(len(recipes), len(rows) - short_ones, short_ones)
+
+
+def _count_lines() -> Iterator[str]:
+    found = count()
+    yield from (COUNTED.format(found.whole + found.short, found.cells, found.whole, found.short), "")
 
 
 def left() -> dict[str, Recipe]:
     """Recipes of the papers' form without a row of the whole training."""
-    rows = recipe_rows()
+    rows = measured()
     recipes = {name: load_recipe(name) for name in recipe_names()}
     return {
         name: recipe
@@ -147,7 +231,7 @@ def _left_lines() -> Iterator[str]:
     costs = {row["cell"]: row for row in read_rows(COSTS)}
     groups = dict[tuple[str, ...], dict[str, Row]]()
     for name, recipe in left().items():
-        row = costs.get(name, {"missing": "memory to time a step"})
+        row = costs[name]
         place = (recipe.table, recipe.data or "–", row.get("missing", "–"), str(row.get("seeds", "–")))
         groups.setdefault(place, {})[name] = row
     rows = [row for cells in groups.values() for row in cells.values()]
@@ -170,14 +254,15 @@ def _hours(row: Row) -> str:
     if "seeds" not in row:
         return ""
     hours = row["hours_of_2_cores"]
-    return f" {'≤ ' if row['at_most'] else ''}{short(hours, 1 if hours >= 1 else 2)}"
+    batch = f" (batches of {row['batch_size']})" if "batch_size" in row else ""
+    return f" {'≤ ' if row['at_most'] else ''}{short(hours, 1 if hours >= 1 else 2)}{batch}"
 
 
 def kind_of(recipe: Recipe, row: Row | None = None) -> str:
     """`short`, `own` or `paper`; without a row, what a whole one would be."""
     epochs = recipe.settings.get("training", {}).get("epochs", 0)
     is_cut = row is not None and row["settings"]["training"]["epochs"] < epochs
-    if is_cut or recipe.table.startswith("short-"):
+    if is_cut or recipe.table in CUT:
         return "short"
     return (
         "own"
@@ -186,13 +271,20 @@ def kind_of(recipe: Recipe, row: Row | None = None) -> str:
     )
 
 
-def _lines_of(name: str, row: Row) -> Iterator[str]:
+def _lines_of(name: str, row: Row, kind: str) -> Iterator[str]:
     recipe, stated = load_recipe(name), verdicts(row, load_recipe(name))
     for metric, printed in recipe.of_row(row).figures.items():
         if metric not in HIGHER_IS_BETTER or row.get(metric) is None:
             continue
-        cells = [f"`{name}`", metric, short(printed), short(row[metric]), str(row["seeds"]), *_verdict(stated, metric)]
+        epochs = [_epochs(recipe, row)] if kind == "short" else []
+        figures = [metric, short(printed), short(row[metric]), str(row["seeds"])]
+        cells = [f"`{name}`", *epochs, *figures, *_verdict(stated, metric)]
         yield f"| {' | '.join(cells)} |"
+
+
+def _epochs(recipe: Recipe, row: Row) -> str:
+    """How many a row has of those of its recipe."""
+    return f"{row['settings']['training']['epochs']} of {recipe.settings['training']['epochs']}"
 
 
 def _verdict(stated: Row, metric: str) -> tuple[str, str]:

@@ -207,12 +207,19 @@ def command_of(recipe: Recipe, row: Row) -> str:
     words += ["--forms", recipe.form] if recipe.form else []
     words += ["--horizons", str(recipe.horizons[0])] if len(recipe.horizons) == 1 else []
     words += ["--seeds", str(row["seeds"])]
-    sets = (["--set", f"{name}={_typed(value)}"] for name, value in overridden(recipe, row).items())
+    sets = (["--set", f"{name}={_typed(value)}"] for name, value in deciding(recipe, row).items())
     return shlex.join([*words, *(word for pair in sets for word in pair)])
 
 
 def _typed(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def deciding(recipe: Recipe, row: Row) -> dict[str, Any]:
+    """Of these settings what touches the network's scores: no baselines, and no encoder where words are read."""
+    given = overridden(recipe, row)
+    unused = {"baselines", *(["text.encoder"] if row["settings"].get("inputs") == "words" else [])}
+    return {name: value for name, value in given.items() if name not in unused}
 
 
 def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 """The page of results is what results/ says, and its commands are understood."""
 
-import shlex
-
 from benchmarks.results_page import PAGE, SPEED, command_of, page, read_rows, recipe_rows, table_lines
 
 from loops import check_all
-from multiway.papers.reproducing import _chosen
 from multiway.workflows.recipe import load_recipe
+from reproduced import reproduced, settings_apart
 
 ROWS = recipe_rows()
 
@@ -20,12 +18,15 @@ def test_a_command_measures_its_cell_alone():
 
 
 def check_command(name):
-    recipe = load_recipe(name)
-    words = shlex.split(command_of(recipe, ROWS[name]))
-    given = dict(zip(words[3::2], words[4::2], strict=True))
-    wanted = {key: given.get(f"--{key}") for key in ("rows", "variants", "forms", "horizons")}
-    assert words[:3] == ["multiway", "reproduce", recipe.table]
-    assert list(_chosen(recipe.table, {key: value and value.split(",") for key, value in wanted.items()})) == [name]
+    command = command_of(load_recipe(name), ROWS[name])
+    assert list(reproduced(command)) == [name]
+    assert settings_apart(command, name, ROWS[name]) == {}
+
+
+def test_a_command_with_other_settings_than_the_rows_is_seen():
+    row = ROWS["hot-exchange-96"]
+    command = command_of(load_recipe("hot-exchange-96"), row).replace("training.epochs=3", "training.epochs=4")
+    assert settings_apart(command, "hot-exchange-96", row) == {"training.epochs": 3}
 
 
 def test_a_row_tells_figure_deviation_print_baselines_and_what_was_set():

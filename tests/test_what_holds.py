@@ -4,18 +4,36 @@ import re
 import shlex
 from pathlib import Path
 
-from benchmarks.claims_page import COSTS, PAGE, VERDICTS, claims, difference_of, kind_of, left, page
+import pytest
+from benchmarks.claims_page import (
+    COSTS,
+    CUT,
+    PAGE,
+    VERDICTS,
+    claims,
+    commands_of,
+    count,
+    difference_of,
+    kind_of,
+    left,
+    measured,
+    page,
+)
 from benchmarks.costs import timed
 from benchmarks.results_page import overridden, read_rows, recipe_rows
 
 from loops import check_all
+from multiway.config import leaves
 from multiway.models.target_baselines import usual_baselines
 from multiway.papers import reproducible_names
-from multiway.papers.cells import recipes_of
+from multiway.papers.cells import recipe_names, table_names
+from multiway.papers.printed import published_tables
 from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
 from multiway.training.steps import Steps
 from multiway.workflows.recipe import Recipe, load_recipe
+from networks import config_of, network_of
+from reproduced import reproduced, settings_apart
 from tasks.tiny import TINY
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +48,8 @@ def test_the_page_is_written_from_the_claims_and_the_rows():
 def test_every_paper_has_claims_and_each_a_verdict_and_what_says_so():
     assert len(claims()) >= 30 and {claim.paper for claim in claims()} == {"HOT", "stock HOT", "NdLinear", "TGA"}
     for claim in claims():
-        assert claim.verdict in VERDICTS and (claim.command is None) != (claim.test is None), claim.claim
+        assert claim.verdict in VERDICTS and commands_of(claim, ROWS), claim.claim
+        assert claim.row is None or claim.row in ROWS, claim.claim
         assert claim.test is None or (ROOT / claim.test).is_file(), claim.claim
 
 
@@ -61,6 +80,64 @@ def test_what_was_cut_short_decides_no_claim():
             if name in ROWS and kind_of(load_recipe(name), ROWS[name]) == "short"
         ]
         assert not short or claim.verdict == "untested", claim.claim
+
+
+def test_recipes_that_are_cut_down_are_short_whatever_their_epochs():
+    assert set(table_names()) >= CUT
+    for name in ("vit-small-cifar10-nd-30-6", "vit-equal-flops-cifar10-dense-30-3", "opt-wikitext2-ndlinear"):
+        assert kind_of(load_recipe(name)) == kind_of(load_recipe(name), ROWS[name]) == "short"
+    assert kind_of(load_recipe("vit-cifar10-nd-200-3")) == "paper"
+
+
+def test_rows_that_were_cut_short_say_their_epochs():
+    told = page().partition("## Cut short")[2].partition("\n## ")[0]
+    assert "| `hot-exchange-96` | 3 of 100 | mse |" in told and "| `adrenal-resnet18` | 6 of 40 | auc |" in told
+
+
+ABOUT = {
+    "attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads",
+    "preset", "rank", "sizes", "use_ffn",
+}  # fmt: skip
+"""Fields of a network by their last names, which claims are about."""
+SAID = {
+    "device": "GPU", "precision": "bf16", "epochs": "epochs", "learning_rate": "rate", "dim": "width",
+    "hidden_dropout": "dropout", "logit_dropout": "dropout",
+}  # fmt: skip
+"""What the words of a claim have to say where its two rows differ in more."""
+UNCOMPARED = {"baselines", "draws", "max_bytes", "max_files", "rows"}
+
+
+def test_words_say_what_else_its_two_rows_differ_in():
+    check_all(check_words, [claim for claim in claims() if claim.row in ROWS and claim.against in ROWS])
+
+
+def check_words(*fields):
+    claim = type(claims()[0])(*fields)
+    row, other = run_of(claim.row), run_of(claim.against)
+    apart = {name.rpartition(".")[2] for name in row.keys() | other if row.get(name) != other.get(name)}
+    unsaid = {name for name in apart - ABOUT - UNCOMPARED if SAID.get(name, "\0") not in claim.words}
+    assert not unsaid, f"{claim.claim}: {unsaid}"
+
+
+def run_of(name: str) -> dict[str, object]:
+    """Settings of a row's run and fields of its network, each with today's defaults, and the kind of its device."""
+    row = ROWS[name]
+    settings = leaves(config_of(name).plain()) | leaves(row["settings"])
+    network = network_of(config_of(name, row["settings"]["model"]))
+    others = {key: value for key, value in settings.items() if not key.startswith("model.")}
+    return {**others, **network, "device": row["environment"]["device"].partition(",")[0]}
+
+
+def test_a_difference_that_is_not_said_is_seen():
+    claim = next(claim for claim in claims() if claim.against == "image-cifar10-linear")
+    with pytest.raises(AssertionError, match="precision"):
+        check_words(*claim._replace(words=claim.words.replace("bf16", "")))
+
+
+def test_tuned_heads_on_cola_are_at_the_majority_class():
+    rows = [row for name, row in ROWS.items() if name.startswith("text-cola-tuned-")]
+    assert len(rows) == 5 and all(0.659 <= round(row["acc"], 3) <= 0.665 for row in rows)
+    assert all(round(row["majority_acc"], 4) == 0.6567 and 0.506 <= round(row["hard_auc"], 3) <= 0.535 for row in rows)
 
 
 OVERRIDDEN = {
@@ -116,13 +193,26 @@ def baselines_of(row) -> tuple[str, ...]:
     return usual_baselines(None, is_class="acc" in row) if names == ("constant", "linear", "trees") else names
 
 
-UNTIMED = {"resnet50-adrenal"}
-"""A step of it needs more than 9 GB, which were not free."""
+def test_cells_in_the_papers_form_are_counted_whole_and_cut_short():
+    cells = {name: recipe for name in recipe_names() if (recipe := load_recipe(name)).form == "paper"}
+    own = {name for name in cells if name in ROWS}
+    shared = {"hot-stocks-multimodal-kernelised-all", "hot-stocks-attends-both-all"}
+    cut = {name for name in own if kind_of(cells[name], ROWS[name]) == "short"}
+    assert count() == (len(cells), len(own - cut | shared), len(cut)) and cut > {"hot-adrenal", "short-hot-ettm1-both"}
+    assert f"{len(own | shared)} of {len(cells)} cells in the papers' form have rows:" in page()
+
+
+def test_cells_with_the_same_runs_share_a_row():
+    whole = measured()
+    for name in ("hot-stocks-multimodal-kernelised-all", "hot-stocks-attends-both-all"):
+        assert config_of(name) == config_of("hot-stocks") and name not in ROWS and name not in left()
+        assert whole[name] == ROWS["hot-stocks"]
+    assert "hot-stocks-price-kernelised-all" not in whole
 
 
 def test_every_cell_left_names_its_hours_or_what_it_lacks():
     told = {row["cell"]: row for row in read_rows(COSTS)}
-    assert left().keys() - told.keys() <= UNTIMED, "python -m benchmarks.costs --out results/costs.jsonl adds them"
+    assert left().keys() <= told.keys(), "python -m benchmarks.costs --out results/costs.jsonl adds them"
     for row in told.values():
         assert row.get("missing") or min(row[key] for key in ("seconds_per_step", "steps", "seeds")) > 0
         hours = row.get("seconds_per_step", 0) * row.get("steps", 0) * row.get("seeds", 0) / 7200
@@ -140,11 +230,18 @@ def test_the_steps_of_a_cell_are_timed_and_counted(tmp_path):
 
 def test_commands_name_tables_and_recipes_that_exist():
     commands = [shlex.split(claim.command) for claim in claims() if claim.command]
-    reproduced = [words for words in commands if words[:2] == ["multiway", "reproduce"]]
-    assert len(reproduced) >= 20 and all(words[0] == "multiway" for words in commands)
-    for words in reproduced:
-        assert words[2] in reproducible_names()
-        recipes = list(recipes_of(words[2]).values())
-        options = dict(zip(words[3::2], words[4::2], strict=True))
-        assert options.get("--rows", recipes[0].row) in {recipe.row for recipe in recipes}
-        assert options.get("--variants", recipes[0].variant) in {recipe.variant for recipe in recipes}
+    known = {"reproduce": reproducible_names(), "published": published_tables()}
+    assert len(commands) >= 8 and all(words[0] == "multiway" for words in commands)
+    assert all(words[2] in known.get(words[1], words) for words in commands)
+
+
+def test_a_claims_commands_measure_its_rows_with_their_settings():
+    check_all(check_commands, [claim for claim in claims() if claim.row])
+
+
+def check_commands(*fields):
+    claim = type(claims()[0])(*fields)
+    measured = [each for each in commands_of(claim, ROWS) if each.startswith("multiway reproduce")]
+    cells = {name: command for command in measured for name in reproduced(command)}
+    assert cells.keys() == {claim.row, claim.against} - {None}
+    assert all(settings_apart(command, name, ROWS[name]) == {} for name, command in cells.items())

@@ -2,8 +2,10 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
@@ -199,6 +201,22 @@ def test_long_modes_are_associated_and_short_ones_formed():
     """Both ways give one answer; the limit is twice the number of features."""
     layer, x = make_layer(1, feature_map="smreg", num_features=4), tokens((31,))
     assert_same(layer(x), layer.forward_with_maps(x)[0])
+
+
+@pytest.mark.parametrize("mode", range(3))
+def test_the_kernel_costs_a_multiple_of_each_long_mode_and_softmax_more(mode):
+    """Multiply-adds, as torch counts them: equal steps, and steps that grow."""
+    sizes = [[24 * times if each == mode else 20 for each in range(3)] for times in (1, 2, 3, 4)]
+    kernel = np.diff([flops(each, feature_map="smreg", num_features=4) for each in sizes])
+    softmax = np.diff([flops(each, feature_map="softmax") for each in sizes])
+    assert len({*kernel.tolist()}) == 1 and (np.diff(softmax) > 0).all()
+
+
+def flops(sizes, **options):
+    layer, x = make_layer(len(sizes), preset="paper", **options), tokens(sizes, batch=1)
+    with FlopCounterMode(display=False) as counter:
+        layer(x)
+    return counter.get_total_flops()
 
 
 def test_dropout_only_in_training():

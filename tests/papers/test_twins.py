@@ -4,21 +4,18 @@ import itertools
 
 from loops import check_all
 from multiway.config import leaves
-from multiway.models import model_config
 from multiway.papers.cells import recipes_of
-from multiway.tasks.registry import task_of
-from multiway.workflows.recipe import load_recipe
+from networks import config_of, network_of
 
 UNCOMPARED = {"baselines", "draws"}
 """What is scored with a network, and does not touch it."""
 LAYER = {"layer", "hidden", "rank"}
 FEED_FORWARD = {f"block.feed_forward.{field}" for field in ("layer", "hidden", "rank", "sizes")}
+HEAD = {"layer", "rank", "pooled", "hidden", "sizes"}
 DENSE = ("linear", "matched", "low-rank")
 HEADS = ("linear", "ndlinear", "dense-matched", "low-rank", "tensor-train")
 SERIES = ("linear", "linear-star", "ndlinear", "dense-matched", "low-rank")
 TRANSFORMERS = ("ndtransformer", "transformer-matched", "transformer-low-rank")
-BY_DATA = {"text": {"in_features": 384, "num_classes": 2}, "forecast": {"num_variates": 6}}
-"""Fields of a network that its data give."""
 
 
 def twins():
@@ -28,13 +25,19 @@ def twins():
     yield "image-cifar10-{}", ("ndlinear", "linear-logits"), LAYER
     yield "image-cifar10-{}", ("ndlinear", "linear"), LAYER | {"hidden_dropout", "logit_dropout"}
     for row in ("cola", "sst2", "cola-tuned", "sst2-tuned"):
-        yield f"text-{row}-{{}}", HEADS, {"layer", "rank", "pooled", "hidden", "sizes"}
+        yield f"text-{row}-{{}}", HEADS, HEAD
+    for row in ("cola", "sst2"):
+        yield f"bert-{row}-{{}}", HEADS, HEAD
+    for row, size in itertools.product(
+        ("mr", "subj", "cr", "mpqa", "trec", "sst2", "cola"), (4, 8, 16, 32, 64, 128, 256)
+    ):
+        yield f"tga-{row}-{{}}-{size}", ("tga", "dpa", "ada"), {"attention.kind", "attention.preset"}
     for split, row in itertools.product(("leaky", "honest"), ("ett_h1", "ett_h2", "ett_m1", "ett_m2")):
         yield f"ndlinear-{row}-{split}-{{}}", TRANSFORMERS, {field.removeprefix("block.") for field in FEED_FORWARD}
     for row in ("ecg-five-days", "ecg5000", "epilepsy", "chlorine-partial", "heartbeat", "lsst", "sleep"):
         yield f"series-{row}-{{}}", SERIES, LAYER
-    for width, blocks in itertools.product((200, 300, 400), (3, 6, 9)):
-        yield f"vit-cifar10-{{}}-{width}-{blocks}", ("nd", "dense", "low-rank"), FEED_FORWARD
+    for data, width, blocks in itertools.product(("cifar10", "cifar100"), (200, 300, 400), (3, 6, 9)):
+        yield f"vit-{data}-{{}}-{width}-{blocks}", ("nd", "dense", "low-rank"), FEED_FORWARD
     yield "vit-small-cifar10-{}-30-6", ("nd", "dense", "low-rank", "nd-axes"), FEED_FORWARD
     for blocks in (3, 6, 9):
         yield f"vit-equal-flops-cifar10-{{}}-30-{blocks}", ("nd", "dense"), FEED_FORWARD
@@ -42,14 +45,14 @@ def twins():
 
 
 def resolved(name: str) -> tuple[dict, dict]:
-    """Fields of the network with its defaults, and all other settings of a run."""
-    recipe = load_recipe(name)
-    config = task_of(recipe.task).configure(recipe.settings_of_runs()[0])
-    chosen = dict(recipe.settings["model"])
-    kind = chosen.pop("name", None)
-    fields = model_config(kind, **BY_DATA.get(recipe.task, {}), **chosen).plain() if kind else chosen
+    """Fields of the network with its defaults, and all other settings of a run.
+
+    A network that reads words has no encoder; its baseline `vectors` may.
+    """
+    config = config_of(name)
+    unread = {"text.encoder"} if getattr(config, "inputs", None) == "words" else set()
     others = {key: value for key, value in leaves(config.plain()).items() if not key.startswith("model.")}
-    return leaves(fields), {key: value for key, value in others.items() if key not in UNCOMPARED}
+    return network_of(config), {key: value for key, value in others.items() if key not in UNCOMPARED | unread}
 
 
 def test_twins_differ_in_the_named_fields_alone():

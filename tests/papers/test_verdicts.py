@@ -8,7 +8,14 @@ from scipy import stats
 
 from multiway.papers.cells import printed_figure
 from multiway.papers.printed import Printing
-from multiway.papers.verdicts import difference_from_print, difference_of_rows, seed_values, verdict_of, verdicts
+from multiway.papers.verdicts import (
+    difference_from_print,
+    difference_of_means,
+    difference_of_rows,
+    seed_values,
+    verdict_of,
+    verdicts,
+)
 from multiway.workflows.recipe import load_recipe
 
 OURS, THEIRS = [0.71, 0.74, 0.69, 0.73, 0.72], [0.70, 0.66, 0.71]
@@ -27,6 +34,13 @@ def test_the_interval_against_a_printed_deviation_is_welchs():
     for given in (difference_from_print(OURS, printed), difference_of_rows(OURS, THEIRS)):
         assert (given.low, given.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
         assert given.has_printed_spread
+
+
+def test_means_with_deviations_have_the_interval_of_their_seeds():
+    both = [Printing(float(np.mean(each)), float(np.std(each, ddof=1)), len(each), EXACT) for each in (OURS, THEIRS)]
+    assert difference_of_means(*both) == pytest.approx(difference_of_rows(OURS, THEIRS), abs=1e-12)
+    assert difference_of_means(both[0]._replace(deviation=None), both[1]) is None
+    assert difference_of_means(both[0]._replace(seeds=1), both[1]) is None
 
 
 def test_print_is_as_exact_as_its_last_digit():

@@ -42,11 +42,22 @@ def difference_from_print(values: Sequence[float], printed: Printing) -> Differe
     """The difference of a mean over seeds from a printed figure; None for fewer than two seeds."""
     if len(values) < 2:
         return None
-    own = statistics.variance(values) / len(values)
+    return _difference(statistics.fmean(values), statistics.variance(values), len(values), printed)
+
+
+def difference_of_means(ours: Printing, theirs: Printing) -> Difference | None:
+    """The same of two means with deviations over seeds, where the scores of seeds are not kept; None without them."""
+    if ours.deviation is None or not ours.seeds or ours.seeds < 2:
+        return None
+    return _difference(ours.value, ours.deviation**2, ours.seeds, theirs)
+
+
+def _difference(mean: float, variance: float, count: int, printed: Printing) -> Difference:
+    own = variance / count
     theirs = printed.deviation**2 / printed.seeds if printed.deviation is not None and printed.seeds else None
-    freedom = _freedom(own, len(values), theirs, printed.seeds)
+    freedom = _freedom(own, count, theirs, printed.seeds)
     half = _quantile(freedom) * math.sqrt(own + (theirs or 0.0)) + 0.5 * 10.0**-printed.decimals
-    centre = statistics.fmean(values) - printed.value
+    centre = mean - printed.value
     return Difference(centre, centre - half, centre + half, theirs is not None)
 
 
