@@ -269,6 +269,19 @@ def test_a_figure_of_costs_draws_memory_time_and_score(tmp_path):
     assert "--size:26.0px;background:var(--c1)" in text and "--size:13.0px;background:var(--c0)" in text
 
 
+def test_times_are_drawn_among_rows_of_one_device_alone(tmp_path):
+    cells = [
+        cell(f"hot-order-adrenal-{modes}", auc=0.7, seconds=seconds, step_bytes=1000, environment={"device": device})
+        for modes, seconds, device in (("none", 30.0, "x86_64"), ("hw", 60.0, "x86_64"), ("hwd", 4.0, "NVIDIA H200"))
+    ]
+    texts = [each.strip() for each in Page(drawn(tmp_path, "hot-figure-4", cells)).texts]
+    bars = texts[texts.index("Time of a seed on x86_64") :]
+    first, second = bars.index("AUC on x86_64 over the time of training"), bars.index("Time of a seed on NVIDIA H200")
+    assert "Time of a seed" not in texts and texts.count("Memory of a training step") == 1
+    assert {"15\u202fs", "30\u202fs"} <= {*bars[:first]} and "2\u202fs" not in bars[:first]
+    assert "2\u202fs" in bars[second:] and "AUC on NVIDIA H200 over the time of training" in bars[second:]
+
+
 def test_a_page_that_cannot_be_written_is_refused_first(tmp_path):
     path = stored(tmp_path, EXCHANGE)
     with pytest.raises(RunError):

@@ -249,12 +249,21 @@ def cost_parts(name: str, table: PublishedTable, cells: Sequence[Row]) -> list[P
 
 
 def _costs(table: PublishedTable, cells: Sequence[tuple[Recipe, Row]]) -> Iterator[Section]:
+    """Memory of all cells, and times of those of each device: seconds of one say nothing of another."""
     named = {", ".join(filter(None, (recipe.variant, recipe.form))) or recipe.row: cell for recipe, cell in cells}
-    seconds = {words: cell["seconds"] / cell["seeds"] for words, cell in named.items()}
     memory = {words: cell["step_bytes"] for words, cell in named.items()}
     yield cost_bars("Memory of a training step", memory, lambda value: text.magnitude(value, "B"))
-    yield cost_bars("Time of a seed", seconds, text.duration)
+    devices = list(dict.fromkeys(cell.get("device") for cell in named.values()))
+    for device in devices:
+        where = f" on {device or 'an unnamed device'}" if len(devices) > 1 else ""
+        yield from _times(table, {words: cell for words, cell in named.items() if cell.get("device") == device}, where)
+
+
+def _times(table: PublishedTable, named: dict[str, Row], where: str) -> Iterator[Section]:
+    seconds = {words: cell["seconds"] / cell["seeds"] for words, cell in named.items()}
+    memory = {words: cell["step_bytes"] for words, cell in named.items()}
+    yield cost_bars(f"Time of a seed{where}", seconds, text.duration)
     for metric, heading in table.costs.items():
         scores = {words: cell[metric] for words, cell in named.items() if cell.get(metric) is not None}
         if scores:
-            yield cost_chart(heading, scores, seconds, memory)
+            yield cost_chart(f"{heading}{where}", scores, seconds, memory)

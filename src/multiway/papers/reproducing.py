@@ -78,8 +78,9 @@ def reproduce(
         cells = _measured_cells(chosen, seeds, out, runs, overrides or {}, progress)
     shown = list[Row]()
     for cell in cells:
-        shown.append(_plain(cell))
-        yield shown[-1]
+        plain = _plain(cell)
+        shown.append({**plain, **_device(cell)})
+        yield plain
     if report is not None:
         leftovers.remove(report)
         files.write_text(report, page_of(table, shown))
@@ -155,6 +156,12 @@ def _plain(cell: Row) -> Row:
     count = own_parameters(cell)
     scalars = {key: value for key, value in cell.items() if not isinstance(value, dict | list)}
     return scalars | ({} if count is None else {"parameters": count})
+
+
+def _device(cell: Row) -> Row:
+    """What a cell was measured on, where it says so."""
+    device = cell.get("environment", {}).get("device")
+    return {"device": device} if device else {}
 
 
 def _measure_cell(
