@@ -198,7 +198,7 @@ def test_pictures_of_volumes_of_a_real_size_are_whole_and_few(tmp_path):
     sizes = (64, 64, 64)
     page = Page(PAGE.report([make_run(write_data(tmp_path / "set.npz", sizes=sizes), sizes=sizes)]))
     assert "within 10 % of the change, 17 at most" in page.text
-    assert len(re.findall(r"case-\S+ (?:9|17) [+−]\d+\.\d\d [+−]\d+\.\d\d \d+\u202f?%", page.text)) == 3
+    assert len(re.findall(r"test-\d+ (?:9|17) [+−]?\d+\.\d\d [+−]?\d+\.\d\d \d+ %", page.text)) == 3
     images = page.all("img")
     assert sum(attrs.get("class") == "over gradients" for attrs in images) == 3 * 3
     assert len(images) > 3 * 9
