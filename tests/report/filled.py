@@ -49,7 +49,7 @@ def make_planes(**changes: object) -> kinds.Planes:
     volume = given.pop("volume", (100 * ball).astype(np.int16))
     return kinds.Planes(
         name="case-0", films=films(volume, **given), remark=", patient p0",
-        sentence="Is malignant (3 %), predicted benign with 97 %", is_wrong=True, note="The gradients sum to +1.31.",
+        sentence="Is malignant (3 %), predicted benign with 97 %", is_wrong=True,
     )  # fmt: skip
 
 

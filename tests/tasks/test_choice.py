@@ -38,6 +38,15 @@ def test_of_candidates_within_one_standard_error_the_simpler_answers_and_of_equa
     assert "simpler and within one standard error of the network" in chosen.line()
 
 
+def test_the_complement_of_a_score_is_told_as_the_score():
+    known = {"unet": np.full(20, 0.306), "threshold": np.full(20, 0.0764)}
+    chosen = choose(Evidence(losses=known, loss="1 - Dice"))
+    assert chosen.line() == (
+        "Answer: threshold, the best of the candidates (Dice 0.924 against 0.694 of unet, validation of 20 cases)."
+    )
+    assert [row.loss for row in chosen.candidates] == pytest.approx([0.0764, 0.306])
+
+
 def test_a_constant_answers_where_nothing_is_better_by_one_standard_error():
     near = losses(network=0.0, logistic=0.004, majority=0.004)
     chosen = choose(Evidence(losses=near))

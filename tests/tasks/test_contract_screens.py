@@ -1,5 +1,6 @@
 """Every task's report in a real browser: the first screen holds the answer, nothing overflows, nothing complains."""
 
+import itertools
 import json
 
 import pytest
@@ -8,6 +9,8 @@ from benchmarks.browser import PROGRAM, Browser
 from multiway.tasks.registry import TASKS
 from tasks.finished import finished
 
+COLOURED = ("images", "segment", "text", "volumes")
+"""Tasks whose first part has colours that are explained."""
 SCREENS = {"desk": (1200, 800), "phone": (390, 844)}
 WIDER = """[...document.querySelectorAll("body *")].filter(e => {
   if (e.closest(".scroll, svg, .film, .plot, .hrows, .hcols, .xs, .ys, .unseen")) return false;
@@ -41,6 +44,26 @@ def test_the_first_screen_holds_the_answer(task, browser, tmp_path_factory, tmp_
         browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         assert browser.evaluate("document.documentElement.scrollWidth") <= width, name
         assert browser.evaluate(WIDER) == [], name
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_phone_shows_heading_answer_and_colours_above_the_content_and_notes_below(
+    task, browser, tmp_path_factory, tmp_path
+):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    browser.open(page, *SCREENS["phone"])
+    script = """(() => {
+      const part = document.querySelector("main > section[data-answer]");
+      const ends = query => [...part.querySelectorAll(query)].map(e => e.getBoundingClientRect())
+        .filter(box => box.height > 0).map(box => [box.top, box.bottom]);
+      return ["h2", ".verdict, .lead", ".colours", ".content > :not(.lead)", ".side > p:not(.colours)"].map(ends);
+    })()"""
+    heading, lead, colours, content, notes = browser.evaluate(script)
+    assert heading and lead and content and notes and bool(colours) == (task in COLOURED)
+    shown = [group for group in (heading, lead, colours, content, notes) if group]
+    for above, below in itertools.pairwise(shown):
+        assert max(bottom for _, bottom in above) <= min(top for top, _ in below) + 1
 
 
 @pytest.mark.parametrize("task", ["segment"])

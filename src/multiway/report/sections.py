@@ -171,7 +171,6 @@ class Planes(NamedTuple):
     remark: str = ""
     sentence: str = ""
     is_wrong: bool = False
-    note: str = ""
 
     @property
     def overlays(self) -> list[str]:

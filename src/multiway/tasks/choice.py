@@ -20,6 +20,8 @@ FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which neither a blend nor a constant is
 taken for as good as the best."""
 Floats = NDArray[np.float64]
+COMPLEMENT = "1 - "
+"""Begins the name of a loss that is one minus a score; a reason says the score."""
 BLEND = "blend"
 """Name of a blend of models."""
 CONSTANT, LINEAR, TREES, NET, MIXED = range(5)
@@ -256,16 +258,19 @@ class _Trial:
         return f" of {members}, better than {_article(self.best)} by more than one standard error"
 
     def _measure(self, name: str) -> str:
-        """The figures behind a reason: losses of the answer and of the best of the others, on the same cases."""
+        """The figures behind a reason: of the answer and of the best of the others, on the same cases."""
         others = [each for each in self.names if each != name]
         rival = min(others, key=lambda each: (self.means[each], complexity_of(each))) if others else name
         cases = self.common(name, rival)
         own, other = (float(self.losses[each][cases].mean()) for each in (name, rival))
         is_whole = cases.sum() == np.isfinite(self.losses[self.whole[0]]).sum()
         measured = self.evidence.measured if is_whole else self.evidence.partly
+        word = self.evidence.loss.removeprefix(COMPLEMENT)
+        if word != self.evidence.loss:
+            own, other = 1 - own, 1 - other
         against = f" against {other:.3g}" if others else ""
         against += f" of {_article(rival)}" if others and name == self.best else ""
-        return f"{self.evidence.loss} {own:.3g}{against}, {measured} of {self.count(cases):,} {self.evidence.unit}"
+        return f"{word} {own:.3g}{against}, {measured} of {self.count(cases):,} {self.evidence.unit}"
 
 
 def _is_measured(losses: Floats) -> bool:

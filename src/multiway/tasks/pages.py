@@ -134,8 +134,9 @@ def _answering(run: Run, scores: Scores) -> str:
     names = [scores.named(name) for name, share in shares if share >= LEAST]
     word = names[0] if len(names) == 1 else f"a blend of {text.listing(names[:4])}"
     count = len(scores.models())
-    others = f", chosen among {count} models" if run.answer.candidates else f"; it is compared with {count - 1} others"
-    return f"{text.sentence_case(word)} answers{others if count > 1 else ''}."
+    compared = f", compared with {count - 1} other{'s' if count > 2 else ''}"
+    others = f", chosen among {count} models" if run.answer.candidates else compared
+    return f"The answer comes from {word}{others if count > 1 else ''}."
 
 
 def colours_of(scores: Scores) -> dict[str, int]:

@@ -100,6 +100,10 @@ def few_deletions(monkeypatch):
     monkeypatch.setattr(sections, "DELETION_CASES", 2)
 
 
+def signed(words):
+    return float(words.replace("\u2212", "-"))
+
+
 def parts_of(run, with_data=True):
     cases = reload_cases(run) if with_data else None
     return {part.id: part.content for part in sections.sections([run], cases)}
@@ -149,10 +153,24 @@ def test_a_report_shows_cases_attention_and_the_deletion_test(tmp_path):
     assert [row[0].text for row in areas.rows] == ["attention", "gradients", "at random"]
     page = Page(PAGE.report([run]))
     assert page.sections() == [
-        "cases", "scores", "errors", "wrong", "calibration", "attention", "data-check", "splits",
+        "cases", "scores", "errors", "wrong", "calibration", "attention", "data-check", "gradients", "splits",
         "environment",
     ]  # fmt: skip
     assert "None" not in page.text
+    (table,) = found["gradients"]
+    assert [row[0] for row in table.rows] == [item.name for item in found["cases"] if hasattr(item, "films")]
+    cases = reload_cases(run)
+    item = explain_case(run, cases, cases.names["case"].index(table.rows[1][0]), deletion=False)
+    (total, change), row = item.sums, [signed(words) for words in table.rows[1][1:4]]
+    assert row == [96, pytest.approx(total, abs=0.006), pytest.approx(change, abs=0.006)]
+    assert table.rows[1][4] == f"{100 * abs(total - change) / abs(change):.0f}\u202f%"
+
+
+def test_the_first_screen_of_volumes_says_nothing_of_log_odds_and_the_method_does(tmp_path):
+    first, method = PAGE.report([make_run(write_data(tmp_path / "set.npz"))]).split('<details id="method">')
+    assert "log odds" not in first and "even look, up to" not in first
+    assert "Their sum should be the change of the log odds" in method
+    assert "orange speaks for the predicted class, blue against it" in first
 
 
 def test_a_scan_that_a_size_cuts_is_shown_whole_with_what_is_left_bright(tmp_path):
@@ -179,8 +197,8 @@ def test_pictures_of_volumes_of_a_real_size_are_whole_and_few(tmp_path):
     """Of large volumes, two errors and one right case are shown."""
     sizes = (64, 64, 64)
     page = Page(PAGE.report([make_run(write_data(tmp_path / "set.npz", sizes=sizes), sizes=sizes)]))
-    assert "within 10 % of the change of the logit, 17 at most" in page.text
-    assert len(re.findall(r"The gradients at (?:9|17) points sum to .*? a gap of \d", page.text)) == 3
+    assert "within 10 % of the change, 17 at most" in page.text
+    assert len(re.findall(r"test-\d+ (?:9|17) [+−]?\d+\.\d\d [+−]?\d+\.\d\d \d+ %", page.text)) == 3
     images = page.all("img")
     assert sum(attrs.get("class") == "over gradients" for attrs in images) == 3 * 3
     assert len(images) > 3 * 9

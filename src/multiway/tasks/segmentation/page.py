@@ -64,7 +64,7 @@ def _metrics(run: Run) -> list[Metric]:
 
 
 MODELS = {
-    "unet": "U-Net", "threshold": "best threshold", "background": "background alone", "logistic": "logistic regression",
+    "unet": "U-Net", "threshold": "thresholding", "background": "background alone", "logistic": "logistic regression",
 }  # fmt: skip
 SUBJECT = pages.Subject(
     models=MODELS,

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from multiway.explain import average_curves
 from multiway.report import text
 from multiway.report.attention import films
 from multiway.report.curves import deletion_sections
-from multiway.report.sections import PagePart, Planes, Section, Text
+from multiway.report.sections import PagePart, Planes, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
@@ -37,21 +37,33 @@ TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
 AVERAGED_CASES, DELETION_CASES = 64, 8
 TOLERANCE, MOST_POINTS = 0.1, 17
+"""Of the gradients of large volumes: share of the change that their sum may miss, and points at most."""
 DIM = 0.3
-"""Of the gradients of large volumes: share of the logit's change that their sum may miss, and points at most."""
-LARGE = (
-    "Of volumes this large fewer cases are explained. Gradients take 9 points, and more until their sum is "
-    f"within {100 * TOLERANCE:.0f} % of the change of the logit, {MOST_POINTS} at most; `multiway explain` takes more."
+"""Brightness of what a size cuts off."""
+LARGE = "Of volumes this large fewer cases are shown; `multiway explain` shows any."
+POINTS = (
+    "Of volumes this large 9 points are taken, and more until the sum is within "
+    f"{100 * TOLERANCE:.0f} % of the change, {MOST_POINTS} at most; `multiway explain` takes more."
 )
+
+
+class Shown(NamedTuple):
+    """Headings and indices of the cases on the page, what explains each, and why that is not all."""
+
+    named: list[tuple[str, int]]
+    explained: list[CaseExplanation]
+    remark: str
 
 
 def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
     run = runs[0]
-    yield _cases_part(run, cases)
+    shown = Shown([], [], "") if cases is None else _shown(run, cases)
+    yield _cases_part(run, cases, shown)
     yield from target_parts(SUBJECT, runs, run.state.classes)
     if cases is not None:
         yield _attention(run, cases)
+        yield _gradients(run, shown.explained)
 
 
 def selected_by(score: str, run: Run) -> str:
@@ -95,28 +107,34 @@ def support(runs: Sequence[Run]) -> Iterator[str]:
         )
 
 
-def _cases_part(run: Run, cases: Cases | None) -> PagePart:
+def _cases_part(run: Run, cases: Cases | None, shown: Shown) -> PagePart:
     gone = Text(words="Cases and attention need the data, which could not be reread.")
     side: list[str | tuple[str, str]] = [
         "Test cases in three planes. Press a word above them to see what the network went by.",
         "Move a slider to go through the slices. Each plane opens where gradients are strongest, or else attention.",
-        ("warm", "attention above an even look, up to the most"),
-        ("cool-warm", "integrated gradients: against the predicted class, for it"),
+        ("warm", "attention: where the network looked more than on average; the brighter, the more"),
+        ("cool-warm", "gradients: orange speaks for the predicted class, blue against it"),
         NOT_ATTRIBUTION,
         *[LARGE] * is_large(run),
     ]
-    return PagePart(id="cases", title="Cases", side=side, content=[gone] if cases is None else list(_views(run, cases)))
+    content = [gone] if cases is None else list(_views(run, cases, shown))
+    return PagePart(id="cases", title="Cases", side=side, content=content)
 
 
-def _views(run: Run, cases: Cases) -> Iterator[Section]:
+def _shown(run: Run, cases: Cases) -> Shown:
+    """The cases that tell most, explained."""
+    named = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
+    return Shown(named, *_explained(run, cases, [index for _, index in named], deletion=False))
+
+
+def _views(run: Run, cases: Cases, shown: Shown) -> Iterator[Section]:
     """Cases under their headings, and why there are no gradients where there are none."""
-    shown = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
-    explained, remark = _explained(run, cases, [index for _, index in shown], deletion=False)
-    yield from headed((heading, _view(run, item)) for (heading, _), item in zip(shown, explained, strict=True))
-    if shown:
-        yield from _uncut(cases, shown[0][1])
-    if remark:
-        yield Text(words=remark)
+    pairs = zip(shown.named, shown.explained, strict=True)
+    yield from headed((heading, _view(run, item)) for (heading, _), item in pairs)
+    if shown.named:
+        yield from _uncut(cases, shown.named[0][1])
+    if shown.remark:
+        yield Text(words=shown.remark)
 
 
 def _uncut(cases: Cases, index: int) -> Iterator[Section]:
@@ -153,7 +171,6 @@ def _view(run: Run, item: CaseExplanation) -> Planes:
         remark=_of_patient(item.patient),
         sentence=_sentence(run, item),
         is_wrong=item.label != item.predicted,
-        note=_completeness(item),
     )
 
 
@@ -175,13 +192,22 @@ def _sentence(run: Run, item: CaseExplanation) -> str:
     return f"Is {actual[0]}{given}, predicted {predicted[0]} with {predicted[1]}"
 
 
-def _completeness(item: CaseExplanation) -> str:
-    if item.sums is None:
-        return ""
-    total, change = item.sums
-    gap = f", a gap of {text.percent(100 * abs(total / change - 1), 0)}" if change else ""
-    sums = f"sum to {text.signed(total, 2)}; the log odds change by {text.signed(change, 2)}"
-    return f"The gradients at {item.points} points {sums}{gap}."
+def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
+    """How exact the gradients of each case are."""
+    rows = [[item.name, str(item.points), *_completeness(*item.sums)] for item in explained if item.sums is not None]
+    side = [
+        "Gradients are added up at points on the way from an empty volume to the case (integrated gradients).",
+        "Their sum should be the change of the log odds on that way; the gap is what is missing.",
+        *[POINTS] * is_large(run),
+    ]
+    columns = ["Case", "Points", "Sum of gradients", "Change of the log odds", "Gap"]
+    content = [Table(columns=columns, rows=rows) if rows else None]
+    return PagePart(id="gradients", title="Gradients", side=side, content=content, is_method=True)
+
+
+def _completeness(total: float, change: float) -> list[str]:
+    gap = text.percent(100 * abs(total / change - 1), 0) if change else text.MISSING
+    return [text.signed(total, 2), text.signed(change, 2), gap]
 
 
 def _attention(run: Run, cases: Cases) -> PagePart:
