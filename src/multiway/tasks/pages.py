@@ -14,8 +14,8 @@ from multiway.tasks import page_parts
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
 
-LEAST = 0.05
-"""Share of a blend from which on a member is named."""
+LEAST, MOST_NAMED = 0.05, 4
+"""Share of a blend from which on a member is named, and how many are at most; the others are counted."""
 OVER_SEEDS = (
     "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
     "A model without ± does not depend on the seed.",
@@ -129,13 +129,22 @@ def _learnt(run: Run) -> list[str]:
 
 
 def _answering(run: Run, scores: Scores) -> str:
-    """Which model answers, in words; of a blend the models that have most of it."""
-    shares = sorted(run.answer.shares.items(), key=lambda item: -item[1])
-    names = [scores.named(name) for name, share in shares if share >= LEAST]
-    word = names[0] if len(names) == 1 else f"a blend of {text.listing(names[:4])}"
+    """Which model answers, in words."""
+    word = blend_in_words(run.answer.shares, scores)
     count = len(scores.models())
     others = f", chosen among {count} models" if run.answer.candidates else f"; it is compared with {count - 1} others"
     return f"{text.sentence_case(word)} answers{others if count > 1 else ''}."
+
+
+def blend_in_words(shares: Mapping[str, float], scores: Scores) -> str:
+    """One model; of a blend the models that have most of it, and how many more it has."""
+    members = [name for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share > 0]
+    if len(members) < 2:
+        return scores.named(members[0])
+    first, *others = members[:MOST_NAMED]
+    named = [first, *(name for name in others if shares[name] >= LEAST)]
+    more = [f"{len(members) - len(named)} more"] if len(members) > len(named) else []
+    return f"a blend of {text.listing([*map(scores.named, named), *more])}"
 
 
 def colours_of(scores: Scores) -> dict[str, int]:
