@@ -141,10 +141,31 @@ class Bars(NamedTuple):
     note: str = ""
 
 
+class Values(NamedTuple):
+    """Figures of several series over one axis, to read, copy and download as CSV.
+
+    axis: Its name and its places: ("ds", ["2024-01-01", ...]).
+    columns: Names of the figures of a place.
+    rows: By series, its figures place after place; as many names of series as `rows` are shown to choose from.
+    file: Name that a download takes.
+    """
+
+    axis: tuple[str, Sequence[str]]
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[Sequence[str]]]
+    file: str
+    title: str = ""
+    note: str = ""
+
+
 class Panels(NamedTuple):
-    """Charts of forecasts in groups, with a selector of the group and a search by name."""
+    """Charts of forecasts in groups, with a selector of the group and a search by name.
+
+    values: Their figures, to copy and download next to the search.
+    """
 
     groups: Sequence[Group]
+    values: Values | None = None
 
 
 class Images(NamedTuple):
@@ -201,23 +222,6 @@ class CaseAnswer(NamedTuple):
     sentence: str
     is_wrong: bool = False
     content: Sequence["Section"] = ()
-
-
-class Values(NamedTuple):
-    """Figures of several series over one axis, to read, copy and download as CSV.
-
-    axis: Its name and its places: ("ds", ["2024-01-01", ...]).
-    columns: Names of the figures of a place.
-    rows: By series, its figures place after place; as many names of series as `rows` are shown to choose from.
-    file: Name that a download takes.
-    """
-
-    axis: tuple[str, Sequence[str]]
-    columns: Sequence[str]
-    rows: Mapping[str, Sequence[Sequence[str]]]
-    file: str
-    title: str = ""
-    note: str = ""
 
 
 Section = (

@@ -77,9 +77,8 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
         shown = [panel for panel in panels if panel.group == panels[0].group]
         order, file = [panel.name for panel in shown], f"{pages.title_of(run)}-forecast.csv"
         content = [
-            Panels(groups=groups(panels, {"forecast": 0})),
+            Panels(groups=groups(panels, {"forecast": 0}), values=forecast_values(shown, file)),
             Text(words=NEEDS_PLAN) if shown[0].actual is not None else None,
-            forecast_values(shown, file),
             error_table(run, order),
         ]
     side = [
