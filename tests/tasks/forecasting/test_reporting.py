@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from multiway.data import CheckReport
+from multiway.report import text
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.page import compare, head, report, sections
@@ -62,6 +63,16 @@ def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     assert not any("The network alone" in sentence for sentence in said)
 
 
+def test_of_series_in_several_units_the_worst_is_told_in_its_own(finished):
+    errors = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'multiway'")
+    scaled = errors.groupby("variate")["mae"].mean()
+    values = pd.read_csv(finished.config.data)[scaled.idxmax()]
+    off = scaled.max() * values[: finished.facts["splits"]["train"]["rows"]].std(ddof=0)
+    said = head([finished]).headline
+    assert said.startswith("Over 3 series, errors are ")
+    assert said.endswith(f"; the worst, {scaled.idxmax()}, is off by {text.figure(off)} an hour.")
+
+
 def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
     gone = dataclasses.replace(finished, config=finished.config.replace(data=str(tmp_path / "gone.csv")))
     page = Page(report([gone]))
@@ -93,8 +104,7 @@ def test_splits_take_counts_by_name_apart_and_leave_out_what_nobody_knows():
 
 def test_runs_are_compared_with_their_baselines_and_what_differs(finished):
     other = dataclasses.replace(finished, config=finished.config.replace(levels=(90.0,)))
-    text = compare([[finished], [other]])
-    page = Page(text)
+    page = Page(compare([[finished], [other]]))
     assert page.sections() == ["scores", "errors", "training", "baselines", "differences"]
     assert "levels=[90.0]" in page.text and "loads (1)" not in page.text and "cannot be compared" not in page.text
     assert "--set 'levels=[90.0]'" in page.text and "Look-back" not in page.text
