@@ -120,3 +120,32 @@ def test_of_300_series_those_drawn_small_are_folded_until_a_search_finds_them(br
     assert alone.startswith("store 003")
     assert len(browser.evaluate(f"{seen}('store')")[1]) == 300
     assert len(browser.evaluate(f"{seen}('')")[1]) == 12
+
+
+CELLS = """(() => {
+  const part = document.querySelector("section[data-answer]"), table = part.querySelector("table");
+  const cells = [...table.querySelector("tbody tr").children], boxes = cells.map(e => e.getBoundingClientRect());
+  return {
+    lead: part.querySelector(".verdict").innerText,
+    heads: table.innerText + cells.map(e => getComputedStyle(e, "::before").content).join(""),
+    lefts: boxes.map(box => box.left), tops: boxes.map(box => box.top), width: Math.min(...boxes.map(box => box.width)),
+    bottom: table.getBoundingClientRect().bottom,
+    after: [...part.querySelectorAll(".content > p")].pop().getBoundingClientRect().top,
+  };
+})()"""
+
+
+@pytest.mark.parametrize("task", ["language"])
+def test_texts_continued_come_before_the_bits_and_stand_below_each_other_on_a_phone(
+    task, browser, tmp_path_factory, tmp_path
+):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    for name, (width, height) in SCREENS.items():
+        browser.open(page, width, height)
+        seen = browser.evaluate(CELLS)
+        assert seen["lead"] == "The model continues a text like this." and seen["bottom"] <= seen["after"], name
+        assert seen["heads"].count("as the model goes on") == 1, name
+        along = seen["tops" if name == "phone" else "lefts"]
+        assert along == sorted({*along}), (name, along)
+        assert (seen["width"] > 0.85 * width) == (name == "phone"), (name, seen["width"])

@@ -108,7 +108,8 @@ class Table(NamedTuple):
     groups: (title, number of columns) over the heads, from the first column on.
     strong: Rows set in bold.
     fold: Words that open the table, which is closed at first.
-    style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres.
+    style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres, "stacked" puts
+        the cells of a row below each other on a narrow screen.
     """
 
     columns: Sequence[TableCell | str]

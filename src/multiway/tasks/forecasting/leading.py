@@ -91,7 +91,9 @@ def headline(run: Run) -> str:
     gain = 100 * (1 - off / other) if other else 0.0
     better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {_better(gain)} than"
     unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
-    return f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
+    return (
+        f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
+    )
 
 
 def _relative(worth: Worth) -> pd.Series:
