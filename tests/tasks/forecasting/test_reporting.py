@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 from multiway.data import CheckReport
-from multiway.report import text
+from multiway.report import Page as Content
+from multiway.report import render, text
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.page import compare, head, report, sections
@@ -138,6 +139,12 @@ def test_many_months_of_the_data_check_are_folded():
     few = dict([*months.items()][:3])
     facts, table, _ = data_check(CheckReport(source="a", summary=few, findings=())).content
     assert len(facts.items) == 3 and table is None
+
+
+def test_a_long_fact_of_the_data_check_is_whole():
+    words = "; ".join(f"split {place} has 1,112 labels" for place in range(9))
+    part = data_check(CheckReport(source="a", summary={"labels": words}, findings=()))
+    assert words in Page(render(Content(title="t", kicker="k", parts=[part]))).text
 
 
 def test_days_of_the_data_check_have_no_hours():
