@@ -59,7 +59,10 @@ class Subject:
 
     def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
-        return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), runs[0].answer.name, self.models)
+        first = runs[0]
+        return Scores(
+            [self.rows_of(run) for run in runs], self.metrics(first), first.task.scored_as(first), self.models
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

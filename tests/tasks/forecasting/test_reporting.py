@@ -10,9 +10,11 @@ import pytest
 from multiway.data import CheckReport
 from multiway.report import Page as Content
 from multiway.report import render, text
+from multiway.report.scores import models_table
 from multiway.tasks import lifecycle
+from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting.encode import prepare_panel
-from multiway.tasks.forecasting.page import compare, head, report, sections
+from multiway.tasks.forecasting.page import SUBJECT, compare, head, report, sections
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.hub import model_card
 from multiway.tasks.page_parts import data_check, split_table, train_command
@@ -51,6 +53,17 @@ def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
     own = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'multiway'")
     worst = own.groupby("variate")["mse"].mean().idxmax()
     assert errors.content[1].bars[0].name == worst
+
+
+def test_a_blend_is_the_first_of_its_charts_and_bold_in_its_tables(finished):
+    """Its scores stand under the name of what holds all candidates."""
+    weights = {"ridge": 0.6, "network": 0.4}
+    facts = {**finished.facts, "selection": {**finished.facts["selection"], "answer": "blend", "weights": weights}}
+    blend = dataclasses.replace(finished, answer=Choice(name="blend", reason="", weights=weights), facts=facts)
+    _, errors, *_ = sections([blend], None)
+    assert errors.content[1].legend[0] == ("multiway", "f0")
+    table = models_table(SUBJECT.scores([blend]), {})
+    assert [table.rows[row][0].text for row in table.strong] == ["multiway"]
 
 
 def test_charts_of_errors_name_models_in_words(finished):
