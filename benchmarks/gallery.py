@@ -4,6 +4,7 @@ Reports and their page go to `build/gallery`. With `pictures`, a headless Chromi
 `docs/pictures`, which the guide to the report shows.
 """
 
+import contextlib
 import io
 import shutil
 import sys
@@ -112,16 +113,22 @@ def write_reports() -> None:
     FOLDER.mkdir(parents=True)
     lines = []
     for task, shown in GALLERY.items():
-        with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            run = Path(scratch) / "run"
-            data = shown.write(Path(scratch))
-            workflows.train({"data": str(data), **shown.settings}, task=task, out=run)
-            workflows.report(run, out=FOLDER / f"{task}.html")
+        with tempfile.TemporaryDirectory() as scratch:
+            write_report(task, Path(scratch), FOLDER / f"{task}.html")
         lines.append(f"## [{shown.words}]({task}.html)\n\n`multiway train {task}`\n")
         if (PICTURES / f"report-{task}.png").is_file():
             lines.append(f"[![{shown.words}: the first screen](../pictures/report-{task}.png)]({task}.html)\n")
     (FOLDER / "README.md").write_text(ABOUT + "\n".join(lines))
+
+
+def write_report(task: str, folder: Path, page: Path) -> None:
+    """Train in a folder, where its command names the file of the data alone, and write the report."""
+    shown = GALLERY[task]
+    data = shown.write(folder)
+    with contextlib.chdir(folder), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        workflows.train({"data": data.name, **shown.settings}, task=task, out="run")
+        workflows.report("run", out=page)
 
 
 def draw_pictures() -> None:

@@ -36,6 +36,16 @@ def reviews():
     return pd.DataFrame({"C": texts, "D": ["x", "z"] * 40})
 
 
+def recordings(first=0, **columns):
+    """Steps of twelve recordings of three activities, one after another; the step before each is `first`."""
+    generator, parts = np.random.default_rng(6), []
+    for place in range(12):
+        t = np.arange(20 + place % 3)
+        own = {"recording": f"rec {place}", "t": t + first, "acc_x": generator.normal(size=len(t)), "acc_y": t % 5 / 7}
+        parts.append(pd.DataFrame({**own, "activity": ("walk", "run", "sit")[place % 3]}))
+    return pd.concat(parts, ignore_index=True).assign(**columns)
+
+
 def commands_of(path, *words):
     code, out, err = outcome("check", path, *words)
     assert code == 0, out + err
@@ -58,6 +68,13 @@ def commands_of(path, *words):
         (reviews(), "--text C --target D", ["text --data {} --target D --text C"]),
         (reviews(), "", ["text --data {} --target D"]),
         (shops(), "--id shop", ["forecast --data {} --id shop --horizon 14"]),
+        (recordings(), "", ["series --data {} --id recording --time t --target activity",
+                            "tabular --data {} --target activity"]),
+        (recordings(1), "", ["series --data {} --id recording --time t --target activity"]),
+        (recordings(1990), "", ["tabular --data {} --target activity"]),  # years of countries count from no 0 or 1
+        (recordings(activity=np.arange(252) % 3), "", ["tabular --data {} --target activity"]),
+        (recordings().sample(frac=1, random_state=0), "", ["tabular --data {} --target activity"]),
+        (recordings().drop(columns=["acc_x", "acc_y"]), "", ["tabular --data {} --target activity"]),
     ],
 )  # fmt: skip
 def test_options_and_contents_decide_together(frame, words, commands, tmp_path):
@@ -66,6 +83,19 @@ def test_options_and_contents_decide_together(frame, words, commands, tmp_path):
     found = commands_of(path, *words.split())
     expected = [f"multiway train {command.format(shlex.quote(str(path)))}" for command in commands]
     assert found[: len(expected)] == expected and (not words or len(found) == len(expected))
+
+
+def test_scans_with_masks_are_segmented_and_those_with_classes_classified(tmp_path):
+    generator = np.random.default_rng(0)
+    for place in range(10):
+        np.save(tmp_path / f"scan{place}.npy", generator.normal(size=(8, 8, 8)))
+        np.save(tmp_path / f"mask{place}.npy", (generator.random((8, 8, 8)) > 0.7).astype(np.uint8))
+    frame = pd.DataFrame({role: [f"{role}{place}.npy" for place in range(10)] for role in ("scan", "mask")})
+    frame = frame.rename(columns={"scan": "path"})
+    for name, table, task in (("a", frame, "segment"), ("b", frame.assign(label=["x", "y"] * 5), "volumes")):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        first, *_ = commands_of(tmp_path / f"{name}.csv")
+        assert first.startswith(f"multiway train {task} --data {tmp_path / name}.csv")
 
 
 def test_settings_are_in_the_command_and_a_document_has_it(tmp_path):

@@ -203,7 +203,7 @@ def test_every_one_of_300_series_is_reached_in_less_than_400_kilobytes():
         for panel in make_panels(names, times[:56], times[56:])
     ]
     figures = forecast_values([panel for panel in panels if panel.actual is None], "stores.csv")
-    text = render(body(kinds.Panels(groups=groups(panels, COLOURS)), figures))
+    text = render(body(kinds.Panels(groups=groups(panels, COLOURS), values=figures)))
     assert len(text) < 370_000
     assert list(figures.rows) == names and figures.columns == ["forecast", "low, 80 %", "high, 80 %"]
     assert text.count("<figure data-panel>") == 300 - 12

@@ -3,10 +3,17 @@
 import itertools
 import json
 
+import pandas as pd
 import pytest
 from benchmarks.browser import PROGRAM, Browser
+from benchmarks.gallery import write_report
 
+from multiway.report import Page, PagePart, render
+from multiway.report.forecasts import groups
+from multiway.report.sections import Panels
+from multiway.tasks.forecasting.leading import forecast_values
 from multiway.tasks.registry import TASKS
+from report.filled import COLOURS, make_panels
 from tasks.finished import finished
 
 COLOURED = ("images", "segment", "text", "volumes")
@@ -134,3 +141,75 @@ def test_the_figures_of_a_forecast_are_downloaded_and_searched(task, browser, tm
       return [...shown].map(e => e.innerText);
     }})()"""
     assert [text.splitlines()[0] for text in browser.evaluate(shown)] == [name]
+
+
+TOPS = """Object.fromEntries(["nav", "[data-copy]", "[data-download]", "[data-search]", "[data-panel]"].map(
+  one => [one, document.querySelector(one)?.getBoundingClientRect().top]))"""
+
+
+def test_figures_and_other_parts_are_reached_from_the_first_screen_of_a_forecast(browser, tmp_path):
+    page = tmp_path / "report.html"
+    write_report("forecast", tmp_path, page)
+    assert "--data store_sales.csv" in page.read_text() and str(tmp_path) not in page.read_text()
+    assert_reached(browser, page)
+
+
+def assert_reached(browser, page):
+    """Navigation, search and buttons stand above the charts, whose first begins on the first screen."""
+    for name, (width, height) in SCREENS.items():
+        assert browser.open(page, width, height) == [], name
+        tops = browser.evaluate(TOPS)
+        charts = tops.pop("[data-panel]")
+        assert 0 <= min(tops.values()) and max(tops.values()) < charts < 0.75 * height, (name, tops, charts)
+
+
+def test_of_300_series_those_drawn_small_are_folded_until_a_search_finds_them(browser, tmp_path):
+    names = [f"store {index:03d}" for index in range(300)]
+    times, page = pd.date_range("2024-01-01", periods=70, freq="D"), tmp_path / "report.html"
+    panels = [panel for panel in make_panels(names, times[:56], times[56:]) if panel.group == "Future"]
+    content = [Panels(groups=groups(panels, COLOURS), values=forecast_values(panels, "stores.csv"))]
+    part = PagePart(id="forecasts", title="Forecast", lead="Off by 9 a day.", content=content)
+    page.write_text(render(Page(title="Stores", kicker="Forecast", parts=[part, part._replace(id="other")])))
+    assert_reached(browser, page)
+    seen = """(words => {
+      const box = document.querySelector("[data-search]"); box.value = words; box.dispatchEvent(new Event("input"));
+      const figures = [...document.querySelectorAll("#forecasts [data-panel]")];
+      const fold = document.querySelector("[data-rest]");
+      return [fold.innerText.split("\\n")[0], figures.filter(e => e.checkVisibility()).map(e => e.innerText.trim())];
+    })"""
+    fold, first = browser.evaluate(f"{seen}('')")
+    assert fold == "show all 300 series" and [text[:9] for text in first] == names[:12]
+    assert browser.evaluate(f"{seen}('store 287')")[1] == ["store 287"]
+    (alone,) = browser.evaluate(f"{seen}('store 003')")[1]
+    assert alone.startswith("store 003")
+    assert len(browser.evaluate(f"{seen}('store')")[1]) == 300
+    assert len(browser.evaluate(f"{seen}('')")[1]) == 12
+
+
+CELLS = """(() => {
+  const part = document.querySelector("section[data-answer]"), table = part.querySelector("table");
+  const cells = [...table.querySelector("tbody tr").children], boxes = cells.map(e => e.getBoundingClientRect());
+  return {
+    lead: part.querySelector(".verdict").innerText,
+    heads: table.innerText + cells.map(e => getComputedStyle(e, "::before").content).join(""),
+    lefts: boxes.map(box => box.left), tops: boxes.map(box => box.top), width: Math.min(...boxes.map(box => box.width)),
+    bottom: table.getBoundingClientRect().bottom,
+    after: [...part.querySelectorAll(".content > p")].pop().getBoundingClientRect().top,
+  };
+})()"""
+
+
+@pytest.mark.parametrize("task", ["language"])
+def test_texts_continued_come_before_the_bits_and_stand_below_each_other_on_a_phone(
+    task, browser, tmp_path_factory, tmp_path
+):
+    page = tmp_path / "report.html"
+    page.write_text(finished(task, tmp_path_factory).page)
+    for name, (width, height) in SCREENS.items():
+        browser.open(page, width, height)
+        seen = browser.evaluate(CELLS)
+        assert seen["lead"] == "The model continues a text like this." and seen["bottom"] <= seen["after"], name
+        assert seen["heads"].count("as the model goes on") == 1, name
+        along = seen["tops" if name == "phone" else "lefts"]
+        assert along == sorted({*along}), (name, along)
+        assert (seen["width"] > 0.85 * width) == (name == "phone"), (name, seen["width"])

@@ -36,7 +36,7 @@ def evaluate_command(
 ) -> Output:
     """Show the scores of a run's answer and of every other model, or score them on a later file with --data."""
     scores = workflows.evaluate(run, data=data, split=split.value, model=model)
-    return show.table(scores, scores.head)
+    return show.table(scores, scores.told, scores.words)
 
 
 def predict_command(
@@ -73,7 +73,8 @@ def backtest_command(
     chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
     _say_which(run)
-    return Output(lines=[answer.head, *show.aligned(answer.rows()), *answer.notes], document=lambda: _document(answer))
+    rows = show.in_words(answer.rows(), answer.words)
+    return Output(lines=[answer.told, *show.aligned(rows), *answer.notes], document=lambda: _document(answer))
 
 
 def update_command(
@@ -104,7 +105,7 @@ def explain_command(
 
 
 def _output(answer: "workflows.Answer") -> Output:
-    head = answer.head if answer.is_table else ""
+    head = answer.told if answer.is_table else ""
     return Output(lines=answer.lines(), document=lambda: _document(answer), head=head)
 
 
@@ -139,7 +140,7 @@ def compare_command(
 ) -> Output:
     """Lay the scores of several runs side by side; with --out, also as one HTML file."""
     scores = workflows.compare(runs, out=out)
-    return show.table(scores, scores.head)
+    return show.table(scores, scores.told, scores.words)
 
 
 def compress_command(
@@ -190,7 +191,11 @@ def compress_command(
         model, rule, data=data, out=target, report=report, finetune=finetune, distil=distil,
         max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error,
     )  # fmt: skip
-    written = [] if target is None else ["", f"written to {target}", *done.lines(), *show.aligned(done.table())]
+    written = (
+        []
+        if target is None
+        else ["", f"written to {target}", *done.lines(), *show.aligned(show.in_words(done.table(), done.words))]
+    )
     return Output(
         lines=[done.plan.report(), *written],
         document=lambda: {**done.to_dict(), "folder": target, "scores": show.uniform(done.table())},

@@ -42,9 +42,14 @@ class Output:
             print_lines(self.lines)
 
 
-def table(rows: Sequence[Row], head: Sequence[str] = ()) -> Output:
-    """An answer that is a table, after some lines."""
-    return Output(lines=[*head, *aligned(rows)], document=lambda: uniform(rows))
+def table(rows: Sequence[Row], head: Sequence[str] = (), words: Mapping[str, str] | None = None) -> Output:
+    """An answer that is a table, after some lines; models have their names in words for a reader."""
+    return Output(lines=[*head, *aligned(in_words(rows, words or {}))], document=lambda: uniform(rows))
+
+
+def in_words(rows: Sequence[Row], words: Mapping[str, str]) -> list[Row]:
+    """Rows whose models have their names in words."""
+    return [{**row, "model": words.get(str(row["model"]), row["model"])} if "model" in row else row for row in rows]
 
 
 def location(path: object, name: str = "path") -> Output:

@@ -101,7 +101,8 @@ def training_of(task: str) -> Callable[..., Output]:
 
 
 def _answer(trained: "workflows.Trained") -> Output:
-    return Output(lines=[*trained.lines(), *show.aligned(trained.table())], document=lambda: trained.to_dict())
+    rows = show.in_words(trained.table(), trained.words)
+    return Output(lines=[*trained.lines(), *show.aligned(rows)], document=lambda: trained.to_dict())
 
 
 Space = Annotated[

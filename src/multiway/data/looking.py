@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
+from multiway.data.recordings import Recordings, find_recordings
 from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
@@ -127,6 +128,7 @@ class Look:
     repeats: Whether times repeat, and no column tells which series a row is of.
     is_long: Whether rows are of several series.
     is_smooth: Whether rows of numbers follow each other as those of series do.
+    recordings: By which columns rows are steps of labelled recordings; None where they are not.
     """
 
     kinds: Mapping[str, Kind]
@@ -134,6 +136,7 @@ class Look:
     repeats: bool
     is_long: bool
     is_smooth: bool
+    recordings: Recordings | None = None
 
     @property
     def has_words(self) -> bool:
@@ -191,7 +194,11 @@ def _look(source: object) -> Look | None:
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
     kinds = {name: kind_of(table.frame[name], name) for name in table.names}
-    return Look(kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(table, kinds))
+    recordings = find_recordings(table.frame, kinds) if time is None else None
+    return Look(
+        kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(table, kinds),
+        recordings=recordings,
+    )  # fmt: skip
 
 
 def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:

@@ -88,6 +88,10 @@
           figure.hidden = !figure.querySelector("figcaption").textContent.toLowerCase().includes(words);
         const left = figures.filter((figure) => !figure.hidden);
         for (const box of all(".panels, .sparks", group)) box.classList.toggle("one", left.length === 1);
+        for (const fold of all("[data-rest]", group)) {
+          fold.open = words !== "";
+          fold.hidden = !left.some((figure) => fold.contains(figure));
+        }
       }
     });
     for (const box of all("[data-series]", part))

@@ -117,7 +117,8 @@ class Table(NamedTuple):
     groups: (title, number of columns) over the heads, from the first column on.
     strong: Rows set in bold.
     fold: Words that open the table, which is closed at first.
-    style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres.
+    style: Classes of the style sheet: "numbers" aligns figures, "words" wraps them, "confusion" centres, "stacked" puts
+        the cells of a row below each other on a narrow screen.
     """
 
     columns: Sequence[TableCell | str]
@@ -151,10 +152,31 @@ class Bars(NamedTuple):
     first: int = 24
 
 
+class Values(NamedTuple):
+    """Figures of several series over one axis, to read, copy and download as CSV.
+
+    axis: Its name and its places: ("ds", ["2024-01-01", ...]).
+    columns: Names of the figures of a place.
+    rows: By series, its figures place after place; as many names of series as `rows` are shown to choose from.
+    file: Name that a download takes.
+    """
+
+    axis: tuple[str, Sequence[str]]
+    columns: Sequence[str]
+    rows: Mapping[str, Sequence[Sequence[str]]]
+    file: str
+    title: str = ""
+    note: str = ""
+
+
 class Panels(NamedTuple):
-    """Charts of forecasts in groups, with a selector of the group and a search by name."""
+    """Charts of forecasts in groups, with a selector of the group and a search by name.
+
+    values: Their figures, to copy and download next to the search.
+    """
 
     groups: Sequence[Group]
+    values: Values | None = None
 
 
 class Images(NamedTuple):
@@ -215,23 +237,6 @@ class CaseAnswer(NamedTuple):
     sentence: str
     is_wrong: bool = False
     content: Sequence["Section"] = ()
-
-
-class Values(NamedTuple):
-    """Figures of several series over one axis, to read, copy and download as CSV.
-
-    axis: Its name and its places: ("ds", ["2024-01-01", ...]).
-    columns: Names of the figures of a place.
-    rows: By series, its figures place after place; as many names of series as `rows` are shown to choose from.
-    file: Name that a download takes.
-    """
-
-    axis: tuple[str, Sequence[str]]
-    columns: Sequence[str]
-    rows: Mapping[str, Sequence[Sequence[str]]]
-    file: str
-    title: str = ""
-    note: str = ""
 
 
 Section = (

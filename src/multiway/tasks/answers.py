@@ -21,6 +21,8 @@ class Answer:
     files: What was written.
     notes: Lines for the reader.
     head: Which model this is of, and why: the first line.
+    told: The same with models in words, which is printed.
+    words: Names of models in words, by what files call them.
     raw: Print text as it is, though a spreadsheet may run it as a formula.
     """
 
@@ -28,6 +30,8 @@ class Answer:
     files: Sequence[Path] = ()
     notes: Sequence[str] = ()
     head: str = ""
+    told: str = ""
+    words: Mapping[str, str] = dataclasses.field(default_factory=dict)
     raw: bool = False
 
     def rows(self) -> list[Plain]:
@@ -42,7 +46,8 @@ class Answer:
 
     def lines(self) -> list[str]:
         """What is printed: a table that was not written as CSV; else the notes, and files that no table lists."""
-        return self._lines() if self.is_table or not self.head else [self.head, *self._lines()]
+        head = self.told or self.head
+        return self._lines() if self.is_table or not head else [head, *self._lines()]
 
     def _lines(self) -> list[str]:
         if self.frame is None:
@@ -57,11 +62,19 @@ class ScoreTable(list[Plain]):
     """Rows of scores.
 
     head: Which models answer, and why: the first lines.
+    told: The same with models in words, which is printed.
+    words: Names of models in words, by what files call them.
     """
 
-    def __init__(self, rows: Iterable[Plain], head: Sequence[str]) -> None:
+    def __init__(
+        self,
+        rows: Iterable[Plain],
+        head: Sequence[str],
+        told: Sequence[str] = (),
+        words: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(rows)
-        self.head = tuple(head)
+        self.head, self.told, self.words = tuple(head), tuple(told or head), dict(words or {})
 
 
 def join_own_columns(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -7,10 +7,12 @@ from typing import Any, Self
 
 from multiway import files
 from multiway.compress.hub import HOW, card_head, card_lines, fetched, send
+from multiway.report import text
 from multiway.report.scores import Column, Scores
 from multiway.tasks.compressed import recovery_line
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, save_run
+from multiway.tasks.scores import in_words
 
 FILES = ("*.yaml", "*.json", "*.jsonl", "*.safetensors", "*.parquet", "*.npz", "*.md")
 """What a run consists of; nothing else is fetched."""
@@ -56,26 +58,30 @@ def model_card(run: Run) -> str:
     splits = run.facts.get("splits", {})
     lines = [f"- {split}: {_counted(facts)}" for split, facts in splits.items()]
     name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
+    told = text.sentence_case(run.task.headline(run))
     return "\n".join([
-        *card_head(run.task.name), f"# {name}: {run.task.name}", "", scores.told(run.line), "", "Split:", "",
-        *lines, "", "Test scores:", "", *_table(scores), "", *_compressed(run),
+        *card_head(run.task.name), f"# {name}: {run.task.name}", "", told, "", scores.told(run.line), "", "Split:", "",
+        *lines, "", "Test scores:", "", *_table(run, scores), "", *_compressed(run),
         HOW.format("from_pretrained"), "",
     ])  # fmt: skip
 
 
-def _table(scores: Scores) -> list[str]:
-    """Test scores with their intervals, the best first; who answers, and what are its baselines."""
+def _table(run: Run, scores: Scores) -> list[str]:
+    """Test scores with their intervals, the best first; the answer once, and what are its baselines."""
+    own, answer = run.task.scored_as(run), run.answer.name
+    names = {model: scores.name(answer if model == own else model) for model, _ in scores.ranked()}
     columns = scores.measured()
     heads = ["model", "", *(" ".join([scale, scores.heading(name)]).strip() for name, scale in columns)]
     rows = [
-        [scores.name(model), _part(scores, model), *(_score(scores, model, column) for column in columns)]
-        for model, _ in scores.ranked()
+        [name, _part(model, own), *(_score(scores, model, column) for column in columns)]
+        for model, name in names.items()
+        if model == own or model != answer  # ours has what the one model that answers has, and bands
     ]
     return [f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *rows]]
 
 
-def _part(scores: Scores, model: str) -> str:
-    return "answer" if model == scores.chosen else "" if model == NETWORK else "baseline"
+def _part(model: str, own: str) -> str:
+    return "answer" if model == own else "" if model == NETWORK else "baseline"
 
 
 def _score(scores: Scores, model: str, column: Column) -> str:
@@ -88,7 +94,7 @@ def _compressed(run: Run) -> list[str]:
     if "before_compression" not in run.facts:
         return []
     lines = ["Made smaller:", "", *card_lines(run.task.swappable(run.model)), ""]
-    lines += ["Before, of the answer: " + run.facts["before_compression"], ""]
+    lines += ["Before, of the answer: " + in_words(run, run.facts["before_compression"]), ""]
     recovery = run.facts.get("recovery")
     return lines if recovery is None else [*lines, recovery_line(run, recovery), ""]
 

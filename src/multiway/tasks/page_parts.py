@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,10 @@ from multiway.tasks.run import Run
 from multiway.tasks.scores import step_bytes
 
 NOT_ATTRIBUTION = "Attention is not attribution: it says where the network looked, not what made the answer."
+PERIOD = re.compile(r"\d{4}(-\d{2})?")
+"""Name of a fact on a month or a year."""
+MANY = 4
+"""Months or years from which on they are folded."""
 PLACES, MISSING = 3, object()
 """Places of a flaw that the data check names."""
 
@@ -98,7 +103,9 @@ def data_check(report: CheckReport | None) -> PagePart | None:
     if report is None:
         return None
     known = {name: str(value).removesuffix(" 00:00:00") for name, value in report.summary.items() if value is not None}
-    facts = [Fact(name.capitalize(), value) for name, value in known.items()]
+    periods = {name: value for name, value in known.items() if PERIOD.fullmatch(name)}
+    periods = periods if len(periods) >= MANY else {}
+    facts = [Fact(name.capitalize(), value) for name, value in known.items() if name not in periods]
     findings = [
         CheckLine(
             item.severity,
@@ -109,8 +116,15 @@ def data_check(report: CheckReport | None) -> PagePart | None:
         for item in report.findings
     ]
     side = ["What was found in the data before training, and what was or can be done about it."]
-    content = [FactList(items=facts) if facts else None, CheckLines(findings=findings)]
+    content = [FactList(items=facts) if facts else None, _periods(periods), CheckLines(findings=findings)]
     return PagePart(id="data-check", title="Data check", side=side, content=content)
+
+
+def _periods(facts: Mapping[str, str]) -> Table | None:
+    """What there is in each month or year, folded."""
+    unit = "month" if any("-" in name for name in facts) else "year"
+    rows, heads = [list(item) for item in facts.items()], [unit.capitalize(), "What there is"]
+    return Table(columns=heads, rows=rows, fold=f"Each of {len(rows)} {unit}s", style="words") if rows else None
 
 
 def split_table(

@@ -14,8 +14,8 @@ from multiway.tasks import page_parts
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
 
-LEAST = 0.05
-"""Share of a blend from which on a member is named."""
+LEAST, MOST_NAMED = 0.05, 4
+"""Share of a blend from which on a member is named, and how many are at most; the others are counted."""
 OVER_SEEDS = (
     "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
     "A model without ± does not depend on the seed.",
@@ -59,7 +59,10 @@ class Subject:
 
     def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
-        return Scores([self.rows_of(run) for run in runs], self.metrics(runs[0]), runs[0].answer.name, self.models)
+        first = runs[0]
+        return Scores(
+            [self.rows_of(run) for run in runs], self.metrics(first), first.task.scored_as(first), self.models
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,14 +132,23 @@ def _learnt(run: Run) -> list[str]:
 
 
 def _answering(run: Run, scores: Scores) -> str:
-    """Which model answers, in words; of a blend the models that have most of it."""
-    shares = sorted(run.answer.shares.items(), key=lambda item: -item[1])
-    names = [scores.named(name) for name, share in shares if share >= LEAST]
-    word = names[0] if len(names) == 1 else f"a blend of {text.listing(names[:4])}"
+    """Which model answers, in words."""
+    word = blend_in_words(run.answer.shares, scores)
     count = len(scores.models())
     compared = f", compared with {count - 1} other{'s' if count > 2 else ''}"
     others = f", chosen among {count} models" if run.answer.candidates else compared
     return f"The answer comes from {word}{others if count > 1 else ''}."
+
+
+def blend_in_words(shares: Mapping[str, float], scores: Scores) -> str:
+    """One model; of a blend the models that have most of it, and how many more it has."""
+    members = [name for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share > 0]
+    if len(members) < 2:
+        return scores.named(members[0])
+    first, *others = members[:MOST_NAMED]
+    named = [first, *(name for name in others if shares[name] >= LEAST)]
+    more = [f"{len(members) - len(named)} more"] if len(members) > len(named) else []
+    return f"a blend of {text.listing([*map(scores.named, named), *more])}"
 
 
 def colours_of(scores: Scores) -> dict[str, int]:

@@ -128,7 +128,7 @@ class Run:
         return (*self.task.candidates(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
 
     def answered_by(self, name: str | None) -> "Run":
-        """The same run with another model's answers; with its own where no name is given."""
+        """The same run with another model's answers, by its name or that in words; with its own where none is given."""
         if name is None:
             return self
         if not self.task.has_choice:
@@ -136,7 +136,9 @@ class Run:
             raise ConfigError(
                 f"a run of {word} is answered by one model, and no other can be chosen. Leave out the name."
             )
-        chosen = known_as(name, self.candidates)
+        scores = self.task.page.SUBJECT.scores([self])
+        words = {scores.name(model): model for model in self.candidates}
+        chosen = known_as(words.get(name, name), self.candidates)
         if chosen == self.answer.name:
             return self
         return dataclasses.replace(self, answer=fixed(chosen, f", chosen by name in place of {self.answer.name}"))
@@ -359,6 +361,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     @abc.abstractmethod
     def sentence(self, run: Run) -> str:
         """What came out, in one sentence."""
+
+    def headline(self, run: Run) -> str:
+        """The same for a reader: models in words, or what the report begins with."""
+        return self.page.SUBJECT.scores([run]).told(self.sentence(run))
 
     def scored_as(self, run: Run) -> str:
         """Name that the scores of the answer stand under."""

@@ -71,6 +71,17 @@ def answer_line(runs: Sequence[Run]) -> str:
     return f"{runs[0].line}{more}"
 
 
+def words_of(runs: Sequence[Run]) -> dict[str, str]:
+    """Names of the models of runs of one task, by what files call them, as the report has them."""
+    scores = [run.task.page.SUBJECT.scores([run]) for run in runs]
+    return {model: known.name(model) for known in scores for model in known.models()}
+
+
+def in_words(run: Run, sentence: str) -> str:
+    """A sentence of a run with the models in words, for a reader."""
+    return run.task.page.SUBJECT.scores([run]).told(sentence)
+
+
 def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
     """One row of results: published, measured with its deviation over seeds, and the baselines."""
     first, is_mean = runs[0], len(cell.horizons) > 1

@@ -10,7 +10,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.run import Run
-from multiway.tasks.scores import score_table
+from multiway.tasks.scores import in_words, score_table, words_of
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
 from multiway.training.run_folder import CONFIG
@@ -26,14 +26,19 @@ class Trained:
 
     def lines(self) -> list[str]:
         """Which model answers and why, what came out and where it lies."""
-        return [line for run in self.runs for line in (run.line, *_stopped(run), self._outcome(run))]
+        return [line for run in self.runs for line in (in_words(run, run.line), *_stopped(run), self._outcome(run))]
 
     def _outcome(self, run: Run) -> str:
-        return f"{run.folder.path if run.folder else 'run'}: {run.task.sentence(run)}"
+        return f"{run.folder.path if run.folder else 'run'}: {run.task.headline(run)}".replace("\u202f", " ")
 
     def table(self) -> list[Row]:
         """Test scores of every model and its baselines, averaged over seeds."""
         return score_table(self.runs, "test")
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Names of the models in words, by what the table calls them."""
+        return words_of(self.runs)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -17,7 +17,7 @@ from multiway.tasks.comparing import are_comparable, caution_of
 from multiway.tasks.compressed import Recovery, compress_run, recovery_line
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run, name_of, readable
-from multiway.tasks.scores import answer_line, score_table
+from multiway.tasks.scores import answer_line, in_words, score_table, words_of
 
 HALF = 0.5
 """Share of a layer's parameters that a rule leaves which says nothing of its size."""
@@ -57,7 +57,8 @@ def evaluate(
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
     rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
     answer = runs[0].task.scored_as(runs[0])
-    return ScoreTable([row for row in rows if model is None or row["model"] == answer], [answer_line(runs)])
+    chosen, line = [row for row in rows if model is None or row["model"] == answer], answer_line(runs)
+    return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs))
 
 
 def predict(
@@ -86,7 +87,13 @@ def predict(
     options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
-    return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
+    return _headed(answer, loaded, raw)
+
+
+def _headed(answer: Answer, run: Run, raw: bool) -> Answer:
+    """An answer, its first line, and the same in words."""
+    head = answer.head or run.line
+    return dataclasses.replace(answer, head=head, told=in_words(run, head), words=words_of([run]), raw=raw)
 
 
 def backtest(
@@ -107,7 +114,7 @@ def backtest(
     out, loaded = _check_out("backtest", out, overwrite), load_run(run).answered_by(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
-    return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
+    return _headed(answer, loaded, raw)
 
 
 def update(run: Path | str, *, data: str, out: Path | str) -> Run:
@@ -149,7 +156,7 @@ def explain(
     folder = run_folders(run)[0]
     with _answering(loaded, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
         answer = loaded.task.explain(loaded, out, options or {})
-    return dataclasses.replace(answer, head=answer.head or loaded.line, raw=raw)
+    return _headed(answer, loaded, raw)
 
 
 def report(run: Path | str, *, out: Path | str | None = None) -> Path:
@@ -182,8 +189,11 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
     caution = caution_of(groups)
     if not are_comparable(groups):
         rows = [{**row, "comparable": False} for row in rows]
-    lines = [f"{path}: {answer_line(group)}" for path, group in loaded.items()]
-    return ScoreTable(rows, [*([caution] if caution else []), *lines])
+    first = [caution] if caution else []
+    lines = {path: answer_line(group) for path, group in loaded.items()}
+    told = {path: in_words(loaded[path][0], line) for path, line in lines.items()}
+    listed, in_full = ([*first, *(f"{path}: {line}" for path, line in each.items())] for each in (lines, told))
+    return ScoreTable(rows, listed, in_full, words_of([run for group in groups for run in group]))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -197,13 +207,19 @@ class Compressed:
         """What came out of the run before and after."""
         if self.run is None:
             return []
-        lines = [f"before: {self.run.facts['before_compression']}", f"after: {self.run.task.sentence(self.run)}"]
+        before, after = self.run.facts["before_compression"], self.run.task.sentence(self.run)
+        lines = [f"before: {in_words(self.run, before)}", f"after: {in_words(self.run, after)}"]
         recovery = self.run.facts.get("recovery")
         return lines if recovery is None else [*lines, recovery_line(self.run, recovery)]
 
     def table(self) -> list[Row]:
         """Its test scores, made anew."""
         return [] if self.run is None else score_table([self.run], "test")
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Names of the models in words, by what the table calls them."""
+        return {} if self.run is None else words_of([self.run])
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values for JSON."""

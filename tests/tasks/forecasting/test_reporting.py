@@ -8,10 +8,15 @@ import pandas as pd
 import pytest
 
 from multiway.data import CheckReport
+from multiway.report import Page as Content
+from multiway.report import render, text
+from multiway.report.scores import models_table
 from multiway.tasks import lifecycle
+from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting.encode import prepare_panel
-from multiway.tasks.forecasting.page import compare, head, report, sections
+from multiway.tasks.forecasting.page import SUBJECT, compare, head, report, sections
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.hub import model_card
 from multiway.tasks.page_parts import data_check, split_table, train_command
 from report_pages import Page
 from tasks.forecasting.panels import TINY, make_config
@@ -50,6 +55,26 @@ def test_scores_by_step_and_variate_are_means_of_the_errors(finished):
     assert errors.content[1].bars[0].name == worst
 
 
+def test_a_blend_is_the_first_of_its_charts_and_bold_in_its_tables(finished):
+    """Its scores stand under the name of what holds all candidates."""
+    weights = {"ridge": 0.6, "network": 0.4}
+    facts = {**finished.facts, "selection": {**finished.facts["selection"], "answer": "blend", "weights": weights}}
+    blend = dataclasses.replace(finished, answer=Choice(name="blend", reason="", weights=weights), facts=facts)
+    _, errors, *_ = sections([blend], None)
+    assert errors.content[1].legend[0] == ("multiway", "f0")
+    table = models_table(SUBJECT.scores([blend]), {})
+    assert [table.rows[row][0].text for row in table.strong] == ["multiway"]
+
+
+def test_charts_of_errors_name_models_in_words(finished):
+    other = {"seasonal_naive": "regression_log"}
+    tables = {**finished.tables, "errors": finished.tables["errors"].replace({"model": other})}
+    scores = [{**row, "model": other.get(row["model"], row["model"])} for row in finished.scores]
+    _, errors, *_ = sections([dataclasses.replace(finished, tables=tables, scores=scores)], None)
+    by_step, by_series = ({name for name, _ in section.legend} for section in errors.content)
+    assert by_step == by_series and "regression of logarithms" in by_series
+
+
 def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     scores = [{**row, "value": 1.0} if row["model"] == "ridge" else {**row, "value": 2.0} for row in finished.scores]
     told = head([dataclasses.replace(finished, scores=scores)])
@@ -60,6 +85,25 @@ def test_the_test_rows_are_said_to_bear_the_choice_out_or_not(finished):
     without = [row for row in finished.scores if row["model"] != "network"]
     said = head([dataclasses.replace(finished, scores=without)]).support
     assert not any("The network alone" in sentence for sentence in said)
+
+
+def test_of_series_in_several_units_the_worst_is_told_in_its_own(finished):
+    errors = pd.read_parquet(finished.folder.path / "errors.parquet").query("split == 'test' and model == 'multiway'")
+    scaled = errors.groupby("variate")["mae"].mean()
+    values = pd.read_csv(finished.config.data)[scaled.idxmax()]
+    off = scaled.max() * values[: finished.facts["splits"]["train"]["rows"]].std(ddof=0)
+    said = head([finished]).headline
+    assert said.startswith("Over 3 series, errors are ")
+    assert said.endswith(f"; the worst, {scaled.idxmax()}, is off by {text.figure(off)} an hour.")
+
+
+def test_a_model_card_names_the_one_model_that_answers_once(finished):
+    card = model_card(finished)
+    rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in card.splitlines() if line.startswith("| ")]
+    assert [name for name, part in rows if part == "answer"] == ["network"]
+    assert ["ridge", "baseline"] in rows and "multiway" not in [name for name, _ in rows]
+    assert len({name for name, _ in rows}) == len(rows)
+    assert head([finished]).headline in card
 
 
 def test_data_that_are_gone_leave_the_rest(finished, tmp_path):
@@ -93,12 +137,27 @@ def test_splits_take_counts_by_name_apart_and_leave_out_what_nobody_knows():
 
 def test_runs_are_compared_with_their_baselines_and_what_differs(finished):
     other = dataclasses.replace(finished, config=finished.config.replace(levels=(90.0,)))
-    text = compare([[finished], [other]])
-    page = Page(text)
+    page = Page(compare([[finished], [other]]))
     assert page.sections() == ["scores", "errors", "training", "baselines", "differences"]
     assert "levels=[90.0]" in page.text and "loads (1)" not in page.text and "cannot be compared" not in page.text
     assert "--set 'levels=[90.0]'" in page.text and "Look-back" not in page.text
     assert re.search(r"against levels=\[", page.text) and "against ridge" in page.text
+
+
+def test_many_months_of_the_data_check_are_folded():
+    months = {f"2024-{month:02d}": f"{month} days" for month in range(1, 8)}
+    facts, table, _ = data_check(CheckReport(source="a", summary={"days": "60", **months}, findings=())).content
+    assert [fact.label for fact in facts.items] == ["Days"]
+    assert table.fold == "Each of 7 months" and [tuple(row) for row in table.rows] == [*months.items()]
+    few = dict([*months.items()][:3])
+    facts, table, _ = data_check(CheckReport(source="a", summary=few, findings=())).content
+    assert len(facts.items) == 3 and table is None
+
+
+def test_a_long_fact_of_the_data_check_is_whole():
+    words = "; ".join(f"split {place} has 1,112 labels" for place in range(9))
+    part = data_check(CheckReport(source="a", summary={"labels": words}, findings=()))
+    assert words in Page(render(Content(title="t", kicker="k", parts=[part]))).text
 
 
 def test_days_of_the_data_check_have_no_hours():

@@ -51,7 +51,7 @@ def test_a_report_of_sound_data():
     march = shares.with_text[:, 2].sum() / shares.traded[:, 2].sum()
     assert report.summary["2024-03"] == f"17 days, 3 tickers, 51 prices, 17 texts, on {march:.0%} of stock-days"
     samples = build_samples(panel, texts, StockProtocol())
-    labels = report.summary["labels of chronological"]
+    labels = report.summary["labels under the protocol chronological"]
     for name, rows in samples.splits.items():
         labelled = samples.labels[rows][samples.labels[rows] >= 0]
         assert (
@@ -94,7 +94,9 @@ def test_the_real_ones(real_data):
         pytest.skip("StockNet absent")
     report = check_stocks(real_data / "stocks", protocol=StockProtocol(name="stocknet"))
     assert report.is_usable
-    assert report.summary["labels of stocknet"].startswith("train 20,345 (50.7% rises, 2014-01-02 to 2015-07-31); val")
-    assert "validation 2,555 (44.6% rises" in report.summary["labels of stocknet"]
-    assert "test 3,720 (51.3% rises" in report.summary["labels of stocknet"]
+    assert report.summary["labels under the protocol stocknet"].startswith(
+        "train 20,345 (50.7% rises, 2014-01-02 to 2015-07-31); val"
+    )
+    assert "validation 2,555 (44.6% rises" in report.summary["labels under the protocol stocknet"]
+    assert "test 3,720 (51.3% rises" in report.summary["labels under the protocol stocknet"]
     assert report.summary["fewest prices"] == "AGFS 299, BABA 343"

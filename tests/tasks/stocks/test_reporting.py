@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from multiway.tasks.stocks import page as contents
 from multiway.tasks.stocks.answers import reload
 from multiway.tasks.stocks.backtest import backtest_run, backtest_stocks
 from multiway.tasks.stocks.page import SUBJECT
-from multiway.tasks.stocks.showing import grid_part
+from multiway.tasks.stocks.showing import answer, grid_part
 from multiway.tasks.stocks.task import TASK as task
 from report_pages import Page
 from tasks.stocks.quotes import make_config, write_stocks
@@ -89,10 +90,33 @@ def test_the_next_session_comes_first_then_confident_errors_with_their_texts(par
     words = f"predicted a {directions[row.predicted]} with {100 * confidence:.0f}\u202f%"
     moved = f"{abs(100 * row.movement):.1f}\u202f%"
     assert first.sentence.startswith(f"{words}; it was a {directions[row.label]}") and moved in first.sentence
+    assert re.match(
+        r"The prices of the days before push the answer towards a (rise|fall); the texts", first.content[0][0]
+    )
     shares = [abs(float(row[0].replace("\u2212", "-"))) for row in first.content[1].rows]
     assert shares == sorted(shares, reverse=True)
     assert any(getattr(item, "words", "") == "Most confident when right" for item in parts["answers"])
     assert "standard error" in parts["attention"][-1].words
+
+
+@pytest.mark.parametrize(
+    ("prices", "texts", "words"),
+    [
+        (-0.65, None, "push the answer towards a fall."),
+        (0.1, -0.2, "push the answer towards a rise; the texts push the answer towards a fall."),
+        (0.0, None, "leave the answer as it is."),
+    ],
+)
+def test_what_moved_an_answer_is_said_without_a_figure_of_another_unit(prices, texts, words):
+    moved = SimpleNamespace(prices=np.array(prices), texts=np.array(texts or 0.0), of_stocks=np.array([prices]))
+    item = SimpleNamespace(
+        ticker="A", date="2024-01-02", p_up=0.33, label=1, movement=0.01, names=("A",), contributions=moved,
+        texts=[] if texts is None else [SimpleNamespace(share=texts, ticker="A", day="2024-01-01", text="news")],
+        looks=[],
+    )  # fmt: skip
+    said = answer(item)
+    assert said.sentence.startswith("predicted a fall with 67\u202f%; it was a rise")
+    assert said.content[0].words == f"The prices of the days before {words}"
 
 
 def test_the_backtest_is_that_of_the_command(parts, run):
@@ -167,10 +191,10 @@ def test_labels_of_the_calendar_are_said(run):
 @pytest.mark.parametrize(
     ("mcc", "words"),
     [
-        ((0.11, 0.05, 0.17), "0 is chance, and its interval lies above it."),
-        ((0.02, -0.05, 0.08), "0 is chance, and its interval holds it."),
-        ((-0.1, -0.2, -0.01), "0 is chance, and its interval lies below it."),
-        ((0.11, None, None), "0 is chance."),
+        ((0.11, 0.05, 0.17), "Chance gives 0; the interval lies above it."),
+        ((0.02, -0.05, 0.08), "Chance gives 0, which lies within this interval."),
+        ((-0.1, -0.2, -0.01), "Chance gives 0; the interval lies below it."),
+        ((0.11, None, None), "Chance gives 0."),
     ],
 )
 def test_the_correlation_is_set_against_chance(run, mcc, words):

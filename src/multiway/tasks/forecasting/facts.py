@@ -125,7 +125,7 @@ def about_following(intervals: Row, series: int) -> Iterator[str]:
     count = intervals["following"]
     if count:
         whose = "The bands" if count == series else f"The bands of {count} of {series} series"
-        yield f"{whose} widen and narrow with the errors of the last rows: on validation they lose less so."
+        yield f"{whose} widen and narrow with the errors of the last rows. That lowers their loss on validation."
 
 
 def cautions(facts: Row) -> Iterator[str]:

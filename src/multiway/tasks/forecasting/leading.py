@@ -80,21 +80,34 @@ def headline(run: Run) -> str:
     """How far the forecasts are off in the units of the file, and how much better that is than a trivial one."""
     worth, span = worth_of(run), span_of(run.state.frequency)
     if len(worth.errors) > 1 and run.facts["layout"] != "long":
-        gain = float(1 - _relative(worth).mean())
+        gain, worst = float(1 - _relative(worth).mean()), str(_in_deviations(run, worth).idxmax())
         return (
             f"Over {len(worth.errors)} series, errors are {text.percent(100 * abs(gain), 0)} "
-            f"{'smaller' if gain >= 0 else 'larger'} than those of {worth.words}."
+            f"{'smaller' if gain >= 0 else 'larger'} than those of {worth.words}; the worst, {text.name(worst)}, "
+            f"is off by {text.figure(float(worth.errors[worst]))} {_each(span)}."
         )
     off, other = float(worth.errors.mean()), float(worth.trivial.mean())
     name = text.name(worth.errors.index[0]) if len(worth.errors) == 1 else f"each of {len(worth.errors):,} series"
     gain = 100 * (1 - off / other) if other else 0.0
     better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {_better(gain)} than"
     unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
-    return f"The forecast of {name} is off by {text.figure(off)}{unit} a {span} on average; {better} {worth.words}."
+    return (
+        f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
+    )
 
 
 def _relative(worth: Worth) -> pd.Series:
     return (worth.errors / worth.trivial.where(worth.trivial > 0)).dropna()
+
+
+def _in_deviations(run: Run, worth: Worth) -> pd.Series:
+    """Errors of series whose units differ, in standard deviations of their training rows; 0 for a constant."""
+    units = pd.Series(run.state.target_scaler.std, index=run.state.targets)
+    return (worth.errors / units.where(units > 0)).fillna(0)
+
+
+def _each(span: str) -> str:
+    return f"{'an' if span == 'hour' else 'a'} {span}"
 
 
 def _better(gain: float) -> str:
@@ -139,9 +152,7 @@ def ranked(run: Run, panels: Sequence[ForecastPanel]) -> list[ForecastPanel]:
     if run.facts["layout"] == "long":
         sizes = {panel.name: float(np.nanmean(np.abs(np.append(panel.history, 0.0)))) for panel in panels}
     else:
-        units = pd.Series(run.state.target_scaler.std, index=run.state.targets)
-        scaled = (worth_of(run).errors / units.where(units > 0)).fillna(0)
-        sizes = dict(zip(run.state.targets, scaled.tolist(), strict=True))
+        sizes = dict(zip(run.state.targets, _in_deviations(run, worth_of(run)).tolist(), strict=True))
     order = {panel.group: place for place, panel in reversed(list(enumerate(panels)))}
     return sorted(panels, key=lambda panel: (order[panel.group], -sizes.get(panel.name, 0.0)))
 
@@ -161,7 +172,7 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
         for name in order[:MOST_ROWS]
     ]
     span = span_of(run.state.frequency)
-    heads = ["Series", f"Off by, a {span}", f"Off by: {worth.words}", "Smaller by"]
+    heads = ["Series", f"Off by, {_each(span)}", f"Off by: {worth.words}", "Smaller by"]
     fold = f"Error of each of {len(rows)} series" if len(rows) > 8 else ""
     note = f"The first {len(rows)} of {len(order)} series are listed." if len(order) > len(rows) else ""
     return Table(

@@ -77,9 +77,8 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
         shown = [panel for panel in panels if panel.group == panels[0].group]
         order, file = [panel.name for panel in shown], f"{pages.title_of(run)}-forecast.csv"
         content = [
-            Panels(groups=groups(panels, {"forecast": 0})),
+            Panels(groups=groups(panels, {"forecast": 0}), values=forecast_values(shown, file)),
             Text(words=NEEDS_PLAN) if shown[0].actual is not None else None,
-            forecast_values(shown, file),
             error_table(run, order),
         ]
     side = [
@@ -122,7 +121,7 @@ SUBJECT = pages.Subject(
     selected_by=lambda run: "lowest validation loss",
     about=[
         "Scaled scores are in standard deviations of the training rows.",
-        "Only the answer has bands that are held to their levels, so no other model has a coverage.",
+        "Only the bands of the answer are calibrated, so only the answer has a coverage.",
     ],
     reference="ridge",
 )
@@ -210,7 +209,8 @@ def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
 
 def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
     lines = {_called(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    bars = variate_bars(run.state.targets, _errors(run, "variate"), colours, ERROR)
+    series = {_called(name): values for name, values in _errors(run, "variate").items()}
+    bars = variate_bars(run.state.targets, series, {_called(name): colour for name, colour in colours.items()}, ERROR)
     side = ["Test error by distance into the future and by series."]
     return PagePart(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 

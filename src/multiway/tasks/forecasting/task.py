@@ -31,6 +31,7 @@ from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
+from multiway.tasks.forecasting.leading import headline
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.proposal import sizes_for
 from multiway.tasks.forecasting.savings import about_savings, savings
@@ -275,6 +276,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         own, *others = (f"{name} {'undefined' if mae is None else f'{mae:.4g}'}" for name, mae in errors.items())
         rest = f"; {', '.join(others)}" if others else ""
         return f"off by {own.removeprefix(OURS).strip()} a step on the test rows, in the file's units{rest}."
+
+    def headline(self, run: Run) -> str:
+        """How far the answer is off, and how much better that is than a trivial forecast, as the report begins."""
+        return headline(run)
 
     def cautions(self, run: Run) -> list[str]:
         """See `multiway.tasks.forecasting.facts`."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from multiway.report import text
-from multiway.report.sections import PagePart, Table
+from multiway.report.sections import PagePart, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage
@@ -18,18 +18,23 @@ SUBJECT = pages.Subject(
         "Context": str(run.config.tokens.context), "Model": run.config.model_name,
     },
     interval="over documents, or over windows where there are few (bootstrap)",
-    about=("Perplexities of tokens compare within a vocabulary; those of words, and bits per byte, with any.",),
+    about=(
+        "Perplexities are comparable only between models that have the same vocabulary.",
+        "Word perplexities and bits per byte are comparable between any models.",
+    ),
 )  # fmt: skip
 
 
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """Texts continued, and the most surprising test documents, of the first run."""
+    """Texts continued, how well the model knows the test, and its most surprising documents, of the first run."""
     written = runs[0].tables["continuations"]
     rows = [[str(cell).strip("\0") for cell in row] for row in written[["before", "continuation", "after"]].to_numpy()]
     heads = ["A test document, cut off", "as the model goes on", "as the document goes on"]
     side = ["The model goes on with the token that it takes for most probable, one after another."]
-    table = Table(columns=heads, rows=rows, style="words")
-    yield PagePart(id="continuations", title="Texts continued", side=side, content=[table])
+    table = Table(columns=heads, rows=rows, style="words stacked") if rows else None
+    bits = _bits(SUBJECT, runs[0])
+    content = [table, Text(words=bits, style="support") if table and bits else None]
+    yield PagePart(id="continuations", title="Texts continued", side=side, content=content)
     yield _documents(runs[0])
 
 
@@ -41,13 +46,19 @@ def _documents(run: Run) -> PagePart:
     names = [name for name in run.models if name in most]
     rows = [[str(place), *(text.number(float(row[name]), 3) for name in names)] for place, row in most.iterrows()]
     side = [
-        f"Nats per token: the higher, the less the model expected the text. The {SHOWN} test documents with the most."
+        f"The {SHOWN} test documents that the answer expected least.",
+        "A figure is the mean surprise at a token: the higher it is, the less the model expected the text.",
     ]
     table = Table(columns=["Document", *(WORDS.get(name, name) for name in names)], rows=rows)
     return PagePart(id="documents", title="Surprise by document", side=side, content=[table])
 
 
 def _headline(subject: pages.Subject, run: Run) -> str:
+    """What the texts below it are; of a test without any, how many bits it takes."""
+    return "The model continues a text like this." if len(run.tables["continuations"]) else _bits(subject, run)
+
+
+def _bits(subject: pages.Subject, run: Run) -> str:
     """Bits per byte of the answer, compared with those of the best other candidate."""
     scores = subject.scores([run])
     bits = {name: scores.get(name, "bpb") for name in scores.models()}

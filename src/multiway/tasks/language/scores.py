@@ -28,7 +28,7 @@ METRICS = (
     Metric(name="ppl", title="Perplexity", higher=False, spread=True),
     Metric(name="word_ppl", title="Word perplexity", higher=False, spread=True),
     Metric(name="bpb", title="Bits per byte", higher=False),
-    Metric(name="loss", title="Nats per token", higher=False),
+    Metric(name="loss", title="Surprise per token", higher=False),
 )
 MANY, AT_ONCE = 10, 32
 """Documents from which on intervals are over documents, over windows below; and windows that are read at once."""

@@ -18,7 +18,7 @@ from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
-from multiway.data.sources.scans.checking import check_scans, describe_scans
+from multiway.data.sources.scans.checking import check_scans, describe_scans, lists_masks
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.memory import Arrays
@@ -72,9 +72,9 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
 
     def recognises(self, source: object) -> bool:
-        """Scenes, and volumes with masks."""
+        """Scenes, volumes with masks, and tables of scans and their masks."""
         if isinstance(source, str | Path):
-            return is_scene(source)
+            return is_scene(source) or lists_masks(Path(source))
         x, masks = pair_of(source)
         return np.ndim(x) > 3 and np.ndim(masks) > 2
 

@@ -14,10 +14,12 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
 from multiway.config import Plain
+from multiway.data import CheckReport
 from multiway.data.checking import Hook, check_fillers
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
+from multiway.data.recordings import Recordings
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import SequenceOptions, Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
@@ -82,8 +84,8 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
     )
 
     def recognises(self, source: object) -> bool:
-        """Files and folders of the UCR and UEA archives, and long tables with classes."""
-        return looks_like_sequences(source)
+        """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
+        return looks_like_sequences(source) or recordings_of(source) is not None
 
     def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
         """Long tables, where options of this task are given."""
@@ -91,9 +93,13 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
         return look is not None and look.is_long
 
     def proposal(self, config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
-        """Nothing, where series have classes."""
-        sequences = read_sequences(source, config.read)
-        return None if sequences.labels is None else ()
+        """Columns of recordings, where none is named; else nothing, where series have classes."""
+        own, found = described(config, source)
+        return None if read_sequences(source, own.read).labels is None else found
+
+    def check(self, config: SeriesConfig, source: object) -> CheckReport:
+        """What is in the data, by the columns of recordings where none is named."""
+        return super().check(described(config, source)[0], source)
 
     def called(self, source: object) -> str:
         """Arrays have no name."""
@@ -172,6 +178,20 @@ class Series(SampleTask[SeriesConfig, Values, SeriesState]):
             "It is what the model uses, not what causes.",
         ]
         return in_folder(importance_frame(shares), out, "importance.csv", notes)
+
+
+def recordings_of(source: object) -> Recordings | None:
+    """Columns of recordings in a table on disk or in memory."""
+    look = None if isinstance(source, tuple | list | np.ndarray) else look_at(source)
+    return None if look is None else look.recordings
+
+
+def described(config: SeriesConfig, source: object) -> tuple[SeriesConfig, tuple[Fix, ...]]:
+    """Settings that name the columns of recordings, and what was added to them: nothing where some are named."""
+    found = recordings_of(source)
+    if found is None or any((config.read.id, config.read.time, config.read.target)):
+        return config, ()
+    return config.replace(read=config.read.replace(**found._asdict())), found.settings()
 
 
 def check_constant(samples: Samples[Values], findings: Findings) -> None:

@@ -147,4 +147,4 @@ def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares
         part = samples.inputs[rows].counted(samples.inputs.labels[rows] >= 0)
         rises = part["rises"] / max(part["count"], 1)
         lines.append(f"{name} {part['count']:,} ({rises:.1%} rises, {part['first']} to {part['last']})")
-    return {f"labels of {protocol.name}": "; ".join(lines)}
+    return {f"labels under the protocol {protocol.name}": "; ".join(lines)}

@@ -100,7 +100,7 @@ def _support(runs: Sequence[Run]) -> Iterator[str]:
     own, calendar = scores.get(runs[0].answer.name, "mcc"), scores.get("calendar", "acc")
     if own.value is not None:
         pooled = f"Its Matthews correlation, pooled over all test movements, is {own.in_words(3)}"
-        yield f"{pooled}; 0 is chance{_chance(own)}."
+        yield f"{pooled}. Chance gives 0{_chance(own)}."
     if calendar.value is not None and calendar.value >= GIVEN_AWAY:
         share = text.percent(100 * calendar.number)
         yield (
@@ -125,8 +125,8 @@ def _chance(own: Score) -> str:
     if own.low is None or own.high is None:
         return ""
     if own.low <= 0 <= own.high:
-        return ", and its interval holds it"
-    return f", and its interval lies {'above' if own.low > 0 else 'below'} it"
+        return ", which lies within this interval"
+    return f"; the interval lies {'above' if own.low > 0 else 'below'} it"
 
 
 SUBJECT = pages.Subject(
@@ -137,7 +137,7 @@ SUBJECT = pages.Subject(
     models=MODELS,
     interval="over blocks of consecutive days, all tickers of a day together (bootstrap)",
     order=_columns,
-    about=["An interval over seeds leaves out that other days could have been tested."],
+    about=["An interval over seeds does not say what other test days would give."],
 )
 PAGE = SplitPage(
     SUBJECT, parts, titles=TITLES, total="count", shares=("rises", "with_text"), support=_support, headline=_headline
@@ -149,7 +149,7 @@ def _answers(run: Run, content: Sequence[Section | None]) -> PagePart:
     unit = "spreads of the median movement" if run.config.levels else "log odds of a rise"
     side = [
         "Single answers, and how far the probability of a rise falls where prices or texts of the stock are hidden.",
-        "Each day is hidden on its own, and so is each text; a figure is the sum over them.",
+        "Each day is hidden on its own, and so is each text.",
     ]
     if run.answer.name == NETWORK:
         side = [

@@ -72,15 +72,16 @@ def answer(item: TickerExplanation) -> CaseAnswer:
     )
 
 
-def _speaks(change: float) -> str:
-    return f"speak for a {'rise' if change > 0 else 'fall'} ({text.signed(change, 2)})"
+def _pushes(change: float) -> str:
+    """What a sum of contributions does; its size is of another unit than the probability."""
+    return f"push the answer towards a {'rise' if change > 0 else 'fall'}" if change else "leave the answer as it is"
 
 
 def _parts(item: TickerExplanation) -> str:
     """What moved the answer: prices, texts, stocks, and where its attention falls."""
     prices, texts = float(item.contributions.prices.sum()), float(item.contributions.texts.sum())
-    of_texts = f", texts {_speaks(texts)}" if item.texts else ""
-    parts = [f"Prices {_speaks(prices)}{of_texts}."]
+    of_texts = f"; the texts {_pushes(texts)}" if item.texts else ""
+    parts = [f"The prices of the days before {_pushes(prices)}{of_texts}."]
     stocks = item.contributions.of_stocks
     order = [int(row) for row in np.argsort(-np.abs(stocks), kind="stable")[:STRONGEST] if stocks[row]]
     if len(order) > 1:

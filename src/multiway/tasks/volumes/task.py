@@ -16,7 +16,13 @@ from multiway.data.findings import Findings, listed
 from multiway.data.matching import match_classes
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
-from multiway.data.sources.scans.checking import check_scans, describe_scans, looks_like_volumes, settings_for
+from multiway.data.sources.scans.checking import (
+    check_scans,
+    describe_scans,
+    lists_masks,
+    looks_like_volumes,
+    settings_for,
+)
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
@@ -83,7 +89,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     def recognises(self, source: object) -> bool:
         """Arrays, scans, and tables of them."""
         if isinstance(source, str | Path):
-            return looks_like_volumes(source)
+            return looks_like_volumes(source) and not lists_masks(Path(source))
         x, y = pair_of(source)
         return np.ndim(x) > 3 and np.ndim(y) < 3
 

@@ -47,6 +47,13 @@ def lists_scans(path: Path) -> bool:
     return any(is_scan(Path(cell)) for cell in cells if cell)
 
 
+def lists_masks(path: Path) -> bool:
+    """Whether a text table lists scans with their masks, and no classes of them."""
+    heads = _first_lines(path)[:1] if path.suffix.lower() in TABLES else []
+    names = {name.strip().strip('"').lower() for line in heads for name in re.split(r"[,;\t|]", line)}
+    return {"path", "mask"} <= names and "label" not in names and lists_scans(path)
+
+
 def _first_lines(path: Path) -> list[str]:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
