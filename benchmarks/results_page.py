@@ -67,6 +67,7 @@ SPEED = {
     "gift": "multiway reproduce gift --out results/gift.jsonl",
     "kills": "python -m benchmarks.kills",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
+    "searches": "multiway tune stocks --data stocknet --space hot-stocks --pruner halving --epochs 12 --set select=mcc",
     "mutants": "python -m benchmarks.mutants",
     "formats": "python -m benchmarks.formats --out results/formats.jsonl",
     "costs": "python -m benchmarks.costs --out results/costs.jsonl",
