@@ -5,7 +5,9 @@ import json
 import pytest
 from benchmarks.browser import PROGRAM, Browser
 
+from multiway.report import render
 from multiway.tasks.registry import TASKS
+from report.filled import every_page
 from tasks.finished import finished
 
 SCREENS = {"desk": (1200, 800), "phone": (390, 844)}
@@ -41,6 +43,17 @@ def test_the_first_screen_holds_the_answer(task, browser, tmp_path_factory, tmp_
         browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         assert browser.evaluate("document.documentElement.scrollWidth") <= width, name
         assert browser.evaluate(WIDER) == [], name
+
+
+@pytest.mark.parametrize("name", [" ".join(f"word{place}" for place in range(60)), "column_name" * 20])
+def test_long_names_wrap(name, browser, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(render(every_page(name)))
+    for width, height in SCREENS.values():
+        assert browser.open(page, width, height) == []
+        browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        assert browser.evaluate(WIDER) == []
 
 
 @pytest.mark.parametrize("task", ["forecast"])
