@@ -91,10 +91,20 @@ def test_hostile_names_stay_text_everywhere():
     assert text.encode()
 
 
-def test_a_name_is_shortened_and_a_command_is_whole():
+def test_a_name_that_is_none_is_shortened_and_a_command_is_whole():
     page = Page(render(every_page("a" * 9000)))
     assert "a" * 9000 in page.text
     assert page.text.count("a" * 5000) == 1
+    assert "a" * 500 + "… (8,500 more letters)" in page.text and "a" * 4000 + "… (5,000 more letters)" in page.text
+
+
+def test_names_are_whole():
+    """Questions of a survey are columns, and sentences are classes."""
+    name = " ".join(f"word{place}" for place in range(60))
+    text = render(every_page(name))
+    assert Page(text).text.count(name) > 30 and "…" not in re.sub(
+        "<style>.*?</style>|<script>.*?</script>", "", text, flags=re.DOTALL
+    )
 
 
 def test_ends_of_lines_in_a_text_are_blanks():

@@ -13,7 +13,7 @@ from multiway.report.forecasts import groups
 from multiway.report.sections import Panels
 from multiway.tasks.forecasting.leading import forecast_values
 from multiway.tasks.registry import TASKS
-from report.filled import COLOURS, make_panels
+from report.filled import COLOURS, every_page, make_panels
 from tasks.finished import finished
 
 COLOURED = ("images", "segment", "text", "volumes")
@@ -117,6 +117,17 @@ def test_a_volume_is_seen_bare_and_under_what_is_pressed(task, browser, tmp_path
     assert browser.evaluate(script) == []
     browser.evaluate("document.querySelectorAll('input[value=gradients]').forEach(one => one.click())")
     assert browser.evaluate(script) == ["over gradients"]
+
+
+@pytest.mark.parametrize("name", [" ".join(f"word{place}" for place in range(60)), "column_name" * 20])
+def test_long_names_wrap(name, browser, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text(render(every_page(name)))
+    for width, height in SCREENS.values():
+        assert browser.open(page, width, height) == []
+        browser.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        assert browser.evaluate(WIDER) == []
 
 
 @pytest.mark.parametrize("task", ["forecast"])

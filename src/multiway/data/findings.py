@@ -21,7 +21,7 @@ SEVERITIES = ("error", "warning", "note")
 T = TypeVar("T")
 
 
-def quoted(value: object, limit: int = 40) -> str:
+def quoted(value: object, limit: int = 120) -> str:
     """Make a value from a file safe to print: control characters escaped, length capped."""
     text = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(value)[: limit + 1]

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-MAX_NAME = 120
+MAX_NAME = 500
 MAX_TEXT = 4000
 MISSING = "–"
 _NARROW_SPACE = "\u202f"
@@ -27,16 +27,18 @@ def clean(text: object) -> str:
 
 
 def name(text: object) -> str:
-    """Clean a name from data and shorten it to what a label can hold."""
-    shown = clean(" ".join(str(text)[: MAX_NAME * 4].split()))
-    return shown if len(shown) <= MAX_NAME else shown[: MAX_NAME - 1] + "…"
+    """Clean a name from data, whole unless it is longer than any name."""
+    return clean(_bounded(" ".join(str(text).split()), MAX_NAME))
 
 
 def finalize(value: object) -> object:
-    """Clean every value that a template prints and cut what no reader would read; markup stays as it is."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return clean(value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 1] + "…")
+    """Clean every value that a template prints, whole unless no reader would read it; markup stays as it is."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else clean(_bounded(value, MAX_TEXT))
+
+
+def _bounded(words: str, most: int) -> str:
+    """So many letters of a text, and how many more there are: a page keeps its size whatever the data hold."""
+    return words if len(words) <= most else f"{words[:most]}… ({len(words) - most:,} more letters)"
 
 
 def whole(text: object) -> Markup:

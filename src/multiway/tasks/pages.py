@@ -16,6 +16,10 @@ from multiway.tasks.scores import answer_line
 
 LEAST, MOST_NAMED = 0.05, 4
 """Share of a blend from which on a member is named, and how many are at most; the others are counted."""
+MOST_NAMES = 3
+"""Names that a title has at most; more are counted."""
+USUAL = {"class", "label", "target", "value", "y"}
+"""Names of columns that say nothing of what they hold."""
 OVER_SEEDS = (
     "± is half the 95\u202f% interval of the mean over seeds (Student’s t).",
     "A model without ± does not depend on the seed.",
@@ -105,7 +109,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
         machine._replace(content=[FactList(items=settings), *machine.content, *costs]),
     ]
     page = Page(
-        title=": ".join([text.titled(title_of(run)), *_learnt(run)]),
+        title=": ".join([text.titled(title_of(run)), *learnt(run)]),
         kicker=subject.kicker,
         source=Path(str(run.config.data)).name if run.config.data else "data in memory",
         created=str(manifest.get("finished", ""))[:10],
@@ -122,13 +126,18 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     return render(page)
 
 
-def _learnt(run: Run) -> list[str]:
-    """Names of what a run learnt to say, where they say more than the data's name."""
+def learnt(run: Run) -> list[str]:
+    """What a run learnt to say, as it is called or by its classes, where that says more than the data's name."""
     names = [getattr(run.state, "target_name", None), *getattr(run.state, "targets", ())]
     known = [str(name) for name in names if name]
-    if len(known) > 3:
+    if len(known) > MOST_NAMES:
         return [f"{len(known):,} series"]
-    return [text.listing(known)] if known and known != ["value"] else []
+    if known and {*map(str.lower, known)} - USUAL:
+        return [text.listing(known)]
+    classes = list(getattr(run.state, "classes", None) or ())
+    if len(classes) > MOST_NAMES or any(name.isdecimal() for name in classes):
+        return [f"{len(classes):,} classes"]
+    return [" or ".join(classes)] if classes else []
 
 
 def _answering(run: Run, scores: Scores) -> str:

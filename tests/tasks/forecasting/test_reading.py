@@ -470,7 +470,7 @@ def test_check_says_what_a_file_is(tmp_path):
 
 def test_quoting_is_safe_and_short():
     assert quoted("a\nb\x1b[0m\u202e") == "a\\nb\\x1b[0m\\u202e"
-    assert quoted("x" * 100) == "x" * 39 + "…"
+    assert quoted("x" * 120) == "x" * 120 and quoted("x" * 121) == "x" * 119 + "…"
     assert quoted("C:\\temp 'é'") == "C:\\temp 'é'"
 
 

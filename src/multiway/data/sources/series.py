@@ -60,6 +60,7 @@ class Sequences:
     names: What the user calls each series.
     variates: What each variate is called.
     labels: Class of each series as text; None where the source has none.
+    target_name: Column of the classes; None where they have none.
     groups: Group of each series, if a column of groups is named.
     parts: `train` or `test` for each series, where the source names its official split.
     notes: What was done on the way in, one line each.
@@ -70,6 +71,7 @@ class Sequences:
     variates: tuple[str, ...]
     source: str
     labels: tuple[str, ...] | None = None
+    target_name: str | None = None
     groups: tuple[str, ...] | None = None
     parts: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()

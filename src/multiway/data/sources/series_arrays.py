@@ -130,7 +130,8 @@ def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_
     check_observed(series, [Place(column=name, value=str(each)) for each in ids], findings)
     return Sequences(
         values=padded_series(series), names=tuple(map(str, ids)), variates=tuple(variates), source=findings.source,
-        labels=_constant(table, target, codes, ids, findings), groups=_constant(table, group, codes, ids, findings),
+        labels=_constant(table, target, codes, ids, findings), target_name=target,
+        groups=_constant(table, group, codes, ids, findings),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from multiway.data.findings import listed
 from multiway.data.samples import Rows, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of
+from multiway.data.sources.scans.loading import FileScans
 from multiway.data.sources.scans.preparing import to_file
 from multiway.data.sources.scans.volume import Array, VolumeHeader
 from multiway.errors import ConfigError, DataError, Fix
@@ -50,6 +51,8 @@ class SegmentState(Config):
     """Whether class 0 is what no mask marks."""
     spacings: Spacings | None = None
     """Least and greatest millimetres per voxel after preparing; None where the images do not say it."""
+    target_name: str | None = None
+    """Column of masks; None where they have none, and in a run that does not say it."""
 
     @property
     def num_modes(self) -> int:
@@ -76,6 +79,7 @@ class SegmentState(Config):
             scale=IntensityScale.fit(lambda row: images.read(row).values, range(len(train)), config.read),
             patch=patch_of(config, fields, [scans.form(row).sizes for row in range(len(train))]),
             background=values[0] == 0, spacings=spacings_of(scans.spacing, range(len(train))),
+            target_name=config.read.mask if isinstance(scans.files, FileScans) and not scans.mask_names else None,
         )  # fmt: skip
         _check_fits(config, state)
         return state

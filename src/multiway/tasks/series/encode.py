@@ -32,6 +32,8 @@ class SeriesState(Config):
     """Mean and deviation of each variate, over the training series."""
     target: None = None
     """Classes have no scale."""
+    target_name: str | None = None
+    """Column of classes; None where they have none, and in a run that does not say it."""
 
     @model_validator(mode="after")
     def _as_many(self) -> Self:
@@ -43,7 +45,10 @@ class SeriesState(Config):
         """Learn from samples: the training series and no others."""
         steps, variates = samples.inputs.shape[1:]
         scaler = Scaler.fit(samples.inputs.reshape(-1, variates))
-        return cls(classes=samples.classes or (), variates=samples.columns, length=steps, scaler=scaler)
+        return cls(
+            classes=samples.classes or (), variates=samples.columns, length=steps, scaler=scaler,
+            target_name=samples.target_name,
+        )  # fmt: skip
 
     def resized(self, series: Sequences) -> Sequences:
         """Later series at the length of the training."""

@@ -46,7 +46,8 @@ def series_of(
     return Samples(
         inputs=series.values, source=series.source, word="series", names={"series": series.names},
         target=None if labels is None or classes is None else _positions(series, labels, classes), classes=classes,
-        columns=series.variates, groups=series.groups, official=series.parts, notes=series.notes,
+        target_name=series.target_name, columns=series.variates, groups=series.groups, official=series.parts,
+        notes=series.notes,
     )  # fmt: skip
 
 

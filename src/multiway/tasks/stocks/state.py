@@ -156,6 +156,8 @@ class StockState(Config):
     """Frequent words of the training texts; none where texts are not read as words."""
     columns: tuple[str, ...] | None = None
     """Columns of prices that were read, of those that features are made of; None in a run that does not say it."""
+    target_name: str | None = None
+    """What is predicted of which column of prices; None in a run that does not say it."""
 
     @classmethod
     def of(
@@ -168,10 +170,12 @@ class StockState(Config):
             price_features=len(windows.feature_names),
             text_features=None if encoded is None else encoded.vectors.shape[1],
         )  # fmt: skip
-        words = () if encoded is None else training_words(windows[splits["train"]])
+        words, columns = () if encoded is None else training_words(windows[splits["train"]]), _columns_of(windows.panel)
+        what = "movement" if scale.movement_levels else "direction"
         return cls(
             tickers=windows.tickers, sizes=sizes, scale=scale, encoder=encoded and encoded.name, words=words,
-            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=_columns_of(windows.panel),
+            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=columns,
+            target_name=f"{what} of {'adj_close' if 'adj_close' in columns else 'close'}",
         )  # fmt: skip
 
     @property

@@ -47,6 +47,8 @@ class VolumeState(Config):
     """Kind of the labels that were given: "text", "number" or "bool"."""
     spacings: Spacings | None = None
     """Least and greatest millimetres per voxel after preparing; None where the scans do not say it."""
+    target_name: str | None = None
+    """Column of classes; None where they have none, and in a run that does not say it."""
 
     @classmethod
     def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
@@ -58,7 +60,7 @@ class VolumeState(Config):
         return cls(
             classes=cases.classes or (), channels=header.channels, sizes=header.sizes, axes=header.axes,
             scale=IntensityScale.fit(values.__getitem__, rows, options), label_kind=scans.label_kind,
-            spacings=spacings_of(scans.spacing, rows),
+            spacings=spacings_of(scans.spacing, rows), target_name=cases.target_name,
         )  # fmt: skip
 
     def check_form(self, shape: tuple[int, ...], source: str) -> None:

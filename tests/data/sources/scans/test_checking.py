@@ -32,7 +32,7 @@ def test_a_sound_table(tmp_path):
     assert report.summary == {
         "cases": 20, "sizes": "5 x 7 x 3", "prepared sizes": None, "channels": "1", "axes": "x, y, z",
         "spacing": "1.5 x 2 x 3 mm", "orientation": "RAS", "type": "int16", "intensities": "-100 to 399",
-        "kept by size": None, "masks": None, "target": None, "classes": "a 10, b 10", "range": None, "repeated": 0,
+        "kept by size": None, "masks": None, "target": "label", "classes": "a 10, b 10", "range": None, "repeated": 0,
         "groups": 10,
         "splits": "train 12, validation 4, test 4", "encoding": None,
     }  # fmt: skip

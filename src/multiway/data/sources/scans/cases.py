@@ -247,16 +247,18 @@ def scan_cases(
     *,
     labels: NDArray[np.int64] | None = None,
     classes: tuple[str, ...] | None = None,
+    target_name: str | None = None,
     patients: tuple[str, ...] | None = None,
     official: tuple[str, ...] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Cases:
     """Scans as samples, which are called cases and have a patient.
 
-    `names` are safe as parts of file names; `labels` are positions in `classes`.
+    `names` are safe as parts of file names; `labels` are positions in `classes`, of the column `target_name`.
     """
     return Samples(
         inputs=scans, source=scans.source, word="cases", target=labels, classes=None if labels is None else classes,
+        target_name=None if labels is None else target_name,
         names={"case": names, **({} if patients is None else {"patient": patients})}, groups=patients,
         official=official, notes=notes, labelling=LABELLING,
     )  # fmt: skip

@@ -128,8 +128,8 @@ def _listed_cases(path: Path, entries: list[ScanEntry], options: VolumeOptions, 
     )  # fmt: skip
     splits = tuple(entry.split or "" for entry in entries)
     return scan_cases(
-        scans, case_names(entry.file for entry in entries), labels=labels, classes=classes, patients=patients,
-        official=splits if any(splits) else None,
+        scans, case_names(entry.file for entry in entries), labels=labels, classes=classes, target_name=options.label,
+        patients=patients, official=splits if any(splits) else None,
     )  # fmt: skip
 
 
