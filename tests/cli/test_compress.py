@@ -10,6 +10,7 @@ from multiway.cli.app import app
 from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.scores import in_words
 from tasks.forecasting.panels import make_config, make_frame
 
 RULE = [r"--rule", r"blocks.*(gate_up|down)=tt:rank=2"]
@@ -35,11 +36,11 @@ def test_a_run_is_compressed_and_serves_the_other_commands(run, tmp_path):
     done = call(run, *RULE, "--out", tmp_path / "small", "--report", tmp_path / "plan.html")
     assert done.exit_code == 0, done.output
     assert "blocks.0.ffn.gate_up  tensor train" in done.output
-    assert f"written to {tmp_path / 'small'}" in done.output and "seasonal_naive" in done.output
+    assert f"written to {tmp_path / 'small'}" in done.output and "seasonal naive" in done.output
     assert "The whole model takes " in done.output
     before, after = (lifecycle.load(path) for path in (run, tmp_path / "small"))
-    assert f"before: {before.task.sentence(before)}" in done.output
-    assert f"after: {after.task.sentence(after)}" in done.output
+    assert f"before: {in_words(before, before.task.sentence(before))}" in done.output
+    assert f"after: {in_words(after, after.task.sentence(after))}" in done.output
     assert "Compression report" in (tmp_path / "plan.html").read_text()
     for words in (["evaluate"], ["predict"], ["report"]):
         result = CliRunner().invoke(app, [*words, str(tmp_path / "small")])

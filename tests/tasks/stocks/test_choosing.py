@@ -16,6 +16,7 @@ from multiway.tasks.stocks import StockMovementClassifier
 from multiway.tasks.stocks.answers import prediction_table
 from multiway.tasks.stocks.backtest import backtest_stocks, tradable_predictions
 from multiway.tasks.stocks.network import labelled_rows
+from multiway.tasks.stocks.page import MODELS
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import NETWORK, make_config, write_stocks
 
@@ -84,7 +85,8 @@ def test_the_backtest_trades_by_the_model_that_is_named(run, tmp_path):
     said = {name: printed("backtest", run.folder.path, "--model", name) for name in ("logistic", "previous")}
     for name, lines in said.items():
         traded = backtest_stocks(tradable_predictions(run.answered_by(name)))
-        assert lines.splitlines()[0].startswith(f"Answer: {name}") and traded.sentence() in lines
+        first, *_ = lines.splitlines()
+        assert first.startswith(f"Answer: {MODELS[name]}, chosen by name") and traded.sentence() in lines
     assert len({lines.splitlines()[1:][1] for lines in said.values()}) == 2
 
 
