@@ -58,6 +58,7 @@ show_root_heading = true
 show_root_full_path = false
 merge_init_into_class = true
 docstring_style = "google"
+extensions = ["{extension}"]
 """
 
 
@@ -114,7 +115,10 @@ def write_pages() -> None:
         with (PAGES / "reference" / f"{page}.md").open("a") as file:
             file.write(f"\n## All names\n\n{entries}\n")
     parts = {part: _listed(part) for part in ("guides", "notebooks", "layers", "papers", "reference")}
-    (BUILD / "zensical.toml").write_text(CONFIG.format(source=(ROOT / "src").as_posix(), **parts))
+    files = {"source": ROOT / "src", "extension": ROOT / "benchmarks" / "signatures.py"}
+    (BUILD / "zensical.toml").write_text(
+        CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)
+    )
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
 
 
