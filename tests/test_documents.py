@@ -11,11 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 from benchmarks.gallery import GALLERY
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.site import page_of, public_names
 from PIL import Image
 
+import multiway
 from documents import code_of, names_used, run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
@@ -151,6 +153,23 @@ def test_every_link_between_documents_leads_somewhere():
         if "." in target and not (document.parent / target).exists()
     ]
     assert len(documents) > 30 and not absent
+
+
+def test_the_readme_is_short_and_begins_with_an_install_and_a_picture():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    first = {
+        word: next(place for place, line in enumerate(lines, 1) if word in line) for word in ("pip install ", "<img")
+    }
+    assert len(lines) <= 120 and first["pip install "] <= 25 and first["<img"] <= 30
+
+
+def test_the_citation_is_of_this_version_and_names_the_papers_as_their_pages_do():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    titles = [" ".join(work["title"].split()).lower() for work in cited["references"]]
+    pages = [path.read_text() for path in sorted((ROOT / "docs" / "papers").glob("*.md")) if path.stem != "README"]
+    assert cited["version"] == multiway.__version__ and len(titles) == len(pages) == 4
+    assert all(any(title in " ".join(page.split()).lower() for page in pages) for title in titles)
+    assert all(work["authors"] and work["type"] == "article" for work in cited["references"])
 
 
 def test_every_task_has_a_report_in_the_gallery_and_its_picture_in_the_guide():
