@@ -8,7 +8,6 @@ import re
 from html import unescape
 
 import pytest
-from benchmarks.browser import PROGRAM, Browser
 from benchmarks.site import SITE
 
 import multiway as mw
@@ -40,14 +39,6 @@ def test_the_reference_tells_the_type_and_the_default_of_every_argument_of_an_es
 def told(cell: str) -> str:
     """The words of a cell of a table."""
     return " ".join(unescape(re.sub(r"<[^>]+>", "", cell)).split())
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if PROGRAM is None:
-        pytest.skip("no headless Chromium: apt-get install chromium-headless-shell")
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("page", PAGES)
