@@ -1,6 +1,6 @@
-"""`python -m benchmarks.site pages|links`: gather the pages of the site and a reference of public names; check links.
+"""`python -m benchmarks.site pages|index|links`: gather the pages of the site, write its index for disks, check links.
 
-`bin/docs` calls both, and Zensical between them. All is written into `build/`, which git ignores.
+`bin/docs` calls the first before Zensical, the others after it. All is written into `build/`, which git ignores.
 """
 
 import ast
@@ -19,14 +19,22 @@ ROOT = Path(__file__).parents[1]
 BUILD = ROOT / "build"
 PAGES, SITE = BUILD / "pages", BUILD / "site"
 PACKAGES = ("nn", "ops", "models", "compress", "explain", "data", "report", "training", "workflows", "auditing", "peft")
-OUTSIDE = re.compile(r"\]\((?:\.\./)*((?:results|src|tests|benchmarks)/[^)]*|LICENSE|claims\.yaml)\)")
+OUTSIDE = re.compile(r"\[[^\]]*\]\((?:\.\./)*((?:results|src|tests|benchmarks)/[^)]*|claims\.yaml)\)")
 """Links to files of the repository that no page shows."""
+FILE_NAMED = re.compile(r"\[[\w/.-]+\.md\]\(([^)#]+\.md)(#[^)]*)?\)")
+"""Links that are named after a file, which a reader of the site does not see."""
+STYLE = """
+.md-typeset td code, .md-typeset th code { word-break: normal; overflow-wrap: normal; }
+.md-typeset img { max-width: 100%; }
+"""
+"""Names in tables are not broken within: a table that is too wide scrolls."""
 CONFIG = """
 [project]
 site_name = "multiway"
 docs_dir = "pages"
 site_dir = "site"
 use_directory_urls = false
+extra_css = ["site.css"]
 nav = [
   {{ "Home" = "index.md" }},
   {{ "Guides" = [{guides}] }},
@@ -36,7 +44,7 @@ nav = [
   {{ "Papers" = [{papers}] }},
   {{ "Results" = ["results.md", "expect.md", "forecaster.md", "speed.md", "broken.md"] }},
   {{ "Reference" = [{reference}] }},
-  {{ "About" = ["promises.md", "roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md"] }},
+  {{ "About" = ["promises.md", "roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE.md"] }},
 ]
 [project.theme]
 font = false
@@ -58,6 +66,7 @@ show_root_heading = true
 show_root_full_path = false
 merge_init_into_class = true
 docstring_style = "google"
+extensions = ["{extension}"]
 """
 
 
@@ -95,16 +104,14 @@ def write_pages() -> None:
     """Documents as they are, the README as the first page; under the examples of the reference, an entry per name."""
     shutil.rmtree(BUILD / "pages", ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES, ignore=shutil.ignore_patterns("*.yaml"))
-    for name, page in {
-        "README.md": "index.md",
-        "CHANGELOG.md": "CHANGELOG.md",
-        "CONTRIBUTING.md": "CONTRIBUTING.md",
-    }.items():
-        text = (ROOT / name).read_text()
-        (PAGES / page).write_text(text.replace("](docs/", "](").replace('"docs/', '"'))
+    for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY"):
+        text = (ROOT / f"{name}.md").read_text().replace("](LICENSE)", "](LICENSE.md)")
+        page = PAGES / f"{'index' if name == 'README' else name}.md"
+        page.write_text(text.replace("](docs/", "](").replace('"docs/', '"'))
+    (PAGES / "LICENSE.md").write_text(f"# Licence\n\n```text\n{(ROOT / 'LICENSE').read_text()}```\n")
+    (PAGES / "site.css").write_text(STYLE)
     for page in PAGES.rglob("*.md"):
-        text = OUTSIDE.sub(r"] `\1`", page.read_text()).replace("](../../CONTRIBUTING", "](../CONTRIBUTING")
-        page.write_text(text.replace(".ipynb)", ".md)"))
+        page.write_text(as_on_the_site(page.read_text(), page.parent))
     for notebook in (PAGES / "notebooks").glob("*.ipynb"):
         notebook.with_suffix(".md").write_text(page_of(notebook))
     shutil.copytree(BUILD / "gallery", PAGES / "gallery")
@@ -114,12 +121,27 @@ def write_pages() -> None:
         with (PAGES / "reference" / f"{page}.md").open("a") as file:
             file.write(f"\n## All names\n\n{entries}\n")
     parts = {part: _listed(part) for part in ("guides", "notebooks", "layers", "papers", "reference")}
-    (BUILD / "zensical.toml").write_text(CONFIG.format(source=(ROOT / "src").as_posix(), **parts))
+    files = {"source": ROOT / "src", "extension": ROOT / "benchmarks" / "signatures.py"}
+    (BUILD / "zensical.toml").write_text(
+        CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)
+    )
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
 
 
+def as_on_the_site(text: str, folder: Path) -> str:
+    """A document whose links lead to pages, and are named after their titles where they were named after files."""
+
+    def titled(link: re.Match[str]) -> str:
+        path = folder / link[1]
+        title = path.read_text().partition("# ")[2].partition("\n")[0] if path.is_file() else link[1]
+        return f"[{title}]({link[1]}{link[2] or ''})"
+
+    text = OUTSIDE.sub(r"`\1`", text).replace("](../../CONTRIBUTING", "](../CONTRIBUTING").replace(".ipynb)", ".md)")
+    return FILE_NAMED.sub(titled, text)
+
+
 def page_of(notebook: Path) -> str:
-    """A notebook as a page: its words, its code, what that printed, and a link to the file under the title."""
+    """A notebook as a page: its words, its code, what that printed and drew, and a link to the file under the title."""
     title, *cells = [part for cell in json.loads(notebook.read_text())["cells"] for part in _parts(cell)]
     heading, _, rest = title.partition("\n")
     return "\n\n".join([heading, f"[Download the notebook]({notebook.name})", rest.strip(), *cells]) + "\n"
@@ -128,13 +150,28 @@ def page_of(notebook: Path) -> str:
 def _parts(cell: dict[str, Any]) -> Iterator[str]:
     source = "".join(cell["source"])
     yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
-    for output in cell.get("outputs", ()):
-        yield f"```text\n{''.join(output['text']).rstrip()}\n```"
+    yield from map(_shown, cell.get("outputs", ()))
+
+
+def _shown(output: dict[str, Any]) -> str:
+    """What a cell prints, draws, or ends with: a picture rather than a table, and a table rather than text."""
+    data = output.get("data", {})
+    if "image/png" in data:
+        return f'<img alt="What this cell draws" src="data:image/png;base64,{data["image/png"].strip()}">'
+    if "text/html" in data:
+        table = re.sub(r"(?s)<style.*?</style>|</?div>| border=.*?(?=>)", "", "".join(data["text/html"]))
+        return re.sub(r"\n\s*", "\n", table).strip()
+    return f"```text\n{''.join(output.get('text') or data['text/plain']).rstrip()}\n```"
 
 
 def _listed(part: str) -> str:
     paths = sorted((PAGES / part).glob("*.md"), key=lambda path: (path.stem not in ("README", "multiway"), path.stem))
     return ", ".join(f'"{path.relative_to(PAGES).as_posix()}"' for path in paths)
+
+
+def write_index() -> None:
+    """What the search reads of a site that is opened from disk, where a page may not load JSON."""
+    (SITE / "search.js").write_text(f"var __index = {(SITE / 'search.json').read_text()};\n")
 
 
 class _Links(HTMLParser):
@@ -173,6 +210,8 @@ def broken_links() -> list[str]:
 if __name__ == "__main__":
     if sys.argv[1:] == ["pages"]:
         write_pages()
+    elif sys.argv[1:] == ["index"]:
+        write_index()
     else:
         broken = broken_links()
         print("\n".join(broken) or f"{len(list(SITE.rglob('*.html')))} pages, no broken link")

@@ -3,14 +3,17 @@
 import gc
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from benchmarks.browser import PROGRAM, Browser
 
 import shapes
 from lanes import Lanes, lane, rank
+from unopened import NO_BROWSER, told
 
 ROOT = Path(__file__).parent.parent
 SURROUNDINGS = {
@@ -54,6 +57,15 @@ def real_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless Chromium, where there is one."""
+    if PROGRAM is None:
+        pytest.skip(NO_BROWSER)
+    with Browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
 @pytest.hookimpl(tryfirst=True)  # before marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -78,3 +90,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
     return Lanes(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say that no page was opened, which letters in a row do not."""
+    for line in told(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(line)

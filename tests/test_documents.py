@@ -1,5 +1,7 @@
 """What the README and the guides say runs, and does what is written."""
 
+import base64
+import io
 import json
 import re
 import shutil
@@ -9,10 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+import yaml
 from benchmarks.gallery import GALLERY
 from benchmarks.notebooks import NOTEBOOKS, executed
 from benchmarks.site import page_of, public_names
+from PIL import Image
 
+import multiway
 from documents import code_of, names_used, run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
@@ -38,6 +43,7 @@ LONG = {
 }  # fmt: skip
 """Documents whose trainings take seven seconds or more."""
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
+NOTES = sorted(NOTEBOOKS.glob("*.ipynb"))
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
@@ -153,6 +159,23 @@ def test_every_link_between_documents_leads_somewhere():
     assert len(documents) > 30 and not absent
 
 
+def test_the_readme_is_short_and_begins_with_an_install_and_a_picture():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    first = {
+        word: next(place for place, line in enumerate(lines, 1) if word in line) for word in ("pip install ", "<img")
+    }
+    assert len(lines) <= 120 and first["pip install "] <= 25 and first["<img"] <= 30
+
+
+def test_the_citation_is_of_this_version_and_names_the_papers_as_their_pages_do():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    titles = [" ".join(work["title"].split()).lower() for work in cited["references"]]
+    pages = [path.read_text() for path in sorted((ROOT / "docs" / "papers").glob("*.md")) if path.stem != "README"]
+    assert cited["version"] == multiway.__version__ and len(titles) == len(pages) == 4
+    assert all(any(title in " ".join(page.split()).lower() for page in pages) for title in titles)
+    assert all(work["authors"] and work["type"] == "article" for work in cited["references"])
+
+
 def test_every_task_has_a_report_in_the_gallery_and_its_picture_in_the_guide():
     guide = (ROOT / "docs" / "guides" / "report.md").read_text()
     assert set(GALLERY) == set(TASKS)
@@ -160,16 +183,51 @@ def test_every_task_has_a_report_in_the_gallery_and_its_picture_in_the_guide():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
 def test_every_notebook_runs_and_prints_what_it_holds(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    stored = json.loads(path.read_text())
-    cells = [cell for cell in executed(json.loads(path.read_text()))["cells"] if cell["cell_type"] == "code"]
-    known = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
-    said, kept = (["".join(out["text"]) for cell in both for out in cell["outputs"]] for both in (cells, known))
-    assert kept and [NUMBER.sub("#", text).split() for text in said] == [NUMBER.sub("#", text).split() for text in kept]
-    for text, before in zip(said, kept, strict=True):
-        assert numbers(text) == pytest.approx(numbers(before), rel=0.1, abs=0.1)
+    kept = outputs_of(json.loads(path.read_text()))
+    made = outputs_of(executed(json.loads(path.read_text())))
+    assert kept and [sorted(output) for output in made] == [sorted(output) for output in kept]
+    for output, before in zip(made, kept, strict=True):
+        text, known = words_of(output), words_of(before)
+        assert NUMBER.sub("#", text).split() == NUMBER.sub("#", known).split()
+        assert numbers(text) == pytest.approx(numbers(known), rel=0.1, abs=0.1)
+        assert picture_of(output).size == picture_of(before).size
+
+
+@pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
+def test_every_notebook_holds_a_picture_that_is_small_and_not_blank(path):
+    drawn = [output for output in outputs_of(json.loads(path.read_text())) if "image/png" in output.get("data", {})]
+    assert drawn and len(path.read_bytes()) < 100_000
+    assert all(len(picture_of(output).getcolors()) > 8 and picture_of(output).width > 500 for output in drawn)
+
+
+def test_a_cell_is_stored_as_jupyter_stores_it():
+    code = ["import matplotlib.pyplot as plt\nprint('said')\nfigure = plt.figure()", "'words\\nof two lines'"]
+    code += ["import pandas as pd\npd.DataFrame({'a': [1]})"]
+    cells = [{"cell_type": "code", "source": source} for source in code]
+    said, drawn, text, table = outputs_of(executed({"cells": cells}))
+    assert said == {"output_type": "stream", "name": "stdout", "text": ["said\n"]}
+    assert drawn["output_type"] == "display_data" and picture_of(drawn).size == (640, 480)
+    assert text["output_type"] == "execute_result" and text["execution_count"] == 2
+    assert text["data"] == {"text/plain": ["'words\\nof two lines'"]}
+    assert sorted(table["data"]) == ["text/html", "text/plain"]
+
+
+def outputs_of(notebook: dict) -> list[dict]:
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+
+
+def words_of(output: dict) -> str:
+    """What is printed, or a value as text; of a picture that it is one."""
+    return "".join(output.get("text") or output["data"]["text/plain"])
+
+
+def picture_of(output: dict) -> Image.Image:
+    """The picture of an output; an empty one where it has none."""
+    drawn = output.get("data", {}).get("image/png")
+    return Image.new("P", (0, 0)) if drawn is None else Image.open(io.BytesIO(base64.b64decode(drawn)))
 
 
 def numbers(text: str) -> list[float]:
@@ -216,11 +274,14 @@ def test_every_page_of_the_reference_is_of_a_package():
     assert [path.stem for path in REFERENCE] == sorted(public_names())
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_the_page_of_a_notebook_holds_its_words_its_code_and_what_it_printed(path):
+@pytest.mark.parametrize("path", NOTES, ids=lambda path: path.stem)
+def test_the_page_of_a_notebook_holds_its_words_its_code_and_what_it_printed_and_drew(path):
     page = page_of(path)
-    cells = json.loads(path.read_text())["cells"]
-    said = ["".join(output["text"]).rstrip() for cell in cells for output in cell.get("outputs", ())]
+    notebook = json.loads(path.read_text())
+    said = [words_of(output).rstrip() for output in outputs_of(notebook) if len(output.get("data", {})) < 2]
+    drawn = [output["data"]["image/png"].strip() for output in outputs_of(notebook) if picture_of(output).width]
     assert said and all(f"```text\n{words}\n```" in page for words in said)
-    assert all(f"```python\n{''.join(cell['source'])}\n```" in page for cell in cells if cell["cell_type"] == "code")
+    assert drawn and all(f'src="data:image/png;base64,{picture}"' in page for picture in drawn)
+    code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(f"```python\n{source}\n```" in page for source in code)
     assert page.startswith("# ") and page.splitlines()[2] == f"[Download the notebook]({path.name})"

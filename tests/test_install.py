@@ -1,14 +1,22 @@
-"""The hook of the install does what pip calls it for: it leaves the kernels in the wheel, or says why it does not."""
+"""What pip installs: the hook leaves the kernels in the wheel, or says why not; wheel and sdist run elsewhere."""
 
 import importlib.util
+import os
 import shutil
+import subprocess
 import sys
+import sysconfig
+import tarfile
 import types
+import venv
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+MOST_BYTES = 1_500_000
+"""Of a wheel."""
 KERNELS = Path("src", "multiway", "kernels")
 COMPILER = """#!/bin/sh
 while [ "$1" != -o ]; do shift; done
@@ -76,3 +84,78 @@ def test_what_is_given_away_holds_nothing_of_one_processor(hook, tmp_path):
 def test_sources_are_packed_as_they_are(hook, tmp_path):
     assert initialized(hook(tmp_path, "sdist")) == {"artifacts": []}
     assert not list(tmp_path.rglob("*.so"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """Folder with a wheel and a source distribution of this checkout."""
+    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    folder = tmp_path_factory.mktemp("dist")
+    output = run(sys.executable, "-m", "hatchling", "build", "-d", str(folder), cwd=ROOT)
+    assert "wheel" in output
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bare(built, tmp_path_factory):
+    """An environment of its own that holds the wheel; what the wheel needs is read from this one."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder / "env")
+    (wheel,) = built.glob("*.whl")
+    python = folder / "env" / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--quiet", "--python", str(python))
+    run(*pip, "install", "--no-deps", "--no-index", str(wheel), cwd=folder)
+    (own,) = (folder / "env" / "lib").glob("python*/site-packages")
+    (own / "needed.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    return folder
+
+
+def run(*words, cwd):
+    """Output of a command that must end well, and that finds this checkout in no variable."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if "hatchling" in words:
+        environment["PYTHONPATH"] = str(Path(importlib.util.find_spec("hatchling").origin).parents[1])
+    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_source_distribution_holds_what_is_built_and_no_more(built):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name.partition("/")[0] for name in names} == {
+        "src", "hatch_build.py", "constraints.txt", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE",
+        "pyproject.toml", "PKG-INFO", ".gitignore",
+    }  # fmt: skip
+    assert not [name for name in names if name.endswith((".so", ".pyc"))]
+
+
+@pytest.mark.slow
+def test_a_wheel_holds_every_file_of_the_package_and_no_other(built):
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    tracked = run("git", "ls-files", "src/multiway", cwd=ROOT).splitlines()
+    assert names == {name.removeprefix("src/") for name in tracked}
+    assert wheel.name.endswith("-py3-none-any.whl") and wheel.stat().st_size < MOST_BYTES
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_says_what_is_there_and_forecasts(bare):
+    python, multiway = bare / "env" / "bin" / "python", bare / "env" / "bin" / "multiway"
+    program = """import pandas as pd; import multiway as mw; print(mw.__file__)
+pd.concat([mw.load_example(name) for name in ("store_sales", "store_plan")]).to_csv("sales.csv", index=False)"""
+    where = Path(run(str(python), "-c", program, cwd=bare).strip())
+    assert where.is_relative_to(bare / "env")
+    assert "torch" in run(str(multiway), "doctor", cwd=bare)
+    settings = ["--future", "holiday", "--horizon", "14", "--lookback", "56", "--set", "network=false"]
+    run(str(multiway), "train", "forecast", "--data", "sales.csv", *settings, "--out", "sales", cwd=bare)
+    run(str(multiway), "predict", "sales", "--data", "sales.csv", "--out", "next.csv", cwd=bare)
+    head, *rows = (bare / "next.csv").read_text().splitlines()
+    assert (
+        head.startswith("unique_id,ds,multiway,multiway-lo-80,")
+        and len(rows) == 4 * 14
+        and all(0 < float(row.split(",")[2]) < 1000 for row in rows)
+    )

@@ -5,7 +5,6 @@ import json
 
 import pandas as pd
 import pytest
-from benchmarks.browser import PROGRAM, Browser
 from benchmarks.gallery import write_report
 
 from multiway.report import Page, PagePart, render
@@ -29,14 +28,6 @@ ANSWER = """(() => {
   const next = [...part.querySelectorAll(".content > :not(p):not(h3)")].find(e => place(e).height > 0);
   return { lead: place(part.querySelector(".verdict"))?.bottom, first: place(next)?.top, words: part.innerText.length };
 })()"""
-
-
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
-    if PROGRAM is None:
-        pytest.skip("no headless Chromium: apt-get install chromium-headless-shell")
-    with Browser(tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("task", TASKS)

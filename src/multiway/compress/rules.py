@@ -91,7 +91,8 @@ class Tucker(_Ranked):
 
     Args:
         rank: Channels between its parts; None to find them from a budget.
-        max_error, max_share: As in `LowRank`.
+        max_error: As in `LowRank`.
+        max_share: As in `LowRank`.
     """
 
     kind = "tucker"
@@ -104,7 +105,8 @@ class CP(_Ranked):
 
     Args:
         rank: Number of products; None to find it from a budget.
-        max_error, max_share: As in `LowRank`.
+        max_error: As in `LowRank`.
+        max_share: As in `LowRank`.
     """
 
     kind = "cp"
@@ -120,7 +122,8 @@ class NdLinear(_Factored):
         in_sizes: Factors of the number of inputs; the two most balanced if not given.
         out_sizes: Factors of the number of outputs, as many.
         num_modes: Number of factors where no sizes are given.
-        max_error, max_share: As in `LowRank`.
+        max_error: As in `LowRank`.
+        max_share: As in `LowRank`.
     """
 
     kind = "nd"
@@ -146,7 +149,8 @@ class TensorTrain(_Factored):
         num_cores: Number of cores; their sizes are the most balanced if not given.
         in_sizes: Factors of the number of inputs; as many as cores.
         out_sizes: Factors of the number of outputs.
-        max_error, max_share: As in `LowRank`.
+        max_error: As in `LowRank`.
+        max_share: As in `LowRank`.
     """
 
     kind = "tt"

@@ -51,7 +51,8 @@ class SwiGLU(nn.Module):
         dim: Features in and out.
         hidden_dim: Features between; the paper's is 4 `dim`.
         dropout: Probability of dropping a hidden feature.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
     """
 
     def __init__(
@@ -78,7 +79,8 @@ class HOTBlock(nn.Module):
         hidden_dim: Features inside the SwiGLU, 4 `dim` if not given; 0 leaves this half out.
         dropout: On each residual branch.
         cross_attention: Attention to a context, in a decoder; as `attention`, but it takes the context second.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
     """
 
     def __init__(
@@ -185,7 +187,8 @@ class PatchEmbedding(nn.Module):
         patch_sizes: Steps per patch on each mode; 1 leaves a mode as it is.
         in_channels: Features per cell of the input.
         dim: Features per token.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(batch, *sizes, in_channels)` to `(batch, *(size / patch), dim)`.
@@ -222,7 +225,8 @@ class PooledHead(nn.Module):
         dim: Features per token.
         out_features: Features per remaining position.
         mode: Mode that is averaged away; -1 is the last.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
     """
 
     def __init__(self, dim: int, out_features: int, *, mode: int = -1, device: Any = None, dtype: Any = None) -> None:
@@ -248,7 +252,8 @@ class FlattenHead(nn.Module):
         dim: Features per token.
         size: Tokens on the last mode.
         out_features: Features per remaining position.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
     """
 
     def __init__(self, dim: int, size: int, out_features: int, *, device: Any = None, dtype: Any = None) -> None:

@@ -25,7 +25,8 @@ class FullAttention(nn.Module):
         rotary_modes: Modes whose order matters. A token is turned by its own positions along them; pairs of
             features are dealt out to several modes in turn, see `ops.rotate_flattened`.
         qk_norm: "none", "rms" or "layer", over each head's features.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(batch, *sizes, dim)` in and out.

@@ -45,7 +45,8 @@ class ConvBlock(nn.Module):
         num_modes: 2 or 3.
         hidden_channels: Channels between the two; those of the output if not given.
         kernel_size: Odd, in voxels.
-        device, dtype: As for `torch.nn.Conv3d`.
+        device: As for `torch.nn.Conv3d`.
+        dtype: As for `torch.nn.Conv3d`.
 
     Shape:
         `(batch, in_channels, *sizes)` to `(batch, out_channels, *sizes)`.
@@ -93,7 +94,8 @@ class ConvStem(nn.Module):
         in_channels: Channels of the volume.
         channels: Features after each layer; the last are those of a token.
         kernel_size: 3, 5 or 7 voxels a side.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         Input `(batch, in_channels, *sizes)` with three sizes; output `(batch, *tokens, channels[-1])`.

@@ -50,7 +50,8 @@ class LowRankLinear(nn.Module):
         out_features: Features of the output.
         rank: Width of the bottleneck.
         bias: Learn a bias for every output.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(*, in_features)` to `(*, out_features)`.

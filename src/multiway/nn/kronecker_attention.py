@@ -52,7 +52,8 @@ class KroneckerAttention(PooledQueries):
         qk_norm: "none", "rms" or "layer", over each head's features.
         learn_temperature: Learn a factor on the logits per mode and head, at most 16.
         bias: Bias of the query and key projections.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         Input `(batch, *sizes, dim)` with `num_modes` sizes; output the same, or the context's values at the

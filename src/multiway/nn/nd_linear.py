@@ -38,7 +38,8 @@ class NdLinear(nn.Module):
         descending: Take the last mode first. Only the biases per mode notice.
         flat: Take and return the modes flattened into one last axis, as `torch.nn.Linear` does.
         init: "variance", "xavier" (the paper's) or "package"; see `reset_parameters`.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(*, *in_sizes)` to `(*, *out_sizes)` with any leading axes; `(*, Π in_sizes)` to `(*, Π out_sizes)` if `flat`.

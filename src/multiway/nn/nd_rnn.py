@@ -24,7 +24,8 @@ class NdRNN(nn.Module):
         hidden_sizes: Size of each mode of the state.
         bias: As for `NdLinear`, of both maps.
         init: As for `NdLinear`.
-        device, dtype: As for `torch.nn.RNN`.
+        device: As for `torch.nn.RNN`.
+        dtype: As for `torch.nn.RNN`.
 
     Shape:
         steps `(batch, time, *in_sizes)` and a state `(batch, *hidden_sizes)`; states of all steps

@@ -50,7 +50,8 @@ class TensorGraphAttention(nn.Module):
             given. An exported model is dense unless told, and one told to be banded serves a single length.
         lag_tolerance: What Ω may weigh in a row at all the lags left out together; the rounding of float32, or of
             float64 for that, if not given. The filter changes by at most this times the largest entry of Θ.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(..., length, dim)` to `(..., length, out_dim)`, any leading axes.

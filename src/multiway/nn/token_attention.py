@@ -19,7 +19,8 @@ class TokenAttention(nn.Module, abc.ABC):
         dim: Features per token.
         num_heads: Divides `dim`. A single head has no projection after it, as in graph attention.
         causal: Whether a token sees only itself and what comes before.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(..., length, dim)` in and out, any leading axes.

@@ -30,7 +30,8 @@ class TTEmbedding(nn.Module):
         tt_ranks: As for `TTLinear`.
         padding_idx: An id whose vector is zero.
         deviation: Root mean square of a new table.
-        device, dtype: As for `torch.nn.Embedding`.
+        device: As for `torch.nn.Embedding`.
+        dtype: As for `torch.nn.Embedding`.
 
     Shape:
         Ids `(*)` to vectors `(*, Π sizes)`.

@@ -31,7 +31,8 @@ class TTLinear(nn.Module):
         out_sizes: Factors J₁…J_N of the number of output features, as many.
         tt_ranks: One rank for every bond, the N - 1 inner ranks, or all N + 1 with ends of 1.
         bias: Learn a bias for every output.
-        device, dtype: As for `torch.nn.Linear`.
+        device: As for `torch.nn.Linear`.
+        dtype: As for `torch.nn.Linear`.
 
     Shape:
         `(*, Π in_sizes)` to `(*, Π out_sizes)`.

@@ -55,7 +55,9 @@ class Forecaster(Estimator):
         network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
         model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
         metric: What decides which candidates answer: "mse", "mae", "mase" or "pinball".
-        id_column, time_column, value_column: Columns of a table; found if not given.
+        id_column: Column of a long table that names the series, or several; found if not given.
+        time_column: Column of times; found if not given.
+        value_column: Column of values in a long table; found if not given.
         frequency: Step between times, such as "h" or "D"; found if not given.
         resample: What a step of the frequency has of rows off it: "last", "mean" or "sum"; refused if not given.
         season: Steps in a season; from the frequency if not given.

@@ -40,7 +40,8 @@ class StockConfig(NetworkConfig):
     are texts, and price where there are none.
     """
 
-    NETWORK, NETWORKS = "hot_stock_classifier", ("*stock_classifier*",)
+    NETWORK = "hot_stock_classifier"
+    NETWORKS = ("*stock_classifier*",)
     BY_DATA: ClassVar[Mapping[str, Sizes]] = {
         "num_stocks": 2, "num_slots": 5, "price_features": 3, "text_features": 8, "date_features": 3, "num_outputs": 2
     }  # fmt: skip

@@ -18,22 +18,7 @@ from multiway.tasks.tabular.explain import importance
 
 @estimator
 class TabularEstimator(SampleEstimator):
-    """Predict the rows of a table with a network of NdLinear layers, scored on held-out rows with baselines.
-
-    Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
-
-    Args:
-        layer: nd_linear, linear, tensor_train or low_rank; the last two need a rank, in `settings` of the model.
-        epochs: Passes over the training rows at most.
-        validation: Share of the rows that choose the best epoch.
-        test: Share of the rows that are scored once, at the end.
-        baselines: Some of majority, logistic and trees for classes; of mean, ridge and trees for numbers.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `TabularConfig`, nested: `{"model": {"hidden": [32]}, "training": {"patience": 3}}`.
-        progress: Show a bar or lines on stderr.
-
-    `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, `feature_names_in_` of frames, and `classes_`.
-    """
+    """What both estimators of tables share: how rows and targets are read, and what the columns are worth."""
 
     task = "tabular"
 
@@ -97,14 +82,44 @@ class TabularEstimator(SampleEstimator):
 
 @estimator
 class TabularClassifier(TabularEstimator, SampleClassifier):
-    """Classify the rows of a table; see `TabularEstimator` for the arguments."""
+    """Classify the rows of a table with a network of NdLinear layers, scored on held-out rows with baselines.
+
+    Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
+
+    Args:
+        layer: nd_linear, linear, tensor_train or low_rank; the last two need a rank, in `settings` of the model.
+        epochs: Passes over the training rows at most.
+        validation: Share of the rows that choose the best epoch.
+        test: Share of the rows that are scored once, at the end.
+        baselines: Some of majority, logistic and trees.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `TabularConfig`, nested: `{"model": {"hidden": [32]}, "training": {"patience": 3}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, `feature_names_in_` of frames, and `classes_`.
+    """
 
     baselines: Sequence[str] = ("majority", "logistic", "trees")
 
 
 @estimator
 class TabularRegressor(TabularEstimator, Regressor):
-    """Predict a number for the rows of a table; see `TabularEstimator` for the arguments."""
+    """Predict a number for each row of a table with a network of NdLinear layers, scored on held-out rows.
+
+    Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
+
+    Args:
+        layer: nd_linear, linear, tensor_train or low_rank; the last two need a rank, in `settings` of the model.
+        epochs: Passes over the training rows at most.
+        validation: Share of the rows that choose the best epoch.
+        test: Share of the rows that are scored once, at the end.
+        baselines: Some of mean, ridge and trees.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `TabularConfig`, nested: `{"model": {"hidden": [32]}, "training": {"patience": 3}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, and `feature_names_in_` of frames.
+    """
 
     baselines: Sequence[str] = ("mean", "ridge", "trees")
 
