@@ -9,7 +9,7 @@ from command import outcome
 from multiway.errors import ConfigError, DataError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
-from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config, make_frame
+from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config, make_frame, shop
 from tolerances import ROUNDING32
 
 ROWS = 240
@@ -115,3 +115,29 @@ def test_the_command_refits_every_so_many_cutoffs(folders):
     first, second = (outcome(*words, *more)[1] for more in ((), ("--refit", "every=1")))
     assert first != second and len(first.splitlines()) == len(second.splitlines())
     assert outcome(*words, "--refit", "often")[0] == 2
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """A run of shops with covariates, and the files of the days after it, of which the last alone has a plan."""
+    folder, frame = tmp_path_factory.mktemp("planned"), shop().drop(columns=["weather", "visitors"])
+    roles = {"future": ["holiday"], "static": ["region"], "levels": (), "season": 7}
+    days = np.sort(frame["date"].unique())
+    first, later = frame[frame["date"] < days[-7]], frame[frame["date"] >= days[-7]]
+    first.to_csv(folder / "shops.csv", index=False)
+    later.to_csv(folder / "more.csv", index=False)
+    plan = later.assign(date=later["date"] + pd.Timedelta(days=7), sales=np.nan)
+    pd.concat([later, plan]).to_csv(folder / "ahead.csv", index=False)
+    lifecycle.start(TASK, make_config(data=str(folder / "shops.csv"), **roles, **PLAIN), folder / "run")
+    return folder
+
+
+@pytest.mark.parametrize(("later", "known"), [("more", False), ("ahead", True)])
+def test_rows_without_a_plan_are_taken_in_and_no_forecast_is_stored(planned, later, known):
+    code, _, err = outcome("update", planned / "run", "--data", planned / f"{later}.csv", "--out", planned / later)
+    assert code == 0, err
+    assert (planned / later / "predictions.parquet").exists() == known
+    assert lifecycle.load(planned / later).facts["refit"]["future"] == 245
+    words = ["predict", planned / later, "--future-data", planned / "ahead.csv", "--out", planned / f"{later}-next.csv"]
+    assert outcome(*words)[0] == 0
+    assert pd.read_csv(planned / f"{later}-next.csv")["ds"].min() == "2023-09-03"

@@ -338,9 +338,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def update(self, run: Run, data: str) -> Run:
         """See `multiway.tasks.forecasting.updating`; the forecast beyond all rows takes the place of the one before."""
-        longer = take_in(run, data_of(run), data)
-        table = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
-        longer.tables = {**run.tables, "predictions": table}
+        longer, tables = take_in(run, data_of(run), data), dict(run.tables)
+        tables.pop("predictions", None)
+        if knows_ahead(longer.prepared.panel, run.config.horizon):
+            tables["predictions"] = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
+        longer.tables = tables
         return longer
 
     def explain(self, run: Run, out: Path | None, options: Row) -> Answer:
