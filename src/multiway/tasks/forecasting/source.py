@@ -19,7 +19,7 @@ from multiway.data.sources import columns as col
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.tables import column_names, load_table, source_name
+from multiway.data.sources.tables import SOURCE, column_names, load_table, source_name
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix, MultiwayError, MultiwayWarning
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
@@ -354,15 +354,6 @@ def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     return cells.drop_duplicates(CELL, keep="last" if policy == "last" else "first")
 
 
-def one_after_another(sources: Sequence[object], options: ReadOptions) -> pd.DataFrame:
-    """Rows of several files or frames of one form, one after another, as they are written."""
-    tables = [soundly(source_name(each), partial(_frame_of, each, options)) for each in sources]
-    if len(different := {tuple(table.columns) for table in tables}) > 1:
-        shown = ", then ".join(listed(columns) for columns in different)
-        raise DataError(f"{source_name(sources[-1])}: later rows have the columns of the others. Got {shown}.")
-    return pd.concat(tables, ignore_index=True)
-
-
 def with_static(source: object, static: object, options: ReadOptions) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Rows of a long table with what its series are, from a table with a row for each, and the names of its columns.
 
@@ -371,7 +362,7 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
     Raises:
         DataError: They share no column, a series has two rows there, or none.
     """
-    rows, each = (soundly(source_name(table), partial(_frame_of, table, options)) for table in (source, static))
+    rows, each = (soundly(source_name(table), partial(frame_of, table, options)) for table in (source, static))
     keys = [name for name in each.columns if name in rows.columns and name != options.time_column]
     where = source_name(static)
     if not keys or len(keys) == len(each.columns):
@@ -386,10 +377,13 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
         count = "two rows" if place is None else "no row"
         raise DataError(f"{where}: {'/'.join(map(str, name))} has {count}. Give one for each series.")
     added = each.drop(columns=keys).iloc[place].set_axis(rows.index)
-    return pd.concat([rows, added], axis=1), tuple(added.columns)
+    whole = pd.concat([rows, added], axis=1)
+    whole.attrs[SOURCE] = source_name(source)
+    return whole, tuple(added.columns)
 
 
-def _frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
+def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
+    """Columns as they are written."""
     return load_table(source, options, findings).frame
 
 

@@ -333,7 +333,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         source = data or run.config.data
         if source is None:
             raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
-        source = self.locate(source) if data else encode.grown(run.config, self.locate(source))
+        source = self.locate(source) if data else encode.grown(run.config, self.locate(source), run.state.columns)
         return encode.read_later(run.config, run.state, source)
 
     def update(self, run: Run, data: str) -> Run:
