@@ -46,8 +46,8 @@ class Forecaster(Estimator):
     """Forecast a panel of series by what validation prefers: closed forms, classical models, networks, or their blend.
 
     Args:
-        horizon: Steps to forecast.
-        lookback: Past steps that the models see.
+        horizon: Steps to forecast; 96 if not given, or a season or two where the rows are too few for it.
+        lookback: Past steps that the models see; 96 if not given, or as many as half of the training rows hold.
         targets: Series to forecast from the others; every series if not given.
         future: Columns that are known ahead, such as prices and holidays.
         past: Columns that are known up to the last value alone.
@@ -74,9 +74,9 @@ class Forecaster(Estimator):
 
     task = "forecast"
 
-    horizon: int = 96
+    horizon: int | None = None
     _: dataclasses.KW_ONLY
-    lookback: int = 96
+    lookback: int | None = None
     targets: tuple[str, ...] = ()
     future: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
