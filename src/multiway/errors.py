@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import Self
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +102,27 @@ class StorageError(RunError):
 
 
 class MultiwayWarning(UserWarning):
-    """A run can be used, and what it says should be read with care; the command line prints it and goes on."""
+    """A run can be used, and what it says should be read with care; the command line prints it and goes on.
+
+    Its arguments are parts of one sentence, as those of an error are.
+    """
+
+    task: str | None = None
+    """The task whose config the fixes are of, where it is known."""
+
+    def __str__(self) -> str:
+        return self.spelled()
+
+    def spelled(self, spell: Spell = str) -> str:
+        """The sentence, its fixes written by whoever prints it."""
+        return spelled(self.args, spell).strip()
+
+    @classmethod
+    def of(cls, task: str, *parts: str | Fix) -> Self:
+        """A warning about data or settings of a task."""
+        warning = cls(*parts)
+        warning.task = task
+        return warning
 
 
 class CheckWarning(MultiwayWarning):

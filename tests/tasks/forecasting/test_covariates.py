@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from command import outcome
 from multiway import Forecaster
 from multiway.cli.declared import command_line
 from multiway.errors import ArgumentError, ConfigError, DataError
@@ -228,6 +229,14 @@ def test_audit_sees_a_target_in_disguise(tmp_path: Path):
     ]  # fmt: skip
     sound = audit_forecast(config(**named | {"future": ("price", "holiday")}))
     assert "no covariate that is said to be known ahead holds its target in disguise (2 looked at)" in sound.passed
+
+
+def test_training_says_it_as_it_is_typed(tmp_path: Path):
+    history(shop()).to_csv(tmp_path / "stores.csv", index=False)
+    sizes = ["--horizon", 4, "--lookback", 8, "--answer", "ridge", "--set", "network=false"]
+    words = ["train", "forecast", "--data", tmp_path / "stores.csv", *sizes, "--out", tmp_path / "run"]
+    code, _, err = outcome(*words)
+    assert code == 0 and "name them (--future holiday --past weather,visitors --static region)" in err
 
 
 def test_check_says_how_columns_could_be_named(tmp_path: Path):

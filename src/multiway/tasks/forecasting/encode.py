@@ -212,7 +212,8 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
     if config.updates:
         longer, told = _joined(config, source, panel.columns)
         rows, panel = panel.num_rows, begun(panel, _read_own(config, longer))
-        panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=(*panel.warned, *told))
+        warned = (*panel.warned, *((words,) for words in told))
+        panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
     return PreparedPanel.of(panel, sized(config, panel.slice(0, rows or panel.num_rows)), rows)
 
 

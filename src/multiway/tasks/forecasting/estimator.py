@@ -18,7 +18,7 @@ from multiway.tasks.forecasting.encode import grown, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
 from multiway.tasks.forecasting.joining import joined
-from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.panel import Panel, about_ended
 from multiway.tasks.forecasting.source import with_static
 from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.protocol import OURS, Row
@@ -187,6 +187,8 @@ class Forecaster(Estimator):
         """
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
+        for words in about_ended(panel, run.state.targets, run.config.horizon):
+            warnings.warn(f"{panel.source}: {words}.", MultiwayWarning, stacklevel=2)
         library = self._library if X is None else library_of(X)
         plan = planned(run, panel, future_df)
         return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles, plan), library)

@@ -185,7 +185,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     return Panel(
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
-        warned=findings.remarks("warning"),
+        warned=findings.warnings(),
         columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
         covariates=covariates,
     )  # fmt: skip

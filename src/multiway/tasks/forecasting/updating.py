@@ -38,7 +38,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
         begun(run.prepared.panel, panel)
     for words in panel.warned:
         if words not in before:
-            warnings.warn(f"{panel.source}: {words}", MultiwayWarning, stacklevel=2)
+            warnings.warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words), stacklevel=2)
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
     longer.facts |= {"refit": network.refit(longer, longer.prepared), "notes": list(longer.prepared.notes)}
     longer.facts["data_sha256"] = digest_of(longer.prepared.content())
