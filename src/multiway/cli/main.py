@@ -79,13 +79,18 @@ def _hint(words: Sequence[str]) -> None:
     from multiway.cli import declared
     from multiway.errors import ELSEWHERE
 
+    command = words[0] if words else ""
     options = [option for task in declared.content()["tasks"].values() for option in task["options"]]
-    here = {option["field"].rpartition(".")[2]: option["name"] for option in options}
+    options.sort(key=lambda option: command in option["commands"])  # those of the command win
+    here = {option["field"].rpartition(".")[2] or option["name"]: option for option in options}
+    names = {option["name"] for option in options}
     for word in words:
         name = word.partition("=")[0].removeprefix("--").replace("-", "_")
-        own = here.get(ELSEWHERE[name]) if name in ELSEWHERE else None
-        if word.startswith("--") and own is not None and name not in here.values():
-            say(f"error: {word.partition('=')[0]} is --{own.replace('_', '-')} here.")
+        known = [here[own] for own in ELSEWHERE.get(name, ()) if own in here]
+        if word.startswith("--") and known and name not in names:
+            own = next((option for option in known if command in option["commands"]), known[0])
+            of = "here" if command in own["commands"] else f"of {own['commands'][0]}"
+            say(f"error: {word.partition('=')[0]} is --{own['name'].replace('_', '-')} {of}.")
             sys.exit(2)
 
 

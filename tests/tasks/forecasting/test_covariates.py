@@ -266,6 +266,23 @@ def test_names_of_other_libraries_have_a_hint(fitted):
         fitted.predict(X_df=None)
 
 
+@pytest.mark.parametrize(("method", "name", "own"), [
+    ("fit", "future_covariates", r"Forecaster\(future=\.\.\.\)"), ("predict", "future_covariates", "future_df"),
+    ("fit", "static_features", "static_df"), ("predict", "h", r"Forecaster\(horizon=\.\.\.\)"),
+    ("backtest", "n_windows", "cutoffs"), ("predict", "quantile_levels", "quantiles"), ("predict", "level", "levels"),
+])  # fmt: skip
+def test_names_of_other_libraries_may_be_those_of_another_method(method, name, own):
+    with pytest.raises(ArgumentError, match=rf"Forecaster\.{method}: {name} is no argument; did you mean {own}\? It"):
+        getattr(Forecaster(), method)(**{name: 3})
+    with pytest.raises(
+        ArgumentError, match=r"Forecaster: quantile_levels is no argument; did you mean predict\(quantiles="
+    ):
+        Forecaster(quantile_levels=(0.1, 0.9))
+    with pytest.raises(AttributeError, match=r"Forecaster has no attribute cross_validation; did you mean backtest\?"):
+        Forecaster().cross_validation(n_windows=3)
+    assert not hasattr(Forecaster(), "cutoff")
+
+
 @pytest.mark.parametrize("cells", [[0, 1, 1], [0.0, 1.0, np.nan], ["0", "1"], ["true", "FALSE", ""], [True, False]])
 def test_truths_are_known_by_numbers_and_by_words(cells):
     assert is_truth(pd.Series(cells))
