@@ -274,9 +274,7 @@ def test_names_of_other_libraries_have_a_hint(fitted):
 def test_names_of_other_libraries_may_be_those_of_another_method(method, name, own):
     with pytest.raises(ArgumentError, match=rf"Forecaster\.{method}: {name} is no argument; did you mean {own}\? It"):
         getattr(Forecaster(), method)(**{name: 3})
-    with pytest.raises(
-        ArgumentError, match=r"Forecaster: quantile_levels is no argument; did you mean predict\(quantiles="
-    ):
+    with pytest.raises(ArgumentError, match=r"quantile_levels is no argument; did you mean predict\(quantiles="):
         Forecaster(quantile_levels=(0.1, 0.9))
     with pytest.raises(AttributeError, match=r"Forecaster has no attribute cross_validation; did you mean backtest\?"):
         Forecaster().cross_validation(n_windows=3)
