@@ -175,11 +175,11 @@ def in_a_line(error: Exception, limit: int = 160) -> str:
 
 
 def check_names(
-    where: str, given: Collection[str], known: Collection[str], beside: Mapping[str, Collection[str]] | None = None
+    where: str, given: Collection[str], known: Collection[str], others: Mapping[str, Collection[str]] | None = None
 ) -> None:
     """Refuse arguments by name that a function does not have.
 
-    beside: Arguments of other functions, which may be meant where other libraries have a name for them.
+    others: Arguments of other functions, which may be meant where other libraries have a name for them.
 
     Raises:
         ArgumentError: There is one.
@@ -187,11 +187,15 @@ def check_names(
     for name in given:
         if name not in known:
             own = any(each in known for each in ELSEWHERE.get(name, ()))
-            near = closest(name, known) if own or beside is None else _beside(name, beside) or closest(name, known)
+            near = (
+                closest(name, known)
+                if own or others is None
+                else _argument_elsewhere(name, others) or closest(name, known)
+            )
             raise ArgumentError(f"{where}: {name} is no argument{near} It has {', '.join(known)}.")
 
 
-def _beside(name: str, beside: Mapping[str, Collection[str]]) -> str:
-    found = (f"{where}({own}=...)" for own in ELSEWHERE.get(name, ()) for where, some in beside.items() if own in some)
+def _argument_elsewhere(name: str, others: Mapping[str, Collection[str]]) -> str:
+    found = (f"{where}({own}=...)" for own in ELSEWHERE.get(name, ()) for where, some in others.items() if own in some)
     near = next(found, None)
     return "" if near is None else f"; did you mean {near}?"

@@ -215,7 +215,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
 def made_of(covariate: Floats, target: Floats) -> float:
     """Share of the error of a covariate's changes, by the past of both, that the target from its step on removes.
 
-    Squared errors of least squares learnt on the first half of the rows and judged on the second; 0 where too little is there.
+    Squared errors of least squares, learnt on the first half of the rows and judged on the second; 0 for few rows.
     """
     lags = min(LAGS, len(target) // 20)
     change, own = (np.diff(rows[-MOST_ROWS:], axis=0) for rows in (covariate, target))

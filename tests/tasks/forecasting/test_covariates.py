@@ -239,6 +239,15 @@ def test_training_says_it_as_it_is_typed(tmp_path: Path):
     assert code == 0 and "name them (--future holiday --past weather,visitors --static region)" in err
 
 
+def test_errors_of_a_table_with_its_static_one_name_the_file(tmp_path: Path):
+    frame = history(shop())[["date", "store", "sales"]]
+    frame.assign(sales=frame["sales"].where(frame.index != 3)).to_csv(tmp_path / "stores.csv", index=False)
+    pd.DataFrame({"store": ["north", "south"], "size": [3, 4]}).to_csv(tmp_path / "sizes.csv", index=False)
+    words = ["train", "forecast", "--data", tmp_path / "stores.csv", "--static-data", tmp_path / "sizes.csv"]
+    code, _, err = outcome(*words, "--out", tmp_path / "run")
+    assert code == 1 and err.startswith("multiway: error: stores.csv: 1 cell is missing")
+
+
 def test_check_says_how_columns_could_be_named(tmp_path: Path):
     path, spell = tmp_path / "stores.csv", command_line("forecast", "check")
     history(shop()).to_csv(path, index=False)
