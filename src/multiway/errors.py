@@ -3,7 +3,8 @@
 import contextlib
 import dataclasses
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Self
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +102,27 @@ class StorageError(RunError):
 
 
 class MultiwayWarning(UserWarning):
-    """A run can be used, and what it says should be read with care; the command line prints it and goes on."""
+    """A run can be used, and what it says should be read with care; the command line prints it and goes on.
+
+    Its arguments are parts of one sentence, as those of an error are.
+    """
+
+    task: str | None = None
+    """The task whose config the fixes are of, where it is known."""
+
+    def __str__(self) -> str:
+        return self.spelled()
+
+    def spelled(self, spell: Spell = str) -> str:
+        """The sentence, its fixes written by whoever prints it."""
+        return spelled(self.args, spell).strip()
+
+    @classmethod
+    def of(cls, task: str, *parts: str | Fix) -> Self:
+        """A warning about data or settings of a task."""
+        warning = cls(*parts)
+        warning.task = task
+        return warning
 
 
 class CheckWarning(MultiwayWarning):
@@ -112,28 +133,34 @@ class NotFittedError(MultiwayError, ValueError, AttributeError):
     """An estimator was used before `fit`; the bases are those scikit-learn's own error has."""
 
 
-ELSEWHERE = {
-    "futr_exog_list": "future", "future_covariates": "future", "known_covariates_names": "future",
-    "known_dynamic_columns": "future", "hist_exog_list": "past", "past_covariates": "past",
-    "past_dynamic_columns": "past", "stat_exog_list": "static", "static_covariates": "static",
-    "static_features": "static", "static_columns": "static", "static_covariates_df": "static_df",
-    "static_features_df": "static_df", "id_col": "id_column", "item_id": "id_column", "time_col": "time_column",
-    "timestamp_column": "time_column", "target": "value_column", "target_column": "value_column",
-    "target_col": "value_column", "freq": "frequency", "country_holidays": "holidays", "X_df": "future_df",
-    "futr_df": "future_df",
-    "known_covariates": "future_df", "h": "horizon", "prediction_length": "horizon", "output_chunk_length": "horizon",
-    "input_size": "lookback", "context_length": "lookback", "input_chunk_length": "lookback", "level": "levels",
-    "quantile_levels": "quantiles",
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    name: tuple(own.split())
+    for name, own in {
+        "futr_exog_list": "future", "future_covariates": "future future_df", "known_covariates_names": "future",
+        "known_dynamic_columns": "future", "hist_exog_list": "past", "past_covariates": "past",
+        "past_dynamic_columns": "past", "stat_exog_list": "static", "static_covariates": "static static_df",
+        "static_features": "static static_df", "static_columns": "static", "static_covariates_df": "static_df",
+        "static_features_df": "static_df", "id_col": "id_column", "item_id": "id_column", "time_col": "time_column",
+        "timestamp_column": "time_column", "target": "value_column", "target_column": "value_column",
+        "target_col": "value_column", "freq": "frequency", "country_holidays": "holidays", "X_df": "future_df",
+        "futr_df": "future_df", "known_covariates": "future_df future", "h": "horizon",
+        "prediction_length": "horizon", "output_chunk_length": "horizon", "input_size": "lookback",
+        "context_length": "lookback", "input_chunk_length": "lookback", "level": "levels",
+        "quantile_levels": "quantiles", "time_limit": "budget", "eval_metric": "metric",
+        "n_windows": "cutoffs", "step_size": "step", "cross_validation": "backtest",
+        "historical_forecasts": "backtest",
+    }.items()
 }  # fmt: skip
-"""Names that other libraries have for what is meant here."""
+"""Names that other libraries have for what is meant here, which may be several: the first that is known is meant."""
 
 
 def closest(name: str, known: Iterable[str]) -> str:
     """End a sentence about an unknown name with the nearest known one, if one is near."""
     import difflib
 
-    known, own = list(known), ELSEWHERE.get(name)
-    near = [own] if own in known else difflib.get_close_matches(name, known, n=1)
+    known = list(known)
+    own = [each for each in ELSEWHERE.get(name, ()) if each in known]
+    near = own[:1] or difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}?" if near else "."
 
 
@@ -147,12 +174,28 @@ def in_a_line(error: Exception, limit: int = 160) -> str:
     return " ".join(str(error).split())[:limit]
 
 
-def check_names(where: str, given: Collection[str], known: Collection[str]) -> None:
+def check_names(
+    where: str, given: Collection[str], known: Collection[str], others: Mapping[str, Collection[str]] | None = None
+) -> None:
     """Refuse arguments by name that a function does not have.
+
+    others: Arguments of other functions, which may be meant where other libraries have a name for them.
 
     Raises:
         ArgumentError: There is one.
     """
     for name in given:
         if name not in known:
-            raise ArgumentError(f"{where}: {name} is no argument{closest(name, known)} It has {', '.join(known)}.")
+            own = any(each in known for each in ELSEWHERE.get(name, ()))
+            near = (
+                closest(name, known)
+                if own or others is None
+                else _argument_elsewhere(name, others) or closest(name, known)
+            )
+            raise ArgumentError(f"{where}: {name} is no argument{near} It has {', '.join(known)}.")
+
+
+def _argument_elsewhere(name: str, others: Mapping[str, Collection[str]]) -> str:
+    found = (f"{where}({own}=...)" for own in ELSEWHERE.get(name, ()) for where, some in others.items() if own in some)
+    near = next(found, None)
+    return "" if near is None else f"; did you mean {near}?"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.look_ahead import check_interpolated, check_look_ahead, foreseen
+from multiway.auditing.look_ahead import check_interpolated, check_known_ahead, check_look_ahead, foreseen, made_of
 
 ROWS = 900
 
@@ -79,3 +79,42 @@ def test_straight_lines_between_months_are_found_and_ramps_and_levels_are_not():
     assert (finding.kind, finding.count) == ("interpolated", 1) and ": b." in finding.line()
     honest = np.column_stack([days * 1.0, np.repeat(walk()[::30], 30)[:ROWS], walk()])
     assert isinstance(check_interpolated(honest, "abc"), str)
+
+
+def sold(rows=ROWS):
+    """Sales with a week, and a price that they answer to."""
+    rng = draw(5)
+    price = 10 + rng.normal(size=rows).cumsum() * 0.3
+    week = 20 * np.sin(2 * np.pi * np.arange(rows) / 7)
+    return 300 + week - 12 * price + 8 * rng.normal(size=rows), price
+
+
+MEANS = {
+    "centred": lambda sales: sales.rolling(7, center=True).mean(),
+    "rounded": lambda sales: sales.rolling(7, center=True).mean().round(1),
+    "ahead": lambda sales: sales.rolling(7).mean().shift(-7),
+    "long": lambda sales: sales.rolling(21, center=True).mean(),
+    "weighted": lambda sales: 0.5 * sales + 0.3 * sales.shift(-1) + 0.2 * sales.shift(-2),
+    "trailing": lambda sales: sales.rolling(7).mean(),
+}
+
+
+@pytest.mark.parametrize("made", MEANS)
+@pytest.mark.parametrize("season", [1, 7])
+def test_a_known_covariate_that_is_a_mean_of_later_targets_is_named(made, season):
+    sales, price = sold()
+    column = MEANS[made](pd.Series(sales)).to_numpy()
+    found = check_known_ahead(sales[:, None], ["shop"], {"plan": column[:, None], "price": price[:, None]}, season)
+    assert found.kind == "known" and [str(place).partition(":")[0] for place in found.places] == ["plan"]
+
+
+def test_what_the_past_or_a_plan_tells_is_not_made_of_the_target():
+    sales, price = sold()
+    steps, last = np.arange(ROWS), pd.Series(sales).shift(14)
+    honest = {
+        "price": price, "wave": np.sin(2 * np.pi * steps / 365), "trend": steps * 1.5,
+        "lagged": last.to_numpy(), "mean of two weeks ago": last.rolling(7).mean().to_numpy(),
+        "weekly price": np.repeat(price[::7], 7)[:ROWS],
+    }  # fmt: skip
+    shares = {name: made_of(column, sales) for name, column in honest.items()}
+    assert max(shares.values()) < 0.6, shares

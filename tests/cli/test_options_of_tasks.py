@@ -144,8 +144,19 @@ def test_too_few_numbers_are_wrong_usage(name, text, message):
 @pytest.mark.parametrize(
     ("word", "own"),
     [("--futr-exog-list=price", "--future"), ("--hist-exog-list", "--past"), ("--stat_exog_list", "--static"),
-     ("--timestamp-column", "--time"), ("--prediction-length", "--horizon"), ("--freq", "--frequency")],
+     ("--timestamp-column", "--time"), ("--prediction-length", "--horizon"), ("--freq", "--frequency"),
+     ("--time-limit", "--budget"), ("--eval-metric", "--metric")],
 )  # fmt: skip
 def test_options_of_other_libraries_are_answered_with_ours(word, own, monkeypatch, capsys):
     code, out, err = call(["train", "forecast", "--data", "x.csv", word, "price"], monkeypatch, capsys)
     assert (code, out, err) == (2, "", f"multiway: error: {word.partition('=')[0]} is {own} here.\n")
+
+
+@pytest.mark.parametrize(("command", "word", "own"), [
+    ("predict", "--level", "--levels here"), ("predict", "--quantile-levels", "--quantiles here"),
+    ("backtest", "--level=80", "--levels here"), ("backtest", "--n-windows", "--cutoffs here"),
+    ("train", "--quantile-levels", "--quantiles of predict"),
+])  # fmt: skip
+def test_options_of_other_libraries_are_those_of_the_command(command, word, own, monkeypatch, capsys):
+    code, out, err = call([command, "run", word, "80"], monkeypatch, capsys)
+    assert (code, out, err) == (2, "", f"multiway: error: {word.partition('=')[0]} is {own}.\n")

@@ -35,6 +35,8 @@ FEWEST_ROWS = 40
 Floats = NDArray[np.float64]
 TELLING = 0.95
 """Correlation with a target, in what the past of neither foretells, from which on a covariate is one in disguise."""
+MADE = 0.98
+"""Share of what the past of both leaves of a covariate's change, from which on it is made of the target's values."""
 SHIFTS = range(-3, 4)
 FEWEST = 30
 """Steps at which both change."""
@@ -182,7 +184,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
 
     A surprise is the change of a step less the change a season before: prices and plans have some, and explain part of
     those of their series. One that explains nearly all holds the target itself, its later value, or a number made of
-    it.
+    it. One may also be a weighted mean of several values of the target, as a centred mean is.
 
     Args:
         targets: `(rows, series)`.
@@ -190,7 +192,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
         covariates: `(rows, series or 1)` by name; those of few different values, such as holidays, tell no target.
         season: Steps in a season.
     """
-    own = _surprises(targets, season)
+    own, looked = _surprises(targets, season), set(evenly(len(names), MOST_PAIRED).tolist())
     places = []
     for name, rows in covariates.items():
         known = _surprises(rows, season)
@@ -199,11 +201,41 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
             if abs(strength) >= TELLING:
                 away = f"{abs(at)} step{'s' * (abs(at) > 1)} {'later' if at > 0 else 'before'}"
                 places.append(f"{name}: {abs(strength):.1%} of {label} {away if at else 'at its step'}")
+            elif series in looked:
+                share = made_of(rows[:, min(series, rows.shape[1] - 1)], targets[:, series])
+                said = f"{name}: {share:.1%} of it is made of {label} at its step and after it"
+                places += [said] if share > MADE else []
     if not places:
         return f"no covariate that is said to be known ahead holds its target in disguise ({len(covariates)} looked at)"
     rule = "covariates that are said to be known ahead tell the target beyond what its past does"
     fix = "If they are only measured with it, name them as past, or leave them out."
     return finding("known", "warning", rule, fix, places)
+
+
+def made_of(covariate: Floats, target: Floats) -> float:
+    """Share of the error of a covariate's changes, by the past of both, that the target from its step on removes.
+
+    Squared errors of least squares, learnt on the first half of the rows and judged on the second; 0 for few rows.
+    """
+    lags = min(LAGS, len(target) // 20)
+    change, own = (np.diff(rows[-MOST_ROWS:], axis=0) for rows in (covariate, target))
+    if lags < 2 or len(np.unique(covariate[~np.isnan(covariate)])) < FEWEST:
+        return 0.0
+    windows = np.lib.stride_tricks.sliding_window_view
+    before, after = windows(change[: -1 - lags], lags), windows(own[lags:], lags + 1)
+    columns = np.column_stack([change[lags:-lags], before, windows(own[: -1 - lags], lags), after])
+    columns = columns[np.isfinite(columns).all(1)]
+    half = len(columns) // 2
+    if half < 2 * columns.shape[1]:
+        return 0.0
+    past, whole = (_missed(columns[:half], columns[half:], count) for count in (2 * lags, 3 * lags + 1))
+    return 1 - whole / past if past > SETTLED * np.square(columns[half:, 0]).sum() else 0.0
+
+
+def _missed(learnt: Floats, judged: Floats, count: int) -> float:
+    """Squared error of the first column by so many after it."""
+    weights = np.linalg.lstsq(learnt[:, 1 : count + 1], learnt[:, 0], rcond=None)[0]
+    return float(np.square(judged[:, 0] - judged[:, 1 : count + 1] @ weights).sum())
 
 
 def _surprises(rows: Floats, season: int) -> Floats:

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
@@ -62,11 +62,11 @@ def _call() -> NoReturn:
 
     keep_freed_memory()
     _hint(sys.argv[1:])
-    say_warnings(MultiwayWarning)
+    command = next((word for word in sys.argv[1:] if word != "data"), "train")
+    say_warnings(MultiwayWarning, lambda warning: warning.spelled(command_line(warning.task, command)))
     try:
         app()
     except MultiwayError as error:
-        command = next((word for word in sys.argv[1:] if word != "data"), "train")
         say(f"error: {error.spelled(command_line(error.task, command))}")
     except OSError as error:
         say(f"error: {error.filename or 'output'}: {error.strerror or error}")
@@ -79,13 +79,18 @@ def _hint(words: Sequence[str]) -> None:
     from multiway.cli import declared
     from multiway.errors import ELSEWHERE
 
+    command = words[0] if words else ""
     options = [option for task in declared.content()["tasks"].values() for option in task["options"]]
-    here = {option["field"].rpartition(".")[2]: option["name"] for option in options}
+    options.sort(key=lambda option: command in option["commands"])  # those of the command win
+    here = {option["field"].rpartition(".")[2] or option["name"]: option for option in options}
+    names = {option["name"] for option in options}
     for word in words:
         name = word.partition("=")[0].removeprefix("--").replace("-", "_")
-        own = here.get(ELSEWHERE[name]) if name in ELSEWHERE else None
-        if word.startswith("--") and own is not None and name not in here.values():
-            say(f"error: {word.partition('=')[0]} is --{own.replace('_', '-')} here.")
+        known = [here[own] for own in ELSEWHERE.get(name, ()) if own in here]
+        if word.startswith("--") and known and name not in names:
+            own = next((option for option in known if command in option["commands"]), known[0])
+            of = "here" if command in own["commands"] else f"of {own['commands'][0]}"
+            say(f"error: {word.partition('=')[0]} is --{own['name'].replace('_', '-')} {of}.")
             sys.exit(2)
 
 
@@ -136,10 +141,14 @@ def say(message: str) -> None:
         print(f"multiway: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
-def say_warnings(kind: type[Warning]) -> None:
+def say_warnings(kind: type[Warning], spell: Callable[[Any], str]) -> None:
     """Say a warning as an error is said, without the place in the code that gave it, and each of one kind once."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        say(f"warning: {spell(message) if isinstance(message, kind) else message}")
+
     warnings.simplefilter("default", kind)
-    warnings.showwarning = lambda message, *_, **__: say(f"warning: {message}")
+    warnings.showwarning = show
 
 
 def open_streams() -> None:

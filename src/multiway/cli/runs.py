@@ -69,7 +69,7 @@ def backtest_command(
     *,
     own: dict[str, Any],
 ) -> Output:
-    """Forecast from past moments of a file and score each, or trade by stock predictions; nothing is retrained."""
+    """Forecast from past moments of a file and score each, or trade by stock predictions."""
     chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
     _say_which(run)

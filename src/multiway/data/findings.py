@@ -243,6 +243,10 @@ class Findings:
         chosen = severities or ("warning", "note")
         return tuple(finding.line() for finding in self.found if finding.severity in chosen)
 
+    def warnings(self) -> tuple[Message, ...]:
+        """What is a warning, for who prints it to spell the fixes."""
+        return tuple(finding.parts(SHOWN_PER_KIND) for finding in self.found if finding.severity == "warning")
+
     def ordered(self) -> tuple[Finding, ...]:
         """Errors first, then warnings, then notes."""
         return tuple(sorted(self.found, key=lambda finding: SEVERITIES.index(finding.severity)))

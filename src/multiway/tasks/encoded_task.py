@@ -20,7 +20,7 @@ from multiway.data.sources.budget import Limits, within
 from multiway.data.sources.tables import source_name
 from multiway.data.splitting import Shares, Splits, drawn_notes, split
 from multiway.data.writing import check_target
-from multiway.errors import ConfigError, Fix
+from multiway.errors import ConfigError, Fix, Message
 from multiway.tasks.fitting import Rival, nearing
 from multiway.tasks.lifecycle import announce
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task, TaskConfig
@@ -163,7 +163,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         splits = split(samples, config.split, fix=self.split_field)
         return self.arranged(config, samples, splits, progress=progress)
 
-    def warned(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> Sequence[str]:
+    def warned(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> Sequence[str | Message]:
         """What a check warns of."""
         raw = prepared.raw
         return (*raw.warned, *warnings_of(raw, prepared.splits, self.hooks(config)))

@@ -5,9 +5,9 @@ import dataclasses
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from multiway.config import Config, Plain, merge, nest
 from multiway.data import datasets
 from multiway.data.samples import Array
-from multiway.errors import ConfigError, DataError, MultiwayError, MultiwayWarning, NotFittedError, check_names
+from multiway.errors import (
+    ELSEWHERE,
+    ConfigError,
+    DataError,
+    MultiwayError,
+    MultiwayWarning,
+    NotFittedError,
+    check_names,
+    closest,
+)
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
@@ -50,7 +59,8 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def called(self: Any, *args: Any, **named: Any) -> Any:
         if not inspect.getfullargspec(method).varkw:
-            check_names(f"{type(self).__name__}.{method.__name__}".removesuffix(".__init__"), named, known)
+            where = f"{type(self).__name__}.{method.__name__}".removesuffix(".__init__")
+            check_names(where, named, known, {} if named.keys() <= {*known} else _arguments(type(self)))
         try:
             return method(self, *args, **named)
         except MultiwayError as error:
@@ -60,6 +70,13 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return called
+
+
+def _arguments(cls: type) -> dict[str, Collection[str]]:
+    """Arguments of an estimator, and of its methods."""
+    methods = inspect.getmembers(cls, inspect.isfunction)
+    own = {name: inspect.signature(method).parameters for name, method in methods if not name.startswith("_")}
+    return {cls.__name__: inspect.signature(cls).parameters, **own}
 
 
 @estimator
@@ -79,6 +96,12 @@ class Estimator(OnHub):
     seed: int = 0
     settings: Plain | None = None
     progress: bool = False
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            near = closest(name, dir(type(self))) if name in ELSEWHERE else "."
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}{near}", name=name, obj=self)
 
     def config(self, known: object = None) -> Any:
         """The arguments as the config of a run; an argument that is None keeps its usual value.

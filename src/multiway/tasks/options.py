@@ -127,6 +127,14 @@ def percentages(text: str) -> tuple[float, ...]:
         raise ValueError("give percentages such as 80,95") from None
 
 
+def check_percentages(levels: Iterable[float]) -> None:
+    """Refuse levels that are no percentages; a share is answered with the percentage that it would be."""
+    for level in levels:
+        if not 1 <= level < 100:
+            meant = f"; did you mean {100 * level:g}?" if 0 < level < 1 else ""
+            raise ValueError(f"levels are percentages, from 1 to less than 100. Got {level:g}{meant}")
+
+
 def read_shares(text: str) -> tuple[float, ...]:
     """Split "0.1,0.9" into numbers between 0 and 1."""
     try:

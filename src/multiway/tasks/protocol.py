@@ -15,7 +15,7 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Fix, MultiwayWarning
+from multiway.errors import ConfigError, Fix, Message, MultiwayWarning
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
@@ -238,7 +238,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def audit(self, config: ConfigT, run: Run | None = None) -> AuditReport:
         """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
 
-    def warned(self, config: ConfigT, prepared: PreparedT) -> Sequence[str]:
+    def warned(self, config: ConfigT, prepared: PreparedT) -> Sequence[str | Message]:
         """What a check of the data warns of, a line each: a training says it too."""
         return ()
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
+from command import outcome
 from multiway import Forecaster
 from multiway.cli.declared import command_line
 from multiway.errors import ArgumentError, ConfigError, DataError
@@ -230,6 +231,23 @@ def test_audit_sees_a_target_in_disguise(tmp_path: Path):
     assert "no covariate that is said to be known ahead holds its target in disguise (2 looked at)" in sound.passed
 
 
+def test_training_says_it_as_it_is_typed(tmp_path: Path):
+    history(shop()).to_csv(tmp_path / "stores.csv", index=False)
+    sizes = ["--horizon", 4, "--lookback", 8, "--answer", "ridge", "--set", "network=false"]
+    words = ["train", "forecast", "--data", tmp_path / "stores.csv", *sizes, "--out", tmp_path / "run"]
+    code, _, err = outcome(*words)
+    assert code == 0 and "name them (--future holiday --past weather,visitors --static region)" in err
+
+
+def test_errors_of_a_table_with_its_static_one_name_the_file(tmp_path: Path):
+    frame = history(shop())[["date", "store", "sales"]]
+    frame.assign(sales=frame["sales"].where(frame.index != 3)).to_csv(tmp_path / "stores.csv", index=False)
+    pd.DataFrame({"store": ["north", "south"], "size": [3, 4]}).to_csv(tmp_path / "sizes.csv", index=False)
+    words = ["train", "forecast", "--data", tmp_path / "stores.csv", "--static-data", tmp_path / "sizes.csv"]
+    code, _, err = outcome(*words, "--out", tmp_path / "run")
+    assert code == 1 and err.startswith("multiway: error: stores.csv: 1 cell is missing")
+
+
 def test_check_says_how_columns_could_be_named(tmp_path: Path):
     path, spell = tmp_path / "stores.csv", command_line("forecast", "check")
     history(shop()).to_csv(path, index=False)
@@ -255,6 +273,21 @@ def test_names_of_other_libraries_have_a_hint(fitted):
             ForecastConfig.parse({name: ["price"]})
     with pytest.raises(ArgumentError, match="X_df is no argument; did you mean future_df"):
         fitted.predict(X_df=None)
+
+
+@pytest.mark.parametrize(("method", "name", "own"), [
+    ("fit", "future_covariates", r"Forecaster\(future=\.\.\.\)"), ("predict", "future_covariates", "future_df"),
+    ("fit", "static_features", "static_df"), ("predict", "h", r"Forecaster\(horizon=\.\.\.\)"),
+    ("backtest", "n_windows", "cutoffs"), ("predict", "quantile_levels", "quantiles"), ("predict", "level", "levels"),
+])  # fmt: skip
+def test_names_of_other_libraries_may_be_those_of_another_method(method, name, own):
+    with pytest.raises(ArgumentError, match=rf"Forecaster\.{method}: {name} is no argument; did you mean {own}\? It"):
+        getattr(Forecaster(), method)(**{name: 3})
+    with pytest.raises(ArgumentError, match=r"quantile_levels is no argument; did you mean predict\(quantiles="):
+        Forecaster(quantile_levels=(0.1, 0.9))
+    with pytest.raises(AttributeError, match=r"Forecaster has no attribute cross_validation; did you mean backtest\?"):
+        Forecaster().cross_validation(n_windows=3)
+    assert not hasattr(Forecaster(), "cutoff")
 
 
 @pytest.mark.parametrize("cells", [[0, 1, 1], [0.0, 1.0, np.nan], ["0", "1"], ["true", "FALSE", ""], [True, False]])

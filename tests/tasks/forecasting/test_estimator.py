@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 
 import multiway
 from command import outcome
-from multiway.errors import ConfigError, DataError, NotFittedError, RunError
+from multiway.errors import ConfigError, DataError, MultiwayWarning, NotFittedError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import Forecaster
 from tasks.forecasting.panels import HORIZON, QUICK, TINY, make_frame
@@ -283,3 +283,11 @@ def test_a_bad_frame_is_refused_and_leaves_the_fit(frame):
     with pytest.raises(DataError):
         forecaster.fit(frame.iloc[:20])
     pd.testing.assert_frame_equal(forecaster.predict(), before)
+
+
+def test_sizes_that_are_not_given_fit_the_rows():
+    """As on the command line: forty days hold no 96 steps of past."""
+    with pytest.warns(MultiwayWarning, match="frame: lookback 7, by the 28 training rows"):
+        own = Forecaster(horizon=4, network=False, levels=()).fit(make_frame(rows=40, variates=1, freq="D"))
+    assert (own.run_.config.lookback, own.run_.config.horizon) == (7, 4) and len(own.predict()) == 4
+    assert own.get_params()["lookback"] is None

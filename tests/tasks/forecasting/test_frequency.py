@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from command import outcome
 from multiway.tasks.forecasting.frequency import GridTooLong, clock_of, infer_frequency, season_of, time_grid
 from multiway.tasks.forecasting.panel import Panel
 
@@ -97,3 +98,21 @@ def test_counted_times_are_their_own_numbers_and_hours_those_of_the_wall():
     wall = pd.date_range("2024-01-01 05:00", periods=2, freq="h")
     assert clock_of(wall.tz_localize("Asia/Tokyo"), "h").tolist() == clock_of(wall, "h").tolist()
     assert clock_of(wall, "h")[0] % 24 == 5
+
+
+def test_irregular_rows_of_several_series_are_led_to_their_sums_by_day(tmp_path):
+    """Each error names the next setting, and the last of them can be trained on."""
+    rng, parts = np.random.default_rng(0), []
+    for till in ("A", "B"):
+        seconds = np.sort(rng.integers(0, 90 * 86400, 400))
+        times = pd.Timestamp("2024-01-01") + pd.to_timedelta(seconds, unit="s")
+        parts.append(pd.DataFrame({"time": times, "till": till, "amount": rng.gamma(2, 5, 400).round(2)}))
+    tills = pd.concat(parts)
+    tills.to_csv(tmp_path / "tills.csv", index=False)
+    check = ["check", tmp_path / "tills.csv"]
+    assert "If it names series, say so (--id till)." in outcome(*check)[1]
+    assert "say what a step has of its rows (--frequency D --resample sum)." in outcome(*check, "--id", "till")[1]
+    code, out, _ = outcome(*check, "--id", "till", "--frequency", "D", "--resample", "sum")
+    assert code == 0 and "names: A, B" in out
+    tills.sort_values("time").to_csv(tmp_path / "tills.csv", index=False)
+    assert "columns hold words" in outcome(*check)[1]  # in order, a word may be the weather

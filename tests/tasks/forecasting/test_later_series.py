@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from multiway.errors import DataError, MultiwayWarning
+from multiway.tasks.forecasting import Forecaster
+from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, fitted, forecast, make_frame, scores_on
 
 
@@ -42,6 +44,19 @@ def test_series_that_a_run_was_told_to_leave_out_are_not_named(recwarn):
 def test_a_file_without_any_series_of_the_run_is_refused(run):
     with pytest.raises(DataError, match=r"none of the run's series series 0, series 1, series 2 are in it"):
         forecast(run, make_frame().rename(columns=lambda name: name.replace("series", "shop")))
+
+
+def test_a_series_that_has_ended_is_named(run, tmp_path):
+    frame, made = make_frame(), Forecaster()
+    made._take(run)
+    frame.loc[300 - HORIZON :, "series 1"] = np.nan
+    said = "series 1: no value in the last 4 steps, and is forecast as if it went on"
+    with pytest.warns(MultiwayWarning, match=f"frame: {said}"):
+        made.predict(frame)
+    frame.to_csv(tmp_path / "ended.csv", index=False)
+    assert said in TASK.answer(run, str(tmp_path / "ended.csv"), None, {}).notes
+    frame.loc[299, "series 1"] = 3.0
+    made.predict(frame)  # a value in the last steps: nothing is said
 
 
 def test_scores_of_a_later_file_are_of_the_series_that_are_there(run):

@@ -146,8 +146,11 @@ def test_a_model_that_cannot_be_built_is_refused_before_anything_is_read():
 
 def test_levels_are_sorted_percentages():
     assert make_config(levels=(95, 80, 80.0)).levels == (80.0, 95.0)
-    with pytest.raises(ConfigError, match="levels are percentages, from 1 to less than 100"):
+    with pytest.raises(ConfigError, match=r"levels are percentages, from 1 to less .* Got 0\.8; did you mean 80\?"):
         make_config(levels=(0.8,))
+    bands = Bands(torch.tensor([0.1, 0.9]), torch.zeros(2, 1, 1))
+    with pytest.raises(ConfigError, match=r"predict: levels are percentages.* Got 0\.9; did you mean 90\?$"):
+        bands.edges([0.9])
 
 
 def test_times_without_a_step_are_refused_before_the_training(frame, tmp_path):

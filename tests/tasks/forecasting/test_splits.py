@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway.config import merge, nest
 from multiway.data.catalogue import entries
-from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.errors import ConfigError, DataError, Fix, MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.encode import prepare_panel
@@ -132,3 +133,38 @@ def test_sizes_that_are_given_or_fit_stay():
 def prepared_sizes(config, frame):
     windows = prepare_panel(config, frame).windows["train"]
     return windows.lookback, windows.horizon
+
+
+def advised(config: ForecastConfig, source: object) -> ForecastConfig:
+    """A config with all settings that the error of its sizes names."""
+    with pytest.raises(DataError, match="needs") as error:
+        prepare_panel(config, source)
+    fixes = [part for part in error.value.args if isinstance(part, Fix)]
+    changed = config.plain()
+    changed = {name: changed[name] for name in config.model_fields_set}
+    for fix in fixes:
+        changed = merge(changed, nest(fix.field, fix.value))
+    return ForecastConfig.parse(changed)
+
+
+DATES = {"protocol": "dates", "validation_start": "2024-02-02", "test_start": "2024-02-05"}
+
+
+@pytest.mark.parametrize("rows", [9, 40, 41, 57, 100, 203])
+@pytest.mark.parametrize("given", [
+    {"horizon": 14}, {"horizon": 14, "lookback": 30}, {"horizon": 60, "lookback": 8}, {"horizon": 200},
+    {"horizon": 20, "split": {"train": 0.5, "test": 0.49}}, {"horizon": 14, "split": DATES},
+])  # fmt: skip
+def test_all_settings_that_an_error_names_fit_together(rows, given):
+    frame, config = make_frame(rows=rows, variates=1, freq="D"), ForecastConfig.parse({"network": False, **given})
+    if rows < 40 and given.get("split") is DATES:
+        pytest.skip("the dates are not among so few rows")
+    try:
+        prepare_panel(config, frame)
+    except DataError:
+        prepare_panel(advised(config, frame), frame)
+
+
+def test_settings_that_an_error_names_are_all_that_it_takes():
+    with pytest.raises(DataError, match=r"\(horizon=8 split.train=0.6\), or give more rows"):
+        prepare_panel(ForecastConfig.parse({"horizon": 14}), make_frame(rows=40, variates=1, freq="D"))

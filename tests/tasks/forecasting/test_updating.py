@@ -6,10 +6,10 @@ import pytest
 
 import multiway
 from command import outcome
-from multiway.errors import ConfigError, DataError
+from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.task import TASK
-from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config, make_frame
+from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config, make_frame, shop
 from tolerances import ROUNDING32
 
 ROWS = 240
@@ -64,7 +64,8 @@ def test_python_takes_in_frames_as_the_command_does_files(folders, frame):
 
 
 @pytest.mark.parametrize(("start", "stop", "words"), [
-    (ROWS + 1, ROWS + 9, "absent in 1 gap"), (ROWS - 3, ROWS + 9, "run backwards"), (ROWS - 9, ROWS, "run backwards"),
+    (ROWS + 1, ROWS + 9, "absent in 1 gap"),
+    (ROWS - 9, ROWS, "frame: no row of it is after 2024-01-10 23:00:00, the last of the run"),
 ])  # fmt: skip
 def test_rows_that_do_not_follow_are_refused(folders, frame, start, stop, words):
     with pytest.raises(DataError, match=words):
@@ -115,3 +116,79 @@ def test_the_command_refits_every_so_many_cutoffs(folders):
     first, second = (outcome(*words, *more)[1] for more in ((), ("--refit", "every=1")))
     assert first != second and len(first.splitlines()) == len(second.splitlines())
     assert outcome(*words, "--refit", "often")[0] == 2
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory):
+    """A run of shops with covariates, and the files of the days after it, of which the last alone has a plan."""
+    folder, frame = tmp_path_factory.mktemp("planned"), shop().drop(columns=["weather", "visitors"])
+    roles = {"future": ["holiday"], "static": ["region"], "levels": (), "season": 7}
+    days = np.sort(frame["date"].unique())
+    first, later = frame[frame["date"] < days[-7]], frame[frame["date"] >= days[-7]]
+    first.to_csv(folder / "shops.csv", index=False)
+    later.to_csv(folder / "more.csv", index=False)
+    plan = later.assign(date=later["date"] + pd.Timedelta(days=7), sales=np.nan)
+    pd.concat([later, plan]).to_csv(folder / "ahead.csv", index=False)
+    lifecycle.start(TASK, make_config(data=str(folder / "shops.csv"), **roles, **PLAIN), folder / "run")
+    return folder
+
+
+@pytest.mark.parametrize(("later", "known"), [("more", False), ("ahead", True)])
+def test_rows_without_a_plan_are_taken_in_and_no_forecast_is_stored(planned, later, known):
+    code, _, err = outcome("update", planned / "run", "--data", planned / f"{later}.csv", "--out", planned / later)
+    assert code == 0, err
+    assert (planned / later / "predictions.parquet").exists() == known
+    assert lifecycle.load(planned / later).facts["refit"]["future"] == 245
+    words = ["predict", planned / later, "--future-data", planned / "ahead.csv", "--out", planned / f"{later}-next.csv"]
+    assert outcome(*words)[0] == 0
+    assert pd.read_csv(planned / f"{later}-next.csv")["ds"].min() == "2023-09-03"
+
+
+def taken_in(planned, name, change):
+    """An update with other rows than those of `more.csv`: what it says, and its forecasts with a plan."""
+    words = change(pd.read_csv(planned / "shops.csv"), pd.read_csv(planned / "more.csv"))
+    words.to_csv(planned / f"{name}.csv", index=False)
+    code, _, err = outcome("update", planned / "run", "--data", planned / f"{name}.csv", "--out", planned / name)
+    assert code == 0, err
+    return lifecycle.load(planned / name), err
+
+
+NEW = {"store": "west", "region": "region 9"}
+
+
+@pytest.mark.parametrize(("name", "change", "said"), [
+    ("whole", lambda first, more: pd.concat([first, more]), "476 rows of whole.csv up to 2023-08-26 00:00:00 are in"),
+    ("other", lambda first, more: more[["region", "sales", "holiday", "store", "date"]], ""),
+    ("bare", lambda first, more: more.drop(columns="region"), ""),
+    ("west", lambda first, more: pd.concat([more, more[:7].assign(**NEW)]), "west is new to the run and left out of"),
+])  # fmt: skip
+def test_rows_are_matched_by_name_and_time(planned, name, change, said):
+    run, err = taken_in(planned, name, change)
+    expected = taken_in(planned, f"plain for {name}", lambda first, more: more)[0]
+    assert said in err and bool(said) == bool(err.strip())
+    for key, weight in expected.model.state_dict().items():
+        np.testing.assert_array_equal(run.model.state_dict()[key], weight)
+    assert run.state.names == ("north", "south") and run.facts["rows"] == 245
+
+
+def test_a_forecaster_leaves_new_series_out_too(planned):
+    made = multiway.Forecaster.load(planned / "run")
+    more = pd.read_csv(planned / "more.csv", parse_dates=["date"])
+    with pytest.warns(MultiwayWarning, match="west is new to the run and left out of frame"):
+        made.update(pd.concat([more, more[:7].assign(**NEW)]))
+    plan = pd.read_csv(planned / "ahead.csv", parse_dates=["date"])
+    table, expected = (each.predict(future_df=plan) for each in (made, made_of(planned / "more")))
+    np.testing.assert_allclose(table["multiway"], expected["multiway"], rtol=ROUNDING32)
+
+
+def made_of(folder):
+    return multiway.Forecaster.load(folder)
+
+
+def test_a_file_of_new_series_alone_is_refused_by_its_name(planned):
+    pd.read_csv(planned / "more.csv").assign(**NEW).to_csv(planned / "new.csv", index=False)
+    words = ["update", planned / "run", "--data", planned / "new.csv", "--out", planned / "never"]
+    code, _, err = outcome(*words)
+    assert code == 1 and "new.csv: none of the run's series north, south are in it; there are west." in err
+    pd.read_csv(planned / "more.csv").drop(columns="holiday").to_csv(planned / "new.csv", index=False)
+    assert "new.csv: later rows have the columns of the others. It lacks holiday" in outcome(*words)[2]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
-from multiway.errors import ConfigError, Fix
+from multiway.errors import ConfigError, Fix, ended
 from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.recent import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.windows import inputs_of
+from multiway.tasks.options import check_percentages
 from multiway.tasks.protocol import OURS
 
 Errors = NDArray[np.float32]
@@ -118,6 +119,10 @@ class Bands(NamedTuple):
 
     def edges(self, levels: Sequence[float]) -> Tensor:
         """Offsets of the lower and upper edges of bands in percent, `(levels, 2, horizon, variates)`."""
+        try:
+            check_percentages(levels)
+        except ValueError as error:
+            raise ConfigError(ended(f"predict: {error}")) from None
         shares = [share for level in levels for share in ((1 - level / 100) / 2, (1 + level / 100) / 2)]
         offsets: Tensor = self.at(shares).unflatten(0, (len(levels), 2))
         return offsets

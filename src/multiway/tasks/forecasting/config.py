@@ -15,6 +15,7 @@ from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.splitting import SplitOptions
 from multiway.tasks.options import (
     check_model,
+    check_percentages,
     network_fields,
     percentages,
     read_every,
@@ -153,8 +154,7 @@ class ForecastConfig(Answering):
     @field_validator("levels")
     @classmethod
     def _levels_are_percentages(cls, levels: tuple[float, ...]) -> tuple[float, ...]:
-        if not all(1 <= level < 100 for level in levels):
-            raise ValueError("levels are percentages, from 1 to less than 100")
+        check_percentages(levels)
         return tuple(sorted(set(levels)))
 
     @model_validator(mode="after")

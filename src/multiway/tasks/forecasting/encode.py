@@ -24,13 +24,15 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import clock_of, season_of
+from multiway.tasks.forecasting.joining import Joined, joined
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
-from multiway.tasks.forecasting.source import as_trained, later_panel, one_after_another, read_panel, with_static
+from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, with_static
 from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
-from multiway.training.processes import joined, world
+from multiway.training.processes import joined as of_all
+from multiway.training.processes import world
 
 USES = ("test", "future")
 """What candidates are refitted for."""
@@ -208,7 +210,10 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
     """
     panel = _read_own(config, source)
     if config.updates:
-        rows, panel = panel.num_rows, _begun(panel, _read_own(config, grown(config, source)))
+        longer, told = _joined(config, source, panel.columns)
+        rows, panel = panel.num_rows, begun(panel, _read_own(config, longer))
+        warned = (*panel.warned, *((words,) for words in told))
+        panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
     return PreparedPanel.of(panel, sized(config, panel.slice(0, rows or panel.num_rows)), rows)
 
 
@@ -233,18 +238,22 @@ def described(config: ForecastConfig, source: object) -> tuple[object, ReadOptio
     return source, config.read, roles
 
 
-def grown(config: ForecastConfig, source: object) -> object:
+def grown(config: ForecastConfig, source: object, columns: Columns) -> object:
     """A file or frame with the rows of the config's updates after its own; itself where there are none."""
-    return one_after_another([source, *map(datasets.locate, config.updates)], config.read) if config.updates else source
+    return _joined(config, source, columns).rows if config.updates else source
 
 
-def _begun(panel: Panel, longer: Panel) -> Panel:
+def _joined(config: ForecastConfig, source: object, columns: Columns) -> Joined:
+    return joined([source, *map(datasets.locate, config.updates)], config.read, columns, config.roles)
+
+
+def begun(panel: Panel, longer: Panel) -> Panel:
     """The longer panel, whose first rows are those of the other."""
     first = longer.times[: panel.num_rows]
     if longer.names != panel.names or not first.equals(panel.times) or longer.num_rows == panel.num_rows:
         raise DataError(
-            f"{panel.source}: an update holds the same series, and the rows after {panel.times[-1]} alone. "
-            f"With it there are {longer.num_rows} rows of {listed(longer.names)}."
+            f"{longer.source}: later rows are of the same series, and come after {panel.times[-1]}. "
+            f"With them there are {longer.num_rows} rows of {listed(longer.names)}."
         )
     return longer
 
@@ -298,8 +307,8 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
 
 def joined_state(state: ForecastState) -> ForecastState:
     """Of the series of all processes, in the first."""
-    names, whole = joined_words(state.names), joined(np.array(state.whole), 0)
-    arrays = {name: joined(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
+    names, whole = joined_words(state.names), of_all(np.array(state.whole), 0)
+    arrays = {name: of_all(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
     scaler = joined_scaler(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 

@@ -1,6 +1,7 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -8,16 +9,17 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 import pandas as pd
 
-from multiway.data.sources.tables import as_library, library_of
-from multiway.errors import ConfigError
+from multiway.data.sources.tables import as_library, library_of, source_name
+from multiway.errors import ConfigError, MultiwayWarning
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.ahead import planned
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import grown, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
-from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.source import one_after_another, with_static
+from multiway.tasks.forecasting.joining import joined
+from multiway.tasks.forecasting.panel import Panel, about_ended
+from multiway.tasks.forecasting.source import with_static
 from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -44,8 +46,8 @@ class Forecaster(Estimator):
     """Forecast a panel of series by what validation prefers: closed forms, classical models, networks, or their blend.
 
     Args:
-        horizon: Steps to forecast.
-        lookback: Past steps that the models see.
+        horizon: Steps to forecast; 96 if not given, or a season or two where the rows are too few for it.
+        lookback: Past steps that the models see; 96 if not given, or as many as half of the training rows hold.
         targets: Series to forecast from the others; every series if not given.
         future: Columns that are known ahead, such as prices and holidays.
         past: Columns that are known up to the last value alone.
@@ -74,9 +76,9 @@ class Forecaster(Estimator):
 
     task = "forecast"
 
-    horizon: int = 96
+    horizon: int | None = None
     _: dataclasses.KW_ONLY
-    lookback: int = 96
+    lookback: int | None = None
     targets: tuple[str, ...] = ()
     future: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
@@ -149,8 +151,10 @@ class Forecaster(Estimator):
             self._take(take_in(run, own, str(X)))
             return self
         prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
-        later, _ = self._described(located(X), run.config)
-        rows = one_after_another([grown(run.config, own), later], run.config.read)
+        columns, roles = run.state.columns, run.config.roles
+        rows, told = joined([grown(run.config, own, columns), located(X)], run.config.read, columns, roles)
+        for words in told:
+            warnings.warn(f"{source_name(X)}: {words}", MultiwayWarning, stacklevel=2)
         alone = run.config.replace(data=None, updates=())
         self._take(take_in(dataclasses.replace(run, config=alone, prepared=prepared), rows))
         self._rows = rows
@@ -185,6 +189,8 @@ class Forecaster(Estimator):
         """
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
+        for words in about_ended(panel, run.state.targets, run.config.horizon):
+            warnings.warn(f"{panel.source}: {words}.", MultiwayWarning, stacklevel=2)
         library = self._library if X is None else library_of(X)
         plan = planned(run, panel, future_df)
         return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles, plan), library)
@@ -228,7 +234,7 @@ class Forecaster(Estimator):
             return panel
         if source is None:
             raise ConfigError("Forecaster: it was loaded without its data. Give a frame with the history.")
-        source = grown(run.config, located(source)) if X is None else located(source)
+        source = grown(run.config, located(source), run.state.columns) if X is None else located(source)
         return read_later(run.config, run.state, source)
 
     _library = "pandas"

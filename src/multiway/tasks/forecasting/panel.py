@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.config import Config
 from multiway.data.findings import listed
-from multiway.errors import DataError, Fix
+from multiway.errors import DataError, Fix, Message
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.frequency import integer_step, time_like
 
@@ -60,7 +60,7 @@ class Panel:
     layout: Literal["wide", "long"]
     source: str
     notes: tuple[str, ...] = ()
-    warned: tuple[str, ...] = ()
+    warned: tuple[Message, ...] = ()
     columns: Columns = dataclasses.field(default_factory=Columns)
     covariates: Covariates | None = None
     files: tuple[tuple[str, str], ...] = ()
@@ -126,6 +126,16 @@ def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     started = np.logical_or.accumulate(seen, axis=0)
     lasting = np.logical_or.accumulate(seen[::-1], axis=0)[::-1]
     return np.asarray(~(started & lasting) & seen.any(1, keepdims=True) & seen.any(0))
+
+
+def about_ended(panel: Panel, names: Sequence[str], steps: int) -> tuple[str, ...]:
+    """A line on series that have values, and none in the last steps: they may have ended."""
+    seen = ~np.isnan(panel.values)
+    ended = [panel.names[place] for place in np.flatnonzero(seen.any(0) & ~seen[-steps:].any(0))]
+    if not (ended := [name for name in ended if name in names]):
+        return ()
+    are, went = ("is", "it") if len(ended) == 1 else ("are", "they")
+    return (f"{listed(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on",)
 
 
 def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:

@@ -34,6 +34,13 @@ HUGE: Message = (
 )  # fmt: skip
 MARKED: Message = ("If it means missing, name it (", Fix("read.sentinels", like="[-999]"), ").")
 FREQUENCY: Message = ("set frequency to the step (", Fix("read.frequency", "D"), ").")
+IRREGULAR: Message = (
+    " Or set frequency to the step, and say what a step has of its rows (",
+    Fix("read.frequency", "D"),
+    " ",
+    Fix("read.resample", "sum"),
+    ").",
+)
 CHOOSE = Fix("read.variates", like="NAME,NAME")
 SEVERAL = 0.05
 """Share of repeated times from which on a table may be of several series."""
@@ -174,7 +181,7 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
     strict = "error" if fills else ""  # filling cannot fix times off the step
     grid = time_grid(unique, frequency)
     if grid is None:
-        draft.note_places("gaps", [], 1, "times follow no regular step", " Or ", *FREQUENCY, policy=strict)
+        draft.note_places("gaps", [], 1, "times follow no regular step", *IRREGULAR, policy=strict)
         return draft
     absent, off = grid.difference(unique), unique.difference(grid)
     if len(off):

@@ -37,9 +37,34 @@ def fitting(rows: int, horizon: int, lookback: int | None = None, season: int = 
     return tuple(Fix(field, value) for field, value, usual in sizes if value != usual)
 
 
-def shorter(train: int, horizon: int) -> Fix:
-    """A look-back with which windows fit into so many training rows."""
-    return Fix("lookback", usual_lookback(train, horizon, 1))
+def largest(rows: int, lookback: int | None = None, season: int = 1) -> tuple[Fix, ...]:
+    """A fifth of the rows as the horizon, and the settings with which its windows fit, all of which are needed."""
+    horizon = max(1, rows // 5)
+    return Fix("horizon", horizon), *(fitting(rows, horizon, lookback, season) or ())
+
+
+def smaller(train: int, others: int, rows: int, horizon: int, lookback: int, *, is_usual: bool) -> tuple[Fix, ...]:
+    """Settings with which windows fit: a look-back if that is enough, else shares or a horizon too.
+
+    Args:
+        train: Training rows.
+        others: Rows of the shorter of the two other splits.
+        rows: Rows of all splits.
+        horizon: Steps to forecast, as set.
+        lookback: Steps that are seen, as set.
+        is_usual: The splits have the usual shares of the rows; others stay as they are.
+    """
+    if train > horizon and others >= horizon:
+        return (Fix("lookback", usual_lookback(train, horizon, 1)),)
+    if is_usual:
+        return fitting(rows, horizon, lookback) or largest(rows, lookback)
+    shorter = max(1, min(others, train // 2))
+    return Fix("horizon", shorter), Fix("lookback", usual_lookback(train, shorter, 1))
+
+
+def usual_borders(rows: int) -> tuple[int, int]:
+    """The first rows of validation and test by the usual shares."""
+    return int(TRAIN * rows), rows - int(TEST * rows)
 
 
 def usual_lookback(train: int, horizon: int, season: int) -> int:

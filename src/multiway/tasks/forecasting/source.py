@@ -14,13 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
-from multiway.data.long_tables import Long, find_long
+from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.sources import columns as col
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.tables import column_names, load_table, source_name
-from multiway.data.sources.times import parse_times
+from multiway.data.sources.tables import SOURCE, column_names, load_table, source_name
+from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, MultiwayWarning
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
@@ -41,6 +41,8 @@ from multiway.tasks.forecasting.splitting import SplitOptions, about_young, bord
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
+FEW_LATE = 0.02
+"""Share of the rows of series that may be out of order, as flaws."""
 ALONE = Roles()
 """Series without covariates."""
 
@@ -183,7 +185,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     return Panel(
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
-        warned=findings.remarks("warning"),
+        warned=findings.warnings(),
         columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
         covariates=covariates,
     )  # fmt: skip
@@ -232,6 +234,8 @@ def _wide(
     elif same := [name for name in names if _is_one_word(table.frame[name])]:
         findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
         names = [name for name in names if name not in same]
+    if later is None and options.variates is None:
+        _refuse_several(table, names, times, findings)
     _note_truths(table, names, options, findings)
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" next to '{quoted(time)}'")
@@ -240,6 +244,27 @@ def _wide(
         values=col.parse_numbers(table, names, findings), times=times, names=tuple(names),
         origin=np.arange(len(times))[:, None], table=table, options=options, findings=findings,
     )  # fmt: skip
+
+
+def _refuse_several(table: RawTable, names: Sequence[str], times: pd.Index, findings: Findings) -> None:
+    """Refuse rows that are out of order as a whole, and in order within what the words of a column name."""
+    backwards = np.count_nonzero(times[1:] < times[:-1])
+    if backwards == len(times) - 1 or not (backwards or times.has_duplicates):
+        return
+    for name in names:
+        if _names_series(table.frame[name], times):
+            rule = f"times run backwards or repeat, and not among the rows that say the same in '{quoted(name)}'"
+            fix = ("If it names series, say so (", Fix("read.id_column", like=quoted(name)), ").")
+            raise findings.fatal("columns", rule, fix)
+
+
+def _names_series(raw: pd.Series, times: pd.Index) -> bool:
+    """Whether words repeat, and the rows of each are in the order of time but for few."""
+    if pd.api.types.is_numeric_dtype(raw) or raw.nunique() < 2 or raw.nunique() > len(raw) / SHORTEST:
+        return False
+    steps = pd.Series(times).groupby(raw.to_numpy()).diff().dropna()
+    late = steps <= (pd.Timedelta(0) if isinstance(times, pd.DatetimeIndex) else 0)
+    return not looks_numeric(words(raw)) and not looks_like_time(raw) and float(late.mean()) <= FEW_LATE
 
 
 def _note_truths(table: RawTable, names: Sequence[str], options: ReadOptions, findings: Findings) -> None:
@@ -354,15 +379,6 @@ def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     return cells.drop_duplicates(CELL, keep="last" if policy == "last" else "first")
 
 
-def one_after_another(sources: Sequence[object], options: ReadOptions) -> pd.DataFrame:
-    """Rows of several files or frames of one form, one after another, as they are written."""
-    tables = [soundly(source_name(each), partial(_frame_of, each, options)) for each in sources]
-    if len(different := {tuple(table.columns) for table in tables}) > 1:
-        shown = ", then ".join(listed(columns) for columns in different)
-        raise DataError(f"{source_name(sources[-1])}: later rows have the columns of the others. Got {shown}.")
-    return pd.concat(tables, ignore_index=True)
-
-
 def with_static(source: object, static: object, options: ReadOptions) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Rows of a long table with what its series are, from a table with a row for each, and the names of its columns.
 
@@ -371,7 +387,7 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
     Raises:
         DataError: They share no column, a series has two rows there, or none.
     """
-    rows, each = (soundly(source_name(table), partial(_frame_of, table, options)) for table in (source, static))
+    rows, each = (soundly(source_name(table), partial(frame_of, table, options)) for table in (source, static))
     keys = [name for name in each.columns if name in rows.columns and name != options.time_column]
     where = source_name(static)
     if not keys or len(keys) == len(each.columns):
@@ -386,10 +402,13 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
         count = "two rows" if place is None else "no row"
         raise DataError(f"{where}: {'/'.join(map(str, name))} has {count}. Give one for each series.")
     added = each.drop(columns=keys).iloc[place].set_axis(rows.index)
-    return pd.concat([rows, added], axis=1), tuple(added.columns)
+    whole = pd.concat([rows, added], axis=1)
+    whole.attrs[SOURCE] = source_name(source)
+    return whole, tuple(added.columns)
 
 
-def _frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
+def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
+    """Columns as they are written."""
     return load_table(source, options, findings).frame
 
 

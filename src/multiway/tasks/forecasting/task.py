@@ -17,7 +17,7 @@ from multiway.data import CheckReport
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError, Fix, MultiwayWarning
+from multiway.errors import ConfigError, DataError, Fix, Message, MultiwayWarning
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
@@ -32,7 +32,7 @@ from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
 from multiway.tasks.forecasting.leading import headline
-from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.panel import Panel, about_ended
 from multiway.tasks.forecasting.proposal import sizes_for
 from multiway.tasks.forecasting.savings import about_savings, savings
 from multiway.tasks.forecasting.scores import Measured
@@ -103,7 +103,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         own, read, roles = encode.described(config, source)
         return check_file(own, read, config.split, roles)
 
-    def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[str]:
+    def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
         """What a check warns of in the rows; of series that begin after the training rows a caution does."""
         return prepared.panel.warned
 
@@ -318,6 +318,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         check_target(out)
         panel = self._panel(run, data)
         told = run.guarded(panel, panel.source, far=bool(options.get("far")))
+        told = (*told, *about_ended(panel, run.state.targets, run.config.horizon))
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
         plan = planned(run, panel, options.get("future_data"))
         frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
@@ -338,14 +339,16 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         source = data or run.config.data
         if source is None:
             raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
-        source = self.locate(source) if data else encode.grown(run.config, self.locate(source))
+        source = self.locate(source) if data else encode.grown(run.config, self.locate(source), run.state.columns)
         return encode.read_later(run.config, run.state, source)
 
     def update(self, run: Run, data: str) -> Run:
         """See `multiway.tasks.forecasting.updating`; the forecast beyond all rows takes the place of the one before."""
-        longer = take_in(run, data_of(run), data)
-        table = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
-        longer.tables = {**run.tables, "predictions": table}
+        longer, tables = take_in(run, data_of(run), data), dict(run.tables)
+        tables.pop("predictions", None)
+        if knows_ahead(longer.prepared.panel, run.config.horizon):
+            tables["predictions"] = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
+        longer.tables = tables
         return longer
 
     def explain(self, run: Run, out: Path | None, options: Row) -> Answer:

@@ -1,11 +1,12 @@
 """Rows that came after those of a run: joined to them, and candidates refitted on rows up to any moment."""
 
 import dataclasses
+import warnings
 
-from multiway.errors import ConfigError, Fix
+from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import candidates, network
-from multiway.tasks.forecasting.encode import prepare_panel, regressors_of, sizes_of
+from multiway.tasks.forecasting.encode import begun, prepare_panel, regressors_of, sizes_of
 from multiway.tasks.forecasting.floor import Floor
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import all_windows
@@ -32,6 +33,12 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     config = run.config.replace(updates=(*run.config.updates, *updates))
     rows = None if config.updates else run.prepared.rows
     longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows))
+    panel, before = longer.prepared.panel, () if run.prepared is None else run.prepared.panel.warned
+    if run.prepared is not None:
+        begun(run.prepared.panel, panel)
+    for words in panel.warned:
+        if words not in before:
+            warnings.warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words), stacklevel=2)
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
     longer.facts |= {"refit": network.refit(longer, longer.prepared), "notes": list(longer.prepared.notes)}
     longer.facts["data_sha256"] = digest_of(longer.prepared.content())

@@ -15,7 +15,7 @@ from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix, Message
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.sizes import fitting, shorter
+from multiway.tasks.forecasting.sizes import smaller, usual_borders
 from multiway.training.processes import total
 
 BATCH_CELLS = 500_000
@@ -279,12 +279,11 @@ def covariates_of(batch: Mapping[str, Tensor]) -> Regressors | None:
 
 
 def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:
-    """Settings with which windows fit, as the end of a message: a look-back if that is enough, else shares too."""
+    """Settings with which windows fit, as the end of a message."""
     train, *others = (stop - start for start, stop in borders.by_name().values())
-    fits = train > horizon and min(others) >= horizon
-    fixes = (shorter(train, horizon),) if fits else fitting(borders.test[1], horizon, lookback)
-    if not fixes:
-        fixes = (Fix("horizon", max(1, borders.test[1] // 5)),)
+    rows = borders.test[1]
+    is_usual = (borders.validation[0], borders.test[0]) == usual_borders(rows)
+    fixes = smaller(train, min(others), rows, horizon, lookback, is_usual=is_usual)
     parts: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
     return ("Fit the sizes to the rows (", *parts[:-1], "), or give more rows.")
 
