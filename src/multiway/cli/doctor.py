@@ -66,17 +66,25 @@ def _machine() -> dict[str, str]:
     """Processor, kernels, threads and devices."""
     import torch
 
-    from multiway.kernels.library import library
-
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-    built = "compiled, and loaded" if library() else "not built, as there is no C compiler: torch does the work"
     return {
         "system": platform.platform(),
         "processor": f"{platform.machine()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",
-        "kernels": built,
+        "kernels": _kernels(),
         "threads": str(torch.get_num_threads()),
         "devices": ", ".join(["cpu", *names]),
     }
+
+
+def _kernels() -> str:
+    """What was compiled, and what builds the rest."""
+    from multiway.kernels.library import library, nodes
+
+    if not library():
+        return "not built, as there is no C compiler: torch does the work"
+    if nodes():
+        return "compiled, and loaded, autograd in C++ as well"
+    return "compiled, and loaded, without autograd in C++; to build that: python -m multiway.kernels"
 
 
 def _extras() -> Iterator[Row]:
