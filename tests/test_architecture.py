@@ -48,7 +48,7 @@ MAY_IMPORT = {
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
     "papers": {"workflows", "tasks", "models", "nn", "report", "data", "metrics", "auditing"} | GROUND,
-    "bench": {"nn", "ops", "errors", "lazy"},
+    "bench": {"compress", "nn", "ops", "errors", "lazy"},
     "cli": {
         "papers",
         "workflows",

@@ -53,6 +53,50 @@ def test_attention_keeps_its_sizes_and_counts_every_mode():
         bench.bench("KroneckerAttention", (2, 3, 5, 8), (3, 5, 7), rank=2)
 
 
+def test_a_table_counts_the_slices_of_its_ids(monkeypatch):
+    done = bench.bench("TTEmbedding", (6, 12), (15,), rank=2, repeats=3)
+    rows = {(row["pass"], row["layer"]): row for row in done["rows"]}
+    assert set(rows) == set(itertools.product(linear.PASSES, ("TTEmbedding", "nn.Embedding", "roof")))
+    assert (
+        rows["forward", "TTEmbedding"]["parameters"] == 4 * 5 * 2 + 2 * 3 * 3
+    )  # 12 ids as 4 x 3, 15 features as 5 x 3
+    assert rows["forward", "roof"]["ms"] == pytest.approx(6 * (2 * 5 * 2 * 3) / 1e6 * 1e3)
+    monkeypatch.setattr(linear, "gemm_flops", lambda: math.inf)
+    slices = 5 * 2 * 2 + 2 * 3 * 2  # of two ids
+    moved = linear._traffic(torch.zeros(2, dtype=torch.int64), (15,), mnn.TTEmbedding(12, (5, 3), tt_ranks=2))
+    assert moved == 2 * 8 + 4 * (2 * 15 + slices)
+    with pytest.raises(ConfigError, match=r"TTEmbedding has vectors of any size\. Give it as to"):
+        bench.bench("TTEmbedding", (6, 12))
+
+
+def test_three_cores_of_a_table_multiply_from_the_first_on():
+    table = mnn.TTEmbedding(24, (5, 3, 2), tt_ranks=(1, 4, 6, 1))
+    assert linear.vector_flops(table) == 2 * (5 * 4 * 3 * 6) + 2 * (15 * 6 * 2)
+
+
+@pytest.mark.parametrize("dim", [16, 12])
+def test_attention_by_a_graph_and_those_that_it_replaces(dim):
+    done = bench.bench("TensorGraphAttention", (2, 7, dim), rank=2, repeats=3)
+    peers = ("TensorGraphAttention", "DotProductAttention", "scaled_dot_product_attention", "roof")
+    assert [row["layer"] for row in done["rows"]] == [*peers, *peers] and done["to"] == (7, dim)
+    with pytest.raises(ConfigError, match="over tokens keeps its sizes"):
+        bench.bench("TensorGraphAttention", (2, 7, 3, dim))
+
+
+def test_a_filter_by_a_graph_counts_no_more_than_the_reach_of_its_damping():
+    layer = mnn.TensorGraphAttention(16, num_heads=2)
+    trains = sum(linear.train_flops(each, 2000) for each in (*layer.keys, *layer.values, layer.out))
+    assert linear.graph_flops(layer, 10, 200) == 10 * trains + 2 * 2 * 10**2 * 32
+    assert linear.graph_flops(layer, 1000, 2) == 1000 * trains + 2 * 5 * 1000 * 173 * 32
+
+
+@pytest.mark.parametrize("layer", ["NdLinear", "TTLinear"])
+def test_a_single_size_is_split_as_compress_splits_it(layer):
+    done = bench.bench(layer, (6, 12), (35,), rank=2, repeats=3)
+    assert (done["shape"], done["to"]) == ((6, 4, 3), (7, 5))
+    assert done["rows"][0]["parameters"] < done["rows"][1]["parameters"] == 12 * 35 + 35
+
+
 def test_the_order_of_fewest_operations_by_every_order():
     sizes, to = (3, 8, 5), (7, 2, 5)
     counts = []

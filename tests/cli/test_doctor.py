@@ -5,10 +5,12 @@ import json
 import tomllib
 from pathlib import Path
 
+import pytest
 import torch
 
 from command import printed
 from multiway.cli.doctor import EXTRAS
+from multiway.kernels import library as kernels
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 WITHOUT_ROW = {"benchmarks", "dev", "docs"}
@@ -31,6 +33,20 @@ def test_it_says_what_is_installed_and_what_is_missing(monkeypatch):
     rows = {row["extra"]: row for row in said["extras"]}
     assert rows["tune"]["missing"] == "optuna" and "multiway tune" in rows["tune"]["brings"]
     assert "tune" in printed("doctor").splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("built", "words"),
+    [
+        ((False, False), "not built, as there is no C compiler: torch does the work"),
+        ((True, False), "without autograd in C++; to build that: python -m multiway.kernels"),
+        ((True, True), "compiled, and loaded, autograd in C++ as well"),
+    ],
+)
+def test_it_says_which_kernels_were_built(built, words, monkeypatch):
+    for name, found in zip(("library", "nodes"), built, strict=True):
+        monkeypatch.setattr(kernels, name, lambda found=found: found or None)
+    assert words in json.loads(printed("doctor", "--json"))["facts"]["kernels"]
 
 
 def test_every_extra_has_a_row():

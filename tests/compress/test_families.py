@@ -187,3 +187,9 @@ def test_layers_that_peft_adapts_are_left(generator):
     before = small(x)
     small.merge_adapter()
     torch.testing.assert_close(small(x), before)
+
+
+def test_a_table_of_low_rank_is_named_so():
+    table = nn.ModuleDict({"table": nn.Embedding(53, 15)})
+    for rule, becomes in ((LowRank(rank=4), "low rank 4"), (TensorTrain(rank=2), "tensor train 8×7 to 5×3, rank 2")):
+        assert compress.plan(table, {"table": rule}, measure=False).layers[0].becomes == becomes

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from multiway import compress
+from multiway import compress, workflows
 from multiway.compress import LowRank, NdLinear, TensorTrain
 from multiway.errors import ConfigError, RunError
 from multiway.nn import LowRankLinear
@@ -180,6 +180,12 @@ def test_a_folder_without_a_model_says_so(folder, tmp_path):
     (folder / "config.json").write_text('{"architectures": ["Trainer"]}')
     with pytest.raises(RunError, match=r"config.json: transformers knows no model Trainer"):
         compress.compress_pretrained(folder, {".*": NdLinear()})
+
+
+@pytest.mark.parametrize("how", ["finetune", "distil"])
+def test_a_recovery_of_a_folder_is_refused_with_the_call_that_does_it(how, tmp_path):
+    with pytest.raises(ConfigError, match=r"compress\.distil\(compress\.load\(OUT\), model, batches\)"):
+        workflows.compress(tmp_path, [".*=lowrank"], **{how: 3})
 
 
 def test_without_transformers_one_line_says_what_to_install(folder, monkeypatch):

@@ -276,7 +276,7 @@ def test_a_fixed_rank_counts_towards_the_budget():
     [
         ({}, {}, "no rules"),
         ({"0": LowRank()}, {}, r"0: LowRank needs a rank. Set rank, max_error or max_share .lowrank:rank=8., or"),
-        ({"0": TensorTrain()}, {}, "0: TensorTrain needs a rank"),
+        ({"0": TensorTrain()}, {}, r"max_parameters, max_flops, max_milliseconds or max_error .max_parameters=0.5.\."),
         ({"0": LowRank()}, {"max_parameters": 1.5}, "plan: max_parameters is a share between 0 and 1"),
         ({"0": LowRank()}, {"max_error": 0.0}, "plan: max_error is a share between 0 and 1"),
         ({"0": LowRank()}, {"max_parameters": 0.1}, r"cannot bring the model to 10.0% of its parameters; they reach"),

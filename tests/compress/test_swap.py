@@ -180,8 +180,43 @@ def test_of_several_layers_the_refused_ones_are_listed_and_the_others_swapped():
     model = nn.ModuleDict({"attend": nn.MultiheadAttention(12, 2), "fc": nn.Linear(12, 12), "act": nn.ReLU()})
     plan = planned(model, {".*": LowRank(rank=1)})
     assert [layer.name for layer in plan.layers] == ["fc"]
-    assert [each.name for each in plan.refused] == ["attend.out_proj"]
+    reasons = {each.name: each.reason for each in plan.refused}
+    assert list(reasons) == ["attend", "attend.out_proj"] and "(in_proj) are parameters" in reasons["attend"]
     assert type(plan.apply()["attend"].out_proj) is type(model["attend"].out_proj)
+
+
+class FusedLinear(nn.Module):
+    """Reads weights where nothing of `forward` calls it, as RepVGG and the patches of timm do, and where it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.apart, self.read, self.seen = (nn.Linear(12, 12) for _ in range(4))
+
+    def forward(self, x):
+        return self.apart(self._both(self.inner(x)))
+
+    def fuse(self):
+        return self.inner.weight + self.apart.weight
+
+    def _both(self, x):
+        return x @ self.read.weight + self.scale
+
+    @property
+    def scale(self):
+        return self.seen.weight.sum()
+
+
+class Child(FusedLinear):
+    def forward(self, x):
+        return super().forward(x)
+
+
+@pytest.mark.parametrize("kind", [FusedLinear, Child])
+def test_of_what_reads_weights_only_what_forward_calls_counts(kind):
+    model = nn.Sequential(kind(), nn.ConvTranspose2d(4, 6, 3), nn.EmbeddingBag(5, 12))
+    plan = planned(model, {".*": LowRank(rank=1)})
+    assert [layer.name for layer in plan.layers] == ["0.inner", "0.apart"]
+    assert [each.name for each in plan.refused] == ["0.read", "0.seen", "1", "2"]
 
 
 @pytest.mark.parametrize("pattern", [r"out_proj", r"query_key\.0", "value", "out"])

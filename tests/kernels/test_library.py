@@ -13,7 +13,16 @@ import children
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
 from multiway.kernels import library as module
-from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build_library, build_nodes, library, library_path
+from multiway.kernels.library import (
+    FAILURES,
+    HEADERS,
+    SOURCES,
+    build_library,
+    build_nodes,
+    library,
+    library_path,
+    nodes,
+)
 from multiway.ops import chains
 from multiway.ops.ways import rounded_rows
 from tolerances import SUMS32, SUMS64
@@ -80,6 +89,23 @@ def test_what_the_install_did_not_build_is_built_once_into_the_cache(tmp_path, m
     assert list(tmp_path.rglob("*.so")) == [library_path(tmp_path / "cache" / "multiway")]
     monkeypatch.setenv("CC", "no-such-compiler")  # nothing is left to build
     assert library.__wrapped__() is not None
+
+
+@needs_library
+def test_nodes_are_found_in_the_cache(tmp_path, monkeypatch):
+    """Where a user of a wheel, whose folder cannot be written to, has built them."""
+    for name in (*SOURCES, *HEADERS, module.NODES):
+        shutil.copy(module.FOLDER / name, tmp_path)
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert nodes.__wrapped__() is None
+    cached = module.nodes_path(module.user_folder())
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    cached.touch()
+    monkeypatch.setattr(module.importlib.util, "module_from_spec", lambda spec: spec.origin)
+    assert nodes.__wrapped__() == str(cached)
+    monkeypatch.setattr(module.os, "access", lambda path, mode: path != tmp_path)
+    assert module.writable_folder() == cached.parent
 
 
 @pytest.fixture

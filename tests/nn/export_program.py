@@ -31,6 +31,34 @@ def layers():
     for name, pooling in {"": None, ", max": "max", ", learned": "learned"}.items():
         layer = attention(8, num_heads=2, num_modes=2, rotary_modes=(1,), pooling=pooling)
         yield "KroneckerAttention" + name, layer, ("batch", 3, "length", 8)
+    yield "TTEmbedding", Vectors(nn.TTEmbedding(29, (3, 5), tt_ranks=2, padding_idx=1)), ("batch", "length")
+    yield "NdRNN", States(nn.NdRNN((3, 2), (4, 5))), ("batch", 6, 3, 2)
+    yield "LowRankLinear", nn.LowRankLinear(15, 28, rank=3), ("batch", "length", 15)
+    convolution = torch.nn.Conv2d(3, 5, 3, stride=2, padding=1)
+    yield "TuckerConv", nn.TuckerConv(convolution, (2, 4)), ("batch", 3, 7, 8)
+    yield "CPConv", nn.CPConv(convolution, (4,)), ("batch", 3, 7, 8)
+
+
+class Vectors(torch.nn.Module):
+    """A table, and as ids what is left of numbers at a division."""
+
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, x):
+        return self.table((100 * x).long().remainder(self.table.num_words))
+
+
+class States(torch.nn.Module):
+    """The states of all steps."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x):
+        return self.cell(x)[0]
 
 
 def sample(shape, batch, length, seed):

@@ -10,9 +10,18 @@ from nn import export_program
 
 ATTENTION = ["KroneckerAttention", "KroneckerAttention, max", "KroneckerAttention, learned"]
 GRAPHS = ["TensorGraphAttention, dense", "TensorGraphAttention, banded"]
+OTHERS = ["TTEmbedding", "NdRNN", "LowRankLinear", "TuckerConv", "CPConv"]
 NAMES = {
-    "compile": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, "KroneckerAttention, masked", *GRAPHS],
-    "default device": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION],
+    "compile": [
+        "NdLinear",
+        "NdLinear, rank 3 and flat",
+        "TTLinear",
+        *ATTENTION,
+        "KroneckerAttention, masked",
+        *GRAPHS,
+        *OTHERS,
+    ],
+    "default device": ["NdLinear", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, *OTHERS],
     "export": [
         "NdLinear",
         "NdLinear, two leading axes",
@@ -22,10 +31,11 @@ NAMES = {
         "TTLinear, one core",
         *ATTENTION,
         *GRAPHS,
+        *OTHERS,
     ],
     "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, GRAPHS[0]],
 }
-QUICK = {"NdLinear, two leading axes", "NdLinear, descending", "KroneckerAttention", GRAPHS[0]}
+QUICK = {"NdLinear, two leading axes", "NdLinear, descending", "KroneckerAttention", GRAPHS[0], *OTHERS[:2]}
 """Those that are exported in the fast suite; a compiler or ONNX takes some ten seconds."""
 PAIRS = [
     pytest.param(way, name, id=f"{way}: {name}", marks=() if way == "export" and name in QUICK else pytest.mark.slow)

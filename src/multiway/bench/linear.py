@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import operator
 import statistics
 import time
 import warnings
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from multiway import nn as mnn
 from multiway import ops
+from multiway.compress.rules import MIN_CORES, balanced_sizes
 from multiway.errors import ConfigError, closest
 from multiway.lazy import is_installed, load_extra
 
@@ -47,7 +49,8 @@ def bench(
 
     Args:
         layer: A name of `LAYERS`.
-        shape: Of the input, batch first: `(64, 28, 28, 3)`; of attention, features last.
+        shape: Of the input, batch first: `(64, 28, 28, 3)`; of attention, features last; of `TTEmbedding`, ids of a
+            batch and of the table. A single size of NdLinear and TTLinear is split into balanced factors.
         to: Sizes of the output without the batch; those of the input if not given, which attention keeps.
         rank: Terms of NdLinear, heads of attention, rank of the others.
         repeats: Timed rounds.
@@ -66,19 +69,33 @@ def bench(
         raise ConfigError(
             f"bench: shape is the batch and then at least one size. Got shape={tuple(shape)}, rank={rank}."
         )
-    to = tuple(sizes if to is None else to)
-    layers, flops = LAYERS[layer](tuple(sizes), to, rank, batch)
-    x = torch.randn(batch, *sizes)
-    roof = max(batch * flops / gemm_flops(), _traffic(x, to, layers[layer]) / bandwidth())
+    if layer == "TTEmbedding" and to is None:
+        raise ConfigError("bench: TTEmbedding has vectors of any size. Give it as to.")
+    ins, outs = _split(layer, tuple(sizes), tuple(sizes if to is None else to))
+    layers, flops = LAYERS[layer](ins, outs, rank, batch)
+    x = torch.randint(math.prod(ins), (batch,)) if layer == "TTEmbedding" else torch.randn(batch, *ins)
+    roof = max(batch * flops / gemm_flops(), _traffic(x, outs, layers[layer]) / bandwidth())
     rows = [row for name in PASSES for row in _rows(name, layers, x, roof, repeats)]
-    facts = {"layer": layer, "shape": tuple(shape), "to": to, "rank": rank}
+    facts = {"layer": layer, "shape": (batch, *ins), "to": outs, "rank": rank}
     return {**facts, "threads": torch.get_num_threads(), "rows": rows}
 
 
 def _traffic(x: Tensor, out_sizes: Sizes, layer: nn.Module) -> int:
     """Bytes that are read or written at least once."""
     weights = sum(parameter.numel() for parameter in layer.parameters())
-    return 4 * (x.numel() + len(x) * math.prod(out_sizes) + weights)
+    if isinstance(layer, mnn.TTEmbedding):  # of each core at most one slice for an id
+        cores = zip(layer.cores, layer.words, strict=True)
+        weights = sum(core.numel() // count * min(len(x), count) for core, count in cores)
+    return x.numel() * x.element_size() + 4 * (len(x) * math.prod(out_sizes) + weights)
+
+
+def _split(layer: str, in_sizes: Sizes, out_sizes: Sizes) -> tuple[Sizes, Sizes]:
+    """Balanced factors where a layer of several modes was given one size: with one mode it would be dense."""
+    if layer not in ("NdLinear", "TTLinear"):
+        return in_sizes, out_sizes
+    count = max(MIN_CORES, len(in_sizes), len(out_sizes))
+    ins, outs = (balanced_sizes(*sizes, count) if len(sizes) == 1 else sizes for sizes in (in_sizes, out_sizes))
+    return ins, outs
 
 
 def _rows(name: str, layers: Mapping[str, nn.Module], x: Tensor, roof: float, repeats: int) -> list[dict[str, Any]]:
@@ -96,8 +113,8 @@ def _rows(name: str, layers: Mapping[str, nn.Module], x: Tensor, roof: float, re
 def _call(layer: nn.Module, x: Tensor, with_gradient: bool) -> Callable[[], object]:
     if not with_gradient:
         return torch.no_grad()(lambda: layer(x))
-    leaf = x.detach().requires_grad_()
-    leaves = [leaf, *layer.parameters()]
+    leaf = x.detach().requires_grad_(x.is_floating_point())
+    leaves = [*([leaf] if leaf.requires_grad else []), *layer.parameters()]
     cotangent = torch.ones_like(layer(leaf))
     return lambda: torch.autograd.grad(layer(leaf), leaves, cotangent)
 
@@ -175,6 +192,49 @@ def _attention(sizes: Sizes, out_sizes: Sizes, heads: int, rows: int) -> tuple[d
     return layers, attention_flops(sizes)
 
 
+def _tt_embedding(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
+    count, features = math.prod(in_sizes), math.prod(out_sizes)
+    sizes = out_sizes if len(out_sizes) > 1 else balanced_sizes(features, MIN_CORES)
+    ours = mnn.TTEmbedding(count, sizes, words=in_sizes if len(in_sizes) == len(sizes) else None, tt_ranks=rank)
+    dense = {"nn.Embedding": nn.Embedding(count, features)} if count * features <= LARGEST_DENSE else {}
+    return {"TTEmbedding": ours, **dense}, vector_flops(ours)
+
+
+def vector_flops(table: mnn.TTEmbedding) -> int:
+    """Operations of one vector, its slices multiplied from the first on."""
+    wide = itertools.accumulate(table.sizes, operator.mul)
+    ranks = zip(table.tt_ranks[1:], table.tt_ranks[2:], strict=False)
+    return sum(
+        2 * before * left * size * right
+        for before, size, (left, right) in zip(wide, table.sizes[1:], ranks, strict=False)
+    )
+
+
+def _graph_attention(sizes: Sizes, out_sizes: Sizes, heads: int, rows: int) -> tuple[dict[str, nn.Module], int]:
+    if out_sizes != sizes or len(sizes) != 2:
+        raise ConfigError(f"bench: attention over tokens keeps its sizes, (length, dim). Got {sizes} to {out_sizes}.")
+    length, dim = sizes
+    factors = None if dim & (dim - 1) == 0 and dim > 1 else balanced_sizes(dim, MIN_CORES)
+    ours = mnn.TensorGraphAttention(dim, num_heads=heads, in_sizes=factors)
+    layers: dict[str, nn.Module] = {
+        "TensorGraphAttention": ours,
+        "DotProductAttention": mnn.DotProductAttention(dim, num_heads=heads),
+        "scaled_dot_product_attention": mnn.FullAttention(dim, num_heads=heads, num_modes=1),
+    }
+    return layers, graph_flops(ours, length, rows)
+
+
+def graph_flops(layer: mnn.TensorGraphAttention, length: int, rows: int) -> int:
+    """Operations per sample: of its trains, and of a filter over all pairs or within the reach of its damping."""
+    trains = [part for part in (*layer.keys, *layer.values, layer.out) if isinstance(part, mnn.TTLinear)]
+    reach = ops.damping_reach(layer.damping, torch.finfo(torch.float32).eps)
+    pairs = min(2 * length**2, 5 * length * reach)
+    return (
+        length * sum(train_flops(train, rows * length) for train in trains)
+        + 2 * pairs * layer.num_heads * layer.out_dim
+    )
+
+
 def attention_flops(sizes: Sequence[int]) -> int:
     """Operations per sample of modes and features: N (4 D² + 2 D Σ Nᵢ)."""
     *modes, dim = sizes
@@ -193,6 +253,8 @@ LAYERS: dict[str, Callable[[Sizes, Sizes, int, int], tuple[dict[str, nn.Module],
     "TTLinear": _tt_linear,
     "LowRankLinear": _low_rank,
     "KroneckerAttention": _attention,
+    "TTEmbedding": _tt_embedding,
+    "TensorGraphAttention": _graph_attention,
 }
 """Layers that are timed, each with how it and its peers are made and the operations of a sample."""
 

@@ -24,7 +24,9 @@ EXTRAS = {
     "volumes": "NIfTI, DICOM, and gradients of volumes", "export": "models as ONNX",
 }  # fmt: skip
 NAMED = ("multiway", "torch", "numpy", "pandas", "pyarrow", "accelerate", "safetensors")
-Shape = Annotated[str, typer.Option(help="Of the input, batch first: 64,28,28,3; of attention, features last.")]
+Shape = Annotated[
+    str, typer.Option(help="Of the input, batch first: 64,28,28,3; of attention, features last; TTEmbedding: 64,30000.")
+]
 To = Annotated[
     str | None, typer.Option(help="Sizes of the output without the batch: 64,64,6; those of the input if not given.")
 ]
@@ -66,17 +68,25 @@ def _machine() -> dict[str, str]:
     """Processor, kernels, threads and devices."""
     import torch
 
-    from multiway.kernels.library import library
-
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
-    built = "compiled, and loaded" if library() else "not built, as there is no C compiler: torch does the work"
     return {
         "system": platform.platform(),
         "processor": f"{platform.machine()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",
-        "kernels": built,
+        "kernels": _kernels(),
         "threads": str(torch.get_num_threads()),
         "devices": ", ".join(["cpu", *names]),
     }
+
+
+def _kernels() -> str:
+    """What was compiled, and what builds the rest."""
+    from multiway.kernels.library import library, nodes
+
+    if not library():
+        return "not built, as there is no C compiler: torch does the work"
+    if nodes():
+        return "compiled, and loaded, autograd in C++ as well"
+    return "compiled, and loaded, without autograd in C++; to build that: python -m multiway.kernels"
 
 
 def _extras() -> Iterator[Row]:
@@ -96,7 +106,12 @@ def _requirements() -> list[str]:
 
 
 def bench_command(
-    layer: Annotated[str, typer.Argument(help="NdLinear, TTLinear, LowRankLinear or KroneckerAttention.")],
+    layer: Annotated[
+        str,
+        typer.Argument(
+            help="NdLinear, TTLinear, LowRankLinear, TTEmbedding, KroneckerAttention or TensorGraphAttention."
+        ),
+    ],
     shape: Shape,
     to: To = None,
     rank: Rank = None,
@@ -113,8 +128,9 @@ def bench_command(
     chosen = {"NdLinear": 1, "KroneckerAttention": 8}.get(layer, 2) if rank is None else rank
     out_sizes = None if to is None else _sizes("--to", to)
     done = bench(layer, _sizes("--shape", shape), out_sizes, rank=chosen, repeats=repeats)
-    name = "heads" if layer == "KroneckerAttention" else "rank"
-    head = f"{layer} {shape} to {','.join(map(str, done['to']))}, {name} {chosen}, threads {done['threads']}"
+    name = "heads" if layer.endswith("Attention") else "rank"
+    sizes, to_sizes = (",".join(map(str, done[key])) for key in ("shape", "to"))
+    head = f"{layer} {sizes} to {to_sizes}, {name} {chosen}, threads {done['threads']}"
     return Output(lines=[head, "", *show.aligned(done["rows"])], document=lambda: done)
 
 

@@ -284,6 +284,8 @@ def zero_branch(
         entry["in_sizes"], entry["out_sizes"] = rule.sizes(in_features, out_features)
     branch = dense_branch(entry, in_features, out_features)
     factors = list(branch.parameters())
+    if factors[0].is_meta:  # to be loaded: there is nothing to draw
+        return branch
     with torch.no_grad():
         for factor in factors[:-1]:
             factor.normal_(0.0, float(factor.std(correction=0)), generator=generator)

@@ -214,7 +214,8 @@ def _own_ranks(target: Target, fit: Fit) -> tuple[int, ...] | None:
     else:
         raise ConfigError(
             f"{target.names[0]}: {type(rule).__name__} needs a rank. Set rank, max_error or max_share "
-            f"({rule.kind}:rank=8), or a budget for the plan, max_parameters or max_error (",
+            f"({rule.kind}:rank=8), or a budget for the plan, max_parameters, max_flops, max_milliseconds or "
+            f"max_error (",
             Fix("max_parameters", 0.5),
             ").",
         )

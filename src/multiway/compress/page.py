@@ -220,6 +220,8 @@ def becomes(layer: Compressed) -> str:
         (layer.words, layer.sizes) if isinstance(layer, TTEmbedding) else (layer.in_sizes, layer.out_sizes)
     )
     ranks = layer.tt_ranks[1:-1]
+    if isinstance(layer, TTEmbedding) and (inputs[1:], outputs[:-1]) == ((1,), (1,)):  # a product of two matrices
+        return f"low rank {_sizes(ranks)}"
     return f"tensor train {_sizes(inputs)} to {_sizes(outputs)}, rank{'s' * (len(ranks) > 1)} {_sizes(ranks, ', ')}"
 
 

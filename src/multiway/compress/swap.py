@@ -174,6 +174,8 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
     adapter = next((each for each in (module, *above.values()) if hasattr(type(each), "adapter_layer_names")), None)
     if adapter is not None:
         return f"it is part of an adapter of PEFT ({type(adapter).__name__}); merge that first"
+    if isinstance(module, nn.MultiheadAttention):
+        return "its projections of queries, keys and values (in_proj) are parameters and no layers"
     if layer_kind(module) is None:
         return f"{type(module).__name__} is none of the layers that can be swapped ({', '.join(FAMILY)})"
     if parametrize.is_parametrized(module) or "weight" not in module._parameters:
@@ -240,31 +242,51 @@ def reads(parent: nn.Module, name: str) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def read_in_code(cls: type[nn.Module]) -> frozenset[str]:
-    """Names of the layers of which a class's methods read `self.NAME.weight`."""
+    """Names of the layers of which a class says `self.NAME.weight` in `forward`, or in what that calls of itself.
+
+    A class that has no `forward` is called by methods of any name.
+    """
     if issubclass(cls, LEFT_FAST_PATHS):
         return frozenset()
-    names = set[str]()
-    for each in cls.__mro__[: cls.__mro__.index(nn.Module)]:
-        for key, value in vars(each).items():
-            names |= _weights_of_self(value) if inspect.isfunction(value) and key not in NOT_RUN else set()
+    methods = _methods_of(cls)
+    waiting = ["forward"] if "forward" in methods else [name for name in methods if name not in NOT_RUN]
+    names, seen = set[str](), set[str]()
+    while waiting:
+        name = waiting.pop()
+        chains = set[str]() if name in seen else set().union(*map(_chains_of_self, methods[name]))
+        seen.add(name)
+        names |= {chain.removesuffix(".weight") for chain in chains if chain.endswith(".weight")}
+        waiting += chains & methods.keys()
     return frozenset(names)
 
 
-def _weights_of_self(function: Any) -> set[str]:
+def _methods_of(cls: type[nn.Module]) -> dict[str, list[Any]]:
+    """Functions and properties of a class by name, with those of its parents, which `super()` may call."""
+    methods: dict[str, list[Any]] = {}
+    for each in cls.__mro__[: cls.__mro__.index(nn.Module)]:
+        for name, value in vars(each).items():
+            function = value.fget if isinstance(value, property) else value
+            if inspect.isfunction(function):
+                methods.setdefault(name, []).append(function)
+    return methods
+
+
+def _chains_of_self(function: Any) -> set[str]:
+    """What a function says of itself, such as `a` and `a.weight` for `self.a.weight`."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):  # no source at hand
         return set()
-    chains = (
-        _chain(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "weight"
-    )
+    chains = (_chain(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
     return {chain.removeprefix("self.") for chain in chains if chain.startswith("self.")}
 
 
 def _chain(node: ast.expr) -> str:
-    """An expression such as `self.a.b` as text; "" for any other."""
+    """An expression such as `self.a.b` as text, `super()` being `self`; "" for any other."""
     if isinstance(node, ast.Name):
         return node.id
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super":
+        return "self"
     before = _chain(node.value) if isinstance(node, ast.Attribute) else ""
     return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else ""
 

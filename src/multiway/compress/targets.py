@@ -15,6 +15,9 @@ from multiway.compress.rules import FAMILIES, RULES, Rule, check_rules
 from multiway.compress.swap import parameter_owners, refusal
 from multiway.errors import ConfigError
 
+NAMED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d, nn.EmbeddingBag, nn.MultiheadAttention)
+"""What else holds weights that a reader would look for among the swapped ones."""
+
 
 class Target(NamedTuple):
     """A layer to swap, with every name that a shared module goes by."""
@@ -111,7 +114,8 @@ def _check_some(
 
 def _looks_swappable(module: nn.Module) -> bool:
     """Whether a reader of the pattern would expect this layer to be swapped."""
-    return isinstance(module, tuple(OF_TORCH.values())) or "Linear" in type(module).__name__ or bool(layer_kind(module))
+    is_kind = isinstance(module, (*OF_TORCH.values(), *NAMED)) or bool(layer_kind(module))
+    return is_kind or ("Linear" in type(module).__name__ and not any(True for _ in module.children()))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

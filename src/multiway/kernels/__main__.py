@@ -2,11 +2,12 @@
 
 import sys
 
-from multiway.kernels.library import FAILURES, build_library, build_nodes
+from multiway.kernels.library import FAILURES, build_library, build_nodes, writable_folder
 
 if __name__ == "__main__":
     try:
-        print(build_library())
-        print(build_nodes())
+        folder = writable_folder()
+        print(build_library(folder))
+        print(build_nodes(folder))
     except FAILURES as error:
         sys.exit(f"multiway: error: no compiled kernels: {error}")

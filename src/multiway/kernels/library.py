@@ -1,8 +1,8 @@
 """The compiled kernels: built where there is a C compiler, by the install of a checkout or on first use into a cache.
 
-`python -m multiway.kernels` builds them next to their sources, and with them the nodes of autograd, which need the
-headers of the torch that is installed. This file imports the standard library alone, since the install runs it before
-anything else is there.
+`python -m multiway.kernels` builds them next to their sources, or into the cache where that cannot be written to, and
+with them the nodes of autograd, which need the headers of the torch that is installed. This file imports the standard
+library alone, since the install runs it before anything else is there.
 """
 
 import ctypes
@@ -49,6 +49,11 @@ def build_library(folder: Path = FOLDER) -> Path:
     return _build(library_path(folder), "CC", "cc", [*FLAGS, *(str(FOLDER / name) for name in SOURCES)])
 
 
+def writable_folder() -> Path:
+    """Next to the sources, or this user's folder where that cannot be written to."""
+    return FOLDER if os.access(FOLDER, os.W_OK) else user_folder()
+
+
 def user_folder() -> Path:
     """Where this user's library lies if the install built none, as that of a wheel does not."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "multiway"
@@ -64,10 +69,11 @@ def nodes() -> ModuleType | None:
     """The module of autograd's nodes, or None without kernels or where it was not built for this torch."""
     if library() is None:
         return None
-    spec = importlib.util.spec_from_file_location("autograd", nodes_path(FOLDER))
     try:
+        path = next(path for path in map(nodes_path, (FOLDER, user_folder())) if path.is_file())
+        spec = importlib.util.spec_from_file_location("autograd", path)
         return importlib.util.module_from_spec(spec) if spec else None
-    except (ImportError, *FAILURES):
+    except (ImportError, StopIteration, *FAILURES):
         return None
 
 

@@ -73,6 +73,6 @@ class NdRNN(nn.Module):
                 f"NdRNN: steps must be (batch, time, {', '.join(map(str, sizes))}) with at least one step. "
                 f"Got {tuple(steps.shape)}."
             )
-        expected = (len(steps), *self.from_state.in_sizes)
+        expected = (steps.shape[0], *self.from_state.in_sizes)
         if state is not None and state.shape != expected:
             raise ShapeError(f"NdRNN: the state must be {expected}. Got {tuple(state.shape)}.")

@@ -78,11 +78,11 @@ class TTEmbedding(nn.Module):
     def _rows(self, ids: Tensor) -> Tensor:
         """Slices of the cores multiplied from the first digit on: `(ids, features so far, rank)`."""
         below = math.prod(self.words)
-        rows: Tensor = self.cores[0].new_ones(len(ids), 1, 1)
+        rows: Tensor = self.cores[0].new_ones(ids.shape[0], 1, 1)
         for core, count in zip(self.cores, self.words, strict=True):
             below //= count
             slices = core.transpose(0, 1)[ids // below % count]
-            rows = (rows @ slices.flatten(2)).reshape(len(ids), -1, core.shape[3])
+            rows = (rows @ slices.flatten(2)).reshape(ids.shape[0], -1, core.shape[3])
         return rows
 
     def dense_weight(self) -> Float[Tensor, "words features"]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.compress.adapters import zero_branch
 from multiway.compress.kinds import dense_kind
 from multiway.compress.rules import NdLinear, Rule, TensorTrain
-from multiway.errors import ConfigError, DataError
+from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.nn import LowRankLinear, TTLinear
 from multiway.nn import NdLinear as NdLayer
 
@@ -59,9 +59,11 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         LoraLayer.__init__(self, base_layer, **given)
         self.lora_branch = nn.ModuleDict()
         self._active_adapter = adapter_name
-        self.update_layer(adapter_name, r, lora_alpha=lora_alpha, config=config)
+        self.update_layer(adapter_name, r, lora_alpha=lora_alpha, config=config, **given)
 
-    def update_layer(self, adapter_name: str, r: int, lora_alpha: int, config: Any, **_: Any) -> None:
+    def update_layer(
+        self, adapter_name: str, r: int, lora_alpha: int, config: Any, target_name: str = "a layer", **_: Any
+    ) -> None:
         """Add a branch whose last factor is zero; PEFT calls this for every further adapter."""
         self.resolve_lora_variant(config=config)  # refuses DoRA and other variants
         rule = rule_of(config, r)
@@ -73,13 +75,20 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         dropout = nn.Dropout(config.lora_dropout) if config.lora_dropout > 0 else nn.Identity()
         self.lora_dropout[adapter_name] = dropout
         branch = zero_branch("AdapterConfig", rule, self.in_features, self.out_features)
+        warn_of_size(target_name, branch, self.in_features * self.out_features)
         if isinstance(self.get_base_layer(), OWN):  # PEFT looks for the device and dtype of a dense weight
-            branch.to(next(self.get_base_layer().parameters()))
+            self._move_to_own(branch)
         if config.init_lora_weights is False:  # as LoRA does: no factor is zero
             branch.reset_parameters()  # type: ignore[operator]
         self.lora_branch[adapter_name] = branch
         self._move_adapter_to_device_of_base_layer(adapter_name)
         self.set_adapter(self.active_adapters, inference_mode=config.inference_mode)
+
+    def _move_to_own(self, branch: nn.Module) -> None:
+        """To the device and dtype of a layer of multiway; what is on the meta device is loaded there later."""
+        like = next(self.get_base_layer().parameters())
+        is_meta = next(branch.parameters()).is_meta
+        branch.to(device=None if is_meta else like.device, dtype=like.dtype)
 
     def forward(self, x: Tensor, *args: Any, **named: Any) -> Tensor:
         """The dense layer's answer, and what the active branches add."""
@@ -151,6 +160,18 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
 
     def _branches(self, names: list[str] | None) -> list[str]:
         return [name for name in names or [] if name in self.lora_branch]
+
+
+def warn_of_size(name: str, branch: nn.Module, dense: int) -> None:
+    """A branch that is no smaller than the dense weight could be that weight."""
+    count = sum(factor.numel() for factor in branch.parameters())
+    if count >= dense:
+        warnings.warn(
+            f"AdapterConfig: the adapter of {name} has {count:,} parameters, and a dense weight there {dense:,}. Lower "
+            f"r, or leave the layer out.",
+            MultiwayWarning,
+            stacklevel=4,
+        )
 
 
 def modes_of(module: nn.Module) -> int:

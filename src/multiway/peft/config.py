@@ -8,8 +8,6 @@ import peft
 import torch
 from jaxtyping import Float
 from peft import LoraConfig
-from peft.config import PeftConfigMixin
-from peft.tuners.lokr import LoKrModel
 from peft.tuners.lokr.layer import Linear
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
@@ -18,6 +16,11 @@ from multiway import ops
 from multiway.compress.rules import MIN_CORES
 from multiway.errors import ConfigError, closest
 from multiway.peft.branches import LAYERS, OWN, Branched
+
+TARGETS = (nn.Linear, Conv1D, *OWN)
+"""Layers that take a branch."""
+SAVED_STARTS: dict[Any, Any] = {"multiway": True, "multiway_nonzero": False}
+"""How `init_lora_weights` is saved: by names that LoRA, which the file would else be taken for, does not know."""
 
 
 @dataclasses.dataclass
@@ -40,6 +43,8 @@ class AdapterConfig(LoraConfig):  # type: ignore[misc]  # PEFT's classes are not
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        given = vars(self)["init_lora_weights"]
+        self.init_lora_weights = SAVED_STARTS.get(given, given)
         if self.multiway_layer not in LAYERS:
             near = closest(self.multiway_layer, LAYERS)
             raise ConfigError(
@@ -51,19 +56,12 @@ class AdapterConfig(LoraConfig):  # type: ignore[misc]  # PEFT's classes are not
             raise ConfigError(
                 f"AdapterConfig: init_lora_weights is True or False. Got {self.init_lora_weights!r}, which is LoRA's."
             )
-        self._register_custom_module(dict.fromkeys((nn.Linear, Conv1D, *OWN), Branched))
+        self._register_custom_module(dict.fromkeys(TARGETS, Branched))
 
-
-def register_adapters() -> None:
-    """Tell PEFT of the layers here; done once, when the package is imported."""
-    LoKrModel.layers_mapping[nn.Linear] = KroneckerLinear
-    known = PeftConfigMixin.from_peft_type.__func__
-
-    def from_peft_type(cls: type[Any], /, **settings: Any) -> Any:
-        """A config of the kind that was saved."""
-        return AdapterConfig(**settings) if "multiway_layer" in settings else known(cls, **settings)
-
-    PeftConfigMixin.from_peft_type = classmethod(from_peft_type)
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as they are saved: an initialisation that PEFT refuses where `multiway.peft` is not imported."""
+        saved = next(name for name, starts in SAVED_STARTS.items() if starts == self.init_lora_weights)
+        return {**super().to_dict(), "init_lora_weights": saved}
 
 
 def convert_to_lora(

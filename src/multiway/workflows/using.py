@@ -268,7 +268,10 @@ def _recovery(finetune: int | None, distil: int | None, *, is_run: bool) -> Reco
     if finetune is not None and distil is not None:
         raise ConfigError("compress: give one of finetune and distil; distil learns from labels as well.")
     if not is_run:
-        raise ConfigError("compress: a run is trained further on its own samples; a folder of Hugging Face has none.")
+        raise ConfigError(
+            "compress: a run is trained further on its own samples; a folder of Hugging Face has none. Train that in "
+            "Python, on batches of yours: compress.distil(compress.load(OUT), model, batches)."
+        )
     if epochs < 1:
         raise ConfigError(f"compress: a recovery takes one epoch or more. Got {epochs}.")
     return Recovery(epochs, distil=distil is not None)
