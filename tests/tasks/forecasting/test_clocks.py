@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.data import ReadOptions
-from multiway.errors import DataError
+from multiway.errors import DataError, spelled
 from multiway.tasks.forecasting.source import check_file, read_panel
 
 
@@ -79,7 +79,7 @@ def test_rows_are_resampled_as_it_is_said_and_gaps_are_missing(tmp_path, by, hou
     panel = read_panel(path, ReadOptions(frequency="h", resample=by))
     assert list(panel.times.strftime("%H:%M")) == hours.split()
     np.testing.assert_array_equal(panel.values[:, 0], expected)
-    assert panel.frequency == "h" and "which has the" in " ".join(panel.warned)
+    assert panel.frequency == "h" and "which has the" in " ".join(map(spelled, panel.warned))
 
 
 def test_sales_of_one_moment_are_summed():
@@ -125,5 +125,5 @@ def test_steps_of_the_calendar(frequency, first):
 
 def test_without_a_step_the_option_is_named(tmp_path):
     path = written(tmp_path / "load.csv", [f"2024-01-01 {clock}" for clock in IRREGULAR])
-    with pytest.raises(DataError, match=r"set frequency to the step \(read\.frequency=D\)"):
+    with pytest.raises(DataError, match=r"set frequency to the step.* \(read\.frequency=D read\.resample=sum\)"):
         read_panel(path, ReadOptions(gaps="fill", missing="mask"))
