@@ -1,6 +1,10 @@
-"""`python -m benchmarks.whole_models`: models of transformers, random weights: `compress '.*'`, saved and reloaded."""
+"""`python -m benchmarks.whole_models`: random weights of transformers and timm: `compress '.*'`, saved and reloaded.
+
+Those of timm are looked at where it is installed, at their own size of images.
+"""
 
 import argparse
+import importlib.util
 import json
 import logging
 import tempfile
@@ -104,6 +108,11 @@ MODELS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 """Name, class of transformers, settings of its config, and what it reads."""
 
+TIMM = (
+    "resnet18", "repvgg_a0", "vit_tiny_patch16_224", "mixer_s32_224", "convnext_atto", "mobilenetv3_small_050",
+    "efficientnet_b0", "regnetx_002", "densenet121", "swin_tiny_patch4_window7_224",
+)  # fmt: skip
+
 
 def batch_of(kind: str) -> dict[str, torch.Tensor]:
     """Inputs of one kind."""
@@ -118,21 +127,38 @@ def batch_of(kind: str) -> dict[str, torch.Tensor]:
 
 def built(name: str) -> Any:
     """The model, with random weights."""
+    if name in TIMM:
+        torch.manual_seed(0)
+        return importlib.import_module("timm").create_model(name, pretrained=False).eval()
     cls = getattr(transformers, MODELS[name][0])
     torch.manual_seed(0)
     return cls(cls.config_class(**MODELS[name][1])).eval()
 
 
+def inputs_of(name: str, model: Any) -> dict[str, torch.Tensor]:
+    """What the model reads; images of timm under the name that its models share."""
+    if name not in TIMM:
+        return batch_of(MODELS[name][2])
+    generator = torch.Generator().manual_seed(0)
+    return {"x": torch.randn(2, *model.default_cfg["input_size"], generator=generator)}
+
+
+def first_of(answer: Any) -> torch.Tensor:
+    """The scores of a model of transformers, or of timm."""
+    return answer if isinstance(answer, torch.Tensor) else next(iter(answer.values()))
+
+
 def compressed(name: str, folder: Path, *, with_data: bool) -> dict[str, Any]:
-    """Halve every layer that can be, save, load from the folder alone, and compare the answers to the bit."""
-    model, batch = built(name), batch_of(MODELS[name][2])
+    """Halve every layer that can be, save, load and compare the answers to the bit: transformers from its folder."""
+    model = built(name)
+    batch = inputs_of(name, model)
     rules = {".*": compress.LowRank(max_share=0.5)}
     plan = compress.plan(model, rules, data=batch if with_data else None, measure=False)
     small = plan.apply()
     compress.save(small, folder)
-    loaded = compress.load(folder)
+    loaded = compress.load(folder, model=built(name) if name in TIMM else None)
     with torch.no_grad():
-        before, after = (next(iter(each(**batch).values())) for each in (small, loaded))
+        before, after = (first_of(each(**batch)) for each in (small, loaded))
     swapped = sum(layer.replacement is not None for layer in plan.layers)
     works = bool(torch.isfinite(before).all()) and torch.equal(before, after) and swapped > 0
     return {
@@ -145,8 +171,9 @@ def compressed(name: str, folder: Path, *, with_data: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Print a row for every model, and how many work."""
+    known = [*MODELS, *(TIMM if importlib.util.find_spec("timm") else ())]
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(MODELS), help="models; all if none is given")
+    parser.add_argument("names", nargs="*", default=known, help="models; all if none is given")
     parser.add_argument("--out", type=Path, help="file to add the rows to")
     given = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from multiway.compress.fits import Compressed
-from multiway.compress.kinds import FAMILY, dense_of, layer_kind
+from multiway.compress.kinds import FAMILY, OF_TORCH, dense_of, layer_kind
 from multiway.errors import ConfigError
 from multiway.nn import KroneckerAttention
 
@@ -176,6 +176,8 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
         return f"it is part of an adapter of PEFT ({type(adapter).__name__}); merge that first"
     if isinstance(module, nn.MultiheadAttention):
         return "its projections of queries, keys and values (in_proj) are parameters and no layers"
+    if layer_kind(module) is None and isinstance(module, tuple(OF_TORCH.values())):
+        return f"{type(module).__name__} of {type(module).__module__} has a forward of its own, which a swap would lose"
     if layer_kind(module) is None:
         return f"{type(module).__name__} is none of the layers that can be swapped ({', '.join(FAMILY)})"
     if parametrize.is_parametrized(module) or "weight" not in module._parameters:
