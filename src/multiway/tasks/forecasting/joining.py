@@ -18,7 +18,8 @@ from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.panel import Columns
 from multiway.tasks.forecasting.source import as_trained, frame_of, labels_of, timed
 
-Mask = NDArray[np.bool_]
+PLACE = "place of the row"
+"""A column that says where a row stood before those without a sound time went."""
 
 
 class Joined(NamedTuple):
@@ -135,6 +136,3 @@ def _times_of(rows: pd.DataFrame, time: str | None, options: ReadOptions) -> tup
     table = RawTable.whole(rows[[time]].assign(**{PLACE: np.arange(len(rows))}))
     table, times = timed(table, time, options, Findings(""))
     return table.frame[PLACE].to_numpy(), times
-
-
-PLACE = "place of the row"
