@@ -119,6 +119,9 @@ def test_options_of_volumes_reach_the_section_read(monkeypatch, capsys):
 
 
 class Nothing:
+    def __init__(self):
+        self.words = {}
+
     def lines(self):
         return []
 

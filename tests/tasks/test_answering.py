@@ -30,7 +30,7 @@ def chosen(name, **more):
         (fixed("unet"), ["unet", "network"], "U-Net, compared with 1 other."),
         (fixed("network"), ["unet", "network", "logistic"], "the network, compared with 2 others."),
         (chosen("blend", weights={"unet": 0.3, "network": 0.68, "logistic": 0.02}), ["blend", "unet", "network"],
-         "a blend of the network and U-Net, chosen among 3 models."),
+         "a blend of the network, U-Net and 1 more, chosen among 3 models."),
     ],
     ids=lambda value: value.name if isinstance(value, Choice) else "",
 )  # fmt: skip

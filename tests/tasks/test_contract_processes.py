@@ -1,6 +1,7 @@
 """Two processes make the run that one makes, apart from the order of sums."""
 
 import pytest
+import torch
 from safetensors.torch import load_file
 
 from command import printed
@@ -10,6 +11,13 @@ from tasks.two_processes import started
 from tolerances import LONG32
 
 LIMIT = 120
+JOINED = "attention.project.bias"
+"""Of queries, keys and values."""
+
+
+def without_keys(name, tensor):
+    """Without the bias of keys, which a softmax does not see: its gradient is rounding, and Adam makes steps of it."""
+    return torch.cat(tensor.tensor_split(3)[::2]) if name.endswith(JOINED) else tensor
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +45,7 @@ def test_two_processes_make_the_run_of_one(name, both):
     assert (two / "manifest.json").is_file(), errors[-2000:]
     left, right = (load_file(run / "weights.safetensors") for run in (one, two))
     assert left.keys() == right.keys()
-    for key, tensor in left.items():
-        assert float((tensor.double() - right[key].double()).abs().max()) <= LONG32, key
+    for key in left:
+        one_of, two_of = (without_keys(key, weights[key]).double() for weights in (left, right))
+        assert float((one_of - two_of).abs().max()) <= LONG32, key
     assert sorted(path.name for path in one.iterdir()) == sorted(path.name for path in two.iterdir())

@@ -5,6 +5,7 @@ import json
 import sys
 import types
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import Field
@@ -58,6 +59,7 @@ class Toy(Task):
     """A task whose score is its width and its seed."""
 
     name, config, state, options = "volumes", ToyConfig, ToyState, ()
+    page = SimpleNamespace(SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(told=str, models=list)))
 
     def locate(self, data):
         return data
