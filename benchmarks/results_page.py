@@ -67,7 +67,16 @@ SPEED = {
     "gift": "multiway reproduce gift --out results/gift.jsonl",
     "kills": "python -m benchmarks.kills",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
-    "searches": "multiway tune stocks --data stocknet --space hot-stocks --pruner halving --epochs 12 --set select=mcc",
+    "searches": (
+        "multiway tune stocks --data stocknet --space hot-stocks --pruner halving --epochs 12 --out searches/stocks "
+        "--protocol chronological --set protocol.look_back=5 --set protocol.complete=true --set protocol.down=0.004999 "
+        "--set protocol.up=0.0055 --set 'protocol.borders=[2015-08-01, 2015-10-01]' --set protocol.prices=levels "
+        "--set 'dates=[day, month, year]' --set batch_days=8 --set text_scale=each --encoder minilm "
+        "--set read.end=2015-12-31 --set model.name=hot_stock_classifier_paper --set model.absent=token "
+        "--set select=mcc --set training.optimizer=adam --set training.learning_rate=0.0005 "
+        "--set training.batch_size=8 --set training.clip_norm=5 --set training.patience=100 "
+        "--set training.schedule=constant --set training.warmup_steps=0 --set training.weight_decay=0"
+    ),
     "mutants": "python -m benchmarks.mutants",
     "formats": "python -m benchmarks.formats --out results/formats.jsonl",
     "costs": "python -m benchmarks.costs --out results/costs.jsonl",

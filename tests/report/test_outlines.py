@@ -37,7 +37,10 @@ def filled(data, sizes):
 def between(labels):
     """Edges where neighbours differ, voxel by voxel; what is outside has label 0."""
     (rows, columns), found = labels.shape, set()
-    label = lambda r, c: labels[r, c] if 0 <= r < rows and 0 <= c < columns else 0  # noqa: E731
+
+    def label(r, c):
+        return labels[r, c] if 0 <= r < rows and 0 <= c < columns else 0
+
     for r in range(rows + 1):
         for c in range(columns + 1):
             found |= {((c, r), (c, r + 1))} if label(r, c) != label(r, c - 1) else set()

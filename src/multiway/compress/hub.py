@@ -2,7 +2,8 @@
 
 import math
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,7 @@ def push_to_hub(
     model: nn.Module, name: str, *, scores: Mapping[str, float] | None = None, private: bool = True
 ) -> None:
     """Send a compressed model with its card to the repository of that name, which is made if it is not there."""
-    with tempfile.TemporaryDirectory() as scratch:
-        save_pretrained(model, scratch, scores=scores)
-        send(scratch, name, private=private)
+    send_saved(partial(save_pretrained, model, scores=scores), name, private=private)
 
 
 def from_pretrained(name: str | Path, model: nn.Module | None = None) -> nn.Module:
@@ -96,6 +95,13 @@ def dense_parameters(layer: Compressed) -> int:
 def _error(layer: Compressed) -> str:
     """Relative, of the weight, before any training."""
     return "-" if layer.approximation is None else f"{layer.approximation.error:.3f}"
+
+
+def send_saved(save_to: Callable[[str], None], name: str, *, private: bool) -> None:
+    """Send what is saved to a folder that goes afterwards."""
+    with tempfile.TemporaryDirectory() as scratch:
+        save_to(scratch)
+        send(scratch, name, private=private)
 
 
 def send(folder: str | Path, name: str, *, private: bool) -> None:

@@ -1,8 +1,8 @@
 """Models by name as folders with a model card, on the Hugging Face hub and from there."""
 
 import json
-import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from torch import nn
 
 from multiway import files
 from multiway.compress.budget import count_parameters
-from multiway.compress.hub import HOW, card_head, card_lines, fetched, score_lines, send
+from multiway.compress.hub import HOW, card_head, card_lines, fetched, score_lines, send_saved
 from multiway.compress.storage import (
     CONFIG,
     FILES,
@@ -60,9 +60,7 @@ def push_to_hub(
     model: nn.Module, name: str, *, scores: Mapping[str, float] | None = None, private: bool = True
 ) -> None:
     """Send such a model with its card to the repository of that name, which is made if it is not there."""
-    with tempfile.TemporaryDirectory() as scratch:
-        save_pretrained(model, scratch, scores=scores)
-        send(scratch, name, private=private)
+    send_saved(partial(save_pretrained, model, scores=scores), name, private=private)
 
 
 def from_pretrained(name: str | Path) -> nn.Module:
