@@ -3,9 +3,11 @@
 Also where a model is and predicts fast, and what it is trained on: device and precision.
 """
 
+import atexit
 import contextlib
 import copy
 import functools
+import gc
 import itertools
 import os
 import signal
@@ -78,8 +80,29 @@ def _group() -> Any:
     """The processes as a group that sends from one memory to another, wherever models are trained."""
     from accelerate import PartialState
 
+    end_at_exit()
     PartialState(cpu=not torch.cuda.is_available())
     return torch.distributed.new_group(backend="gloo")
+
+
+@functools.cache
+def end_at_exit() -> None:
+    """Before groups begin: they end while Python can still free what their threads hold, or these abort the process.
+
+    What ends with its last reference are the threads of gloo. Functions of `torch.distributed.nn` have the group as a
+    default argument, and keep it for ever, where they are imported after it began.
+    """
+    import torch.distributed.nn  # noqa: F401  # for what it does at import
+
+    atexit.register(_end)
+
+
+def _end() -> None:
+    _group.cache_clear()
+    gc.collect()
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+    gc.collect()
 
 
 def total(*tensors: Tensor) -> list[Tensor]:
@@ -185,6 +208,8 @@ class Engine:
         from accelerate import Accelerator
         from accelerate.state import AcceleratorState
 
+        if world() > 1:
+            end_at_exit()
         AcceleratorState._reset_state()  # another precision earlier in this process is none of ours
         precision = "bf16" if config.precision == "bf16" else "no"
         self._accelerator = Accelerator(mixed_precision=precision, cpu=fastest(model) == "cpu")
