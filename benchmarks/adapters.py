@@ -8,6 +8,7 @@ import copy
 import functools
 import json
 import os
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ import torch
 from peft.tuners.lokr.layer import Linear
 from torch import Tensor, nn
 from torch.nn import functional as F
+from transformers import AutoModel, AutoTokenizer
 
 from benchmarks.comparison import processor
 from multiway.bench import median, rounds
@@ -77,27 +79,40 @@ def as_pefts(model: nn.Module) -> nn.Module:
     return model
 
 
-def text(encoder: Path, sentences: int, epochs: int, rate: float, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Accuracy on the 872 sentences of SST-2's development split after training on the first of its training split."""
-    from transformers import AutoModel, AutoTokenizer
+def text(
+    encoder: Path, sentences: int, epochs: int, rate: float, names: list[str], seeds: int
+) -> Iterator[dict[str, Any]]:
+    """Accuracy on the 872 sentences of SST-2's development split after training on some of its training split.
 
+    A seed draws the adapter, the head and the order of sentences; all seeds see the same sentences.
+    """
     table = pd.read_parquet(Path(os.environ["MULTIWAY_DATA"]) / "text" / "sst2.parquet")
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     training = table[table.split == "train"].sample(sentences, random_state=0)
     parts = [encoded(tokenizer, part) for part in (training, table[table.split == "dev"])]
     for name in names:
-        torch.manual_seed(0)
-        network = AutoModel.from_pretrained(encoder)
-        tuned = peft.get_peft_model(network, ADAPTERS[name]())
-        tuned = as_pefts(tuned) if name == "LoKr of PEFT" else tuned
-        parameters = sum(each.numel() for each in tuned.parameters() if each.requires_grad)
-        model = TunedText(tuned, nn.Linear(network.config.hidden_size, 2))
-        seconds = fine_tune(model, *parts[0], epochs, rate)
+        done = [fine_tuned(encoder, name, parts, epochs, rate, seed) for seed in range(seeds)]
+        each = [acc for _, acc, _ in done]
         yield {
-            "benchmark": "adapters", "task": "SST-2", "adapter": name, "parameters": parameters,
-            "acc": round(accuracy(model, *parts[1]), 4), "seconds": round(seconds, 1), "sentences": sentences,
-            "epochs": epochs, "rate": rate, "seed": 0, **machine(),
+            "benchmark": "adapters", "task": "SST-2", "adapter": name, "parameters": done[0][0],
+            "acc": round(statistics.mean(each), 4), "acc_sd": round(statistics.stdev(each), 4) if seeds > 1 else None,
+            "each": each, "seconds": round(median([seconds for *_, seconds in done]), 1), "sentences": sentences,
+            "epochs": epochs, "rate": rate, "seeds": seeds, **machine(),
         }  # fmt: skip
+
+
+def fine_tuned(
+    encoder: Path, name: str, parts: list[tuple[Tensor, Tensor]], epochs: int, rate: float, seed: int
+) -> tuple[int, float, float]:
+    """Parameters that learn, accuracy and the processor's seconds of one training."""
+    torch.manual_seed(seed)
+    network = AutoModel.from_pretrained(encoder)
+    tuned = peft.get_peft_model(network, ADAPTERS[name]())
+    tuned = as_pefts(tuned) if name == "LoKr of PEFT" else tuned
+    parameters = sum(each.numel() for each in tuned.parameters() if each.requires_grad)
+    model = TunedText(tuned, nn.Linear(network.config.hidden_size, 2))
+    seconds = fine_tune(model, *parts[0], epochs, rate, seed)
+    return parameters, round(accuracy(model, *parts[1]), 4), seconds
 
 
 def encoded(tokenizer: Any, table: pd.DataFrame) -> tuple[Tensor, Tensor]:
@@ -106,13 +121,15 @@ def encoded(tokenizer: Any, table: pd.DataFrame) -> tuple[Tensor, Tensor]:
     return (words.input_ids + 1) * words.attention_mask, torch.tensor(table.label.to_numpy()).long()
 
 
-def fine_tune(model: nn.Module, ids: Tensor, labels: Tensor, epochs: int, rate: float, batch: int = 32) -> float:
+def fine_tune(
+    model: nn.Module, ids: Tensor, labels: Tensor, epochs: int, rate: float, seed: int, batch: int = 32
+) -> float:
     """Train what may learn; the processor's seconds that it took."""
     learning = [each for each in model.parameters() if each.requires_grad]
     optimiser = torch.optim.AdamW(learning, lr=rate)
     steps = epochs * (len(ids) // batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps, pct_start=0.1)
-    generator, start = torch.Generator().manual_seed(0), time.process_time()
+    generator, start = torch.Generator().manual_seed(seed), time.process_time()
     model.train()
     for _ in range(epochs):
         for chosen in torch.randperm(len(ids), generator=generator).split(batch)[: len(ids) // batch]:
@@ -140,13 +157,14 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=1600)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rate", type=float, default=2e-3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=31)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--names", nargs="*", default=list(ADAPTERS))
     parser.add_argument("--out", type=Path, help="file to add the rows to")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    settings = (given.encoder, given.sentences, given.epochs, given.rate, given.names)
+    settings = (given.encoder, given.sentences, given.epochs, given.rate, given.names, given.seeds)
     for row in speed(given.repeats) if given.what == "speed" else text(*settings):
         print(json.dumps(row), flush=True)
         if given.out:
