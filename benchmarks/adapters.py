@@ -36,6 +36,7 @@ ADAPTERS: dict[str, Callable[[], peft.PeftConfig]] = {
     "LoRA, rank 2": lambda: peft.LoraConfig(r=2, lora_alpha=4, target_modules=ATTENTION),
     "LoKr of PEFT": lambda: peft.LoKrConfig(r=64, alpha=64 * 4, target_modules=ATTENTION),
     "Kronecker": lambda: peft.LoKrConfig(r=64, alpha=64 * 4, target_modules=ATTENTION),
+    "Kronecker, keys too": lambda: peft.LoKrConfig(r=64, alpha=64 * 4, target_modules=[*ATTENTION, "key"]),
     "NdLinear, one term": lambda: AdapterConfig(r=1, lora_alpha=4, target_modules=ATTENTION),
     "tensor train": lambda: AdapterConfig(
         r=4, lora_alpha=16, multiway_layer="tensor_train", multiway_modes=3, target_modules=ATTENTION
@@ -80,21 +81,26 @@ def as_pefts(model: nn.Module) -> nn.Module:
 
 
 def text(
-    encoder: Path, sentences: int, epochs: int, rate: float, names: list[str], seeds: int
+    encoder: Path, sentences: int, epochs: int, rate: float, names: list[str], seeds: int, on: str
 ) -> Iterator[dict[str, Any]]:
     """Accuracy on the 872 sentences of SST-2's development split after training on some of its training split.
 
-    A seed draws the adapter, the head and the order of sentences; all seeds see the same sentences.
+    A seed draws the adapter, the head and the order of sentences; all seeds see the same sentences. On validation,
+    which is for choosing rates and targets, the score is of as many other sentences of the training split.
     """
     table = pd.read_parquet(Path(os.environ["MULTIWAY_DATA"]) / "text" / "sst2.parquet")
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     training = table[table.split == "train"].sample(sentences, random_state=0)
-    parts = [encoded(tokenizer, part) for part in (training, table[table.split == "dev"])]
+    scored = table[table.split == "dev"]
+    if on == "validation":
+        others = table[table.split == "train"].drop(training.index)
+        scored = others[~others.sentence.isin(training.sentence)].sample(len(scored), random_state=1)
+    parts = [encoded(tokenizer, part) for part in (training, scored)]
     for name in names:
         done = [fine_tuned(encoder, name, parts, epochs, rate, seed) for seed in range(seeds)]
         each = [acc for _, acc, _ in done]
         yield {
-            "benchmark": "adapters", "task": "SST-2", "adapter": name, "parameters": done[0][0],
+            "benchmark": "adapters", "task": "SST-2", "on": on, "adapter": name, "parameters": done[0][0],
             "acc": round(statistics.mean(each), 4), "acc_sd": round(statistics.stdev(each), 4) if seeds > 1 else None,
             "each": each, "seconds": round(median([seconds for *_, seconds in done]), 1), "sentences": sentences,
             "epochs": epochs, "rate": rate, "seeds": seeds, **machine(),
@@ -158,13 +164,14 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--on", choices=["dev", "validation"], default="dev", help="which sentences are scored")
     parser.add_argument("--repeats", type=int, default=31)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--names", nargs="*", default=list(ADAPTERS))
     parser.add_argument("--out", type=Path, help="file to add the rows to")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    settings = (given.encoder, given.sentences, given.epochs, given.rate, given.names, given.seeds)
+    settings = (given.encoder, given.sentences, given.epochs, given.rate, given.names, given.seeds, given.on)
     for row in speed(given.repeats) if given.what == "speed" else text(*settings):
         print(json.dumps(row), flush=True)
         if given.out:

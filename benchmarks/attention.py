@@ -21,8 +21,8 @@ SHAPES = {
     "small 8x8": (4, 8, 8),
 }
 BARS = {
-    "axial": dict.fromkeys(("ecl", "weather", "7^3", "14^3", "stock"), 3.5),
-    "full": {"7^3": 3.5, "weather": 5.0, "14^3": 19.0, "ecl": 30.0},
+    "axial": dict.fromkeys(("ecl", "weather", "7^3", "14^3", "stock"), 4.0),
+    "full": {"7^3": 4.0, "weather": 5.0, "14^3": 19.0, "ecl": 30.0},
 }
 
 

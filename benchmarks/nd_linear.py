@@ -26,9 +26,9 @@ SHAPES: dict[str, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
 }
 ALWAYS = 0.95
 BARS = {
-    "image expanded": (2.0, 1.5),
-    "feature map": (2.0, 1.5),
-    "patch to token": (2.0, 1.5),
+    "image expanded": (2.0, 2.0),
+    "feature map": (2.0, 2.0),
+    "patch to token": (2.0, 2.0),
     "early expansion": (15.0, 15.0),
 }
 LARGEST_DENSE = 2**24
