@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway import files
+from multiway.compress.attentions import opened
 from multiway.compress.budget import RankOptions
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
@@ -88,8 +89,10 @@ def restore(model: nn.Module, folder: Path) -> None:
         RunError: The file is damaged, or the model is of another architecture.
     """
     try:
-        layers = {tuple(entry["names"]): entry for entry in _read(folder)["layers"]}
-        swap_in(model, {names: _layer(model, names, entry) for names, entry in layers.items()}, keep_originals=False)
+        entries = {tuple(entry["names"]): entry for entry in _read(folder)["layers"]}
+        with opened(model):
+            layers = {names: _layer(model, names, entry) for names, entry in entries.items()}
+        swap_in(model, layers, keep_originals=False)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, MultiwayError):
             raise RunError(f"{folder / SWAPS}: {error}") from None
