@@ -16,8 +16,7 @@ class OpenAttention(nn.Module):
     """What `nn.MultiheadAttention` computes, its projections called as layers `in_proj` and `out_proj`.
 
     Of each distinct input all three projections are formed: attention to other tokens forms them twice.
-    No object is made of this class: `open_attention` lends it to an attention that there is, as torch's
-    parametrisations do.
+    No object is made of this class: `opened` lends it to an attention that there is, as torch's parametrisations do.
     """
 
     in_proj: nn.Module
@@ -43,12 +42,10 @@ class OpenAttention(nn.Module):
         q, k, v = self._heads(query, key, value)
         mask = _added(attn_mask, key_padding_mask, q)
         dropout = self.dropout if self.training else 0.0
-        weights = _weights(q, k, mask) if need_weights else None
-        if weights is None:
-            mixed = F.scaled_dot_product_attention(q, k, v, mask, dropout)
-        else:
-            mixed = F.dropout(weights, dropout) @ v
-            weights = weights.mean(1) if average_attn_weights else weights
+        weights = F.dropout(_weights(q, k, mask), dropout) if need_weights else None
+        mixed = F.scaled_dot_product_attention(q, k, v, mask, dropout) if weights is None else weights @ v
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(1)
         out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         if query.ndim == 2:
             return out[0], None if weights is None else weights[0]
