@@ -129,3 +129,11 @@ def test_the_command_distils_on_tensors(folder, classes, tmp_path):
     assert "accuracy before on rows held out: 1\n" in printed and "error recovered on rows held out: " in printed
     with pytest.raises(ConfigError, match=r"has no samples of its own\. Give texts or tensors"):
         call(*words[:-2], "--distil", 3, "--out", tmp_path / "again")
+
+
+def test_classes_that_the_model_does_not_know_leave_nothing_behind(folder, tmp_path):
+    pd.DataFrame({"text": TEXTS, "label": ["odd", "even"] * 48}).to_csv(tmp_path / "texts.csv", index=False)
+    words = [folder, "--rule", ".*(dense|query|key|value)=lowrank:rank=2", "--data", tmp_path / "texts.csv"]
+    with pytest.raises(ConfigError, match=r"the model has no class 'odd'\. .* or leave the column of classes out"):
+        call(*words, "--distil", 3, "--out", tmp_path / "small")
+    assert [path.name for path in tmp_path.iterdir()] == ["texts.csv"]
