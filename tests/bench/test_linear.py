@@ -10,6 +10,7 @@ import torch
 from command import outcome
 from multiway import bench
 from multiway import nn as mnn
+from multiway.bench import layers as made
 from multiway.bench import linear
 from multiway.errors import ConfigError
 
@@ -26,7 +27,7 @@ def machine(monkeypatch):
         return {name: [2e-3 if name == "nn.Linear" else 1e-3] * repeats for name in cases}
 
     monkeypatch.setattr(linear, "rounds", rounds)
-    monkeypatch.setattr(linear, "_imported", lambda package: None)
+    monkeypatch.setattr(made, "_imported", lambda package: None)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,50 @@ def test_attention_keeps_its_sizes_and_counts_every_mode():
         bench.bench("KroneckerAttention", (2, 3, 5, 8), (3, 5, 7), rank=2)
 
 
+@pytest.mark.parametrize(
+    ("layer", "shape", "to", "operations"),
+    [
+        ("TuckerConv", (2, 5, 7, 4), (6,), 2 * (5 * 3 + 9 * 3**2 + 3 * 6) * 28),
+        ("CPConv", (2, 5, 7), (6,), 2 * (5 * 3 + 3 * 3 + 3 * 6) * 7),
+        ("NdRNN", (2, 4, 3, 5), (2, 7), 4 * (2 * (15 * 2 + 10 * 7) + 2 * (14 * 2 + 14 * 7))),
+    ],
+)
+def test_convolutions_and_recurrent_layers_keep_their_places_and_steps(layer, shape, to, operations):
+    done = bench.bench(layer, shape, to, rank=3, repeats=3)
+    rows = {(row["pass"], row["layer"]): row for row in done["rows"]}
+    peer = {"TuckerConv": "Conv2d", "CPConv": "Conv1d", "NdRNN": "nn.RNN"}[layer]
+    assert set(rows) == set(itertools.product(linear.PASSES, (layer, peer, "roof")))
+    assert done["to"] == ((4, 2, 7) if layer == "NdRNN" else (6, *shape[2:]))
+    assert rows["forward", "roof"]["ms"] == pytest.approx(2 * operations / 1e6 * 1e3)
+    assert rows["forward", layer]["parameters"] < rows["forward", peer]["parameters"]
+    assert bench.bench(layer, shape, rank=3, repeats=3)["to"] == shape[1:]
+
+
+@pytest.mark.parametrize(
+    ("layer", "rank", "operations"),
+    [
+        ("FullAttention", 2, 15 * (8 * 64 + 4 * 8 * 15)),
+        ("AxialAttention", 2, 15 * (2 * 8 * 64 + 4 * 8 * (3 + 5))),
+        ("DotProductAttention", 2, 15 * (8 * 64 + 4 * 8 * 15)),
+        ("AdditiveAttention", 1, 15 * (6 * 64 + 4 * 8 * 15)),
+    ],
+)
+def test_attentions_over_all_tokens_count_maps_and_mixing(layer, rank, operations):
+    sizes = (3, 5, 8) if layer in ("FullAttention", "AxialAttention") else (15, 8)
+    done = bench.bench(layer, (2, *sizes), rank=rank, repeats=3)
+    rows = {(row["pass"], row["layer"]): row for row in done["rows"]}
+    assert done["rows"][0]["layer"] == layer and len(rows) == len(done["rows"])
+    assert rows["forward", "roof"]["ms"] == pytest.approx(2 * operations / 1e6 * 1e3)
+    with pytest.raises(ConfigError, match="keeps its sizes"):
+        bench.bench(layer, (2, *sizes), (*sizes[:-1], 9), rank=rank)
+
+
+def test_a_kernels_operations_grow_with_its_features_and_not_with_pairs():
+    layers, flops = made.LAYERS["FullKernelAttention"]((3, 5, 8), (3, 5, 8), 2, 1)
+    features = len(layers["FullKernelAttention"].projection)
+    assert flops == 15 * (8 * 64 + 4 * 8 * 2 * features)  # both signs of each
+
+
 def test_a_table_counts_the_slices_of_its_ids(monkeypatch):
     done = bench.bench("TTEmbedding", (6, 12), (15,), rank=2, repeats=3)
     rows = {(row["pass"], row["layer"]): row for row in done["rows"]}
@@ -71,7 +116,7 @@ def test_a_table_counts_the_slices_of_its_ids(monkeypatch):
 
 def test_three_cores_of_a_table_multiply_from_the_first_on():
     table = mnn.TTEmbedding(24, (5, 3, 2), tt_ranks=(1, 4, 6, 1))
-    assert linear.vector_flops(table) == 2 * (5 * 4 * 3 * 6) + 2 * (15 * 6 * 2)
+    assert made.vector_flops(table) == 2 * (5 * 4 * 3 * 6) + 2 * (15 * 6 * 2)
 
 
 @pytest.mark.parametrize("dim", [16, 12])
@@ -85,9 +130,9 @@ def test_attention_by_a_graph_and_those_that_it_replaces(dim):
 
 def test_a_filter_by_a_graph_counts_no_more_than_the_reach_of_its_damping():
     layer = mnn.TensorGraphAttention(16, num_heads=2)
-    trains = sum(linear.train_flops(each, 2000) for each in (*layer.keys, *layer.values, layer.out))
-    assert linear.graph_flops(layer, 10, 200) == 10 * trains + 2 * 2 * 10**2 * 32
-    assert linear.graph_flops(layer, 1000, 2) == 1000 * trains + 2 * 5 * 1000 * 173 * 32
+    trains = sum(made.train_flops(each, 2000) for each in (*layer.keys, *layer.values, layer.out))
+    assert made.graph_flops(layer, 10, 200) == 10 * trains + 2 * 2 * 10**2 * 32
+    assert made.graph_flops(layer, 1000, 2) == 1000 * trains + 2 * 5 * 1000 * 173 * 32
 
 
 @pytest.mark.parametrize("layer", ["NdLinear", "TTLinear"])
@@ -126,7 +171,7 @@ def test_the_package_has_our_weights_and_takes_its_turn(monkeypatch):
         def forward(self, x):
             return self.layer(x)
 
-    monkeypatch.setattr(linear, "_imported", lambda package: type("module", (), {"NdLinear": Package}))
+    monkeypatch.setattr(made, "_imported", lambda package: type("module", (), {"NdLinear": Package}))
     layers, _ = linear.LAYERS["NdLinear"]((3, 5), (2, 7), 1, 6)
     x = torch.randn(6, 3, 5)
     assert list(layers) == ["NdLinear", "ndlinear", "nn.Linear"]
@@ -149,6 +194,10 @@ def test_what_is_refused():
         bench.bench("NdLinea", (4, 3), (2,))
     with pytest.raises(ConfigError, match=r"shape is the batch and then at least one size\. Got shape=\(4,\)"):
         bench.bench("NdLinear", (4,), (2,))
+    with pytest.raises(ConfigError, match="NdRNN takes steps of as many sizes as states"):
+        bench.bench("NdRNN", (4, 5, 3, 2), (2,))
+    with pytest.raises(ConfigError, match="a convolution takes channels and one to three modes"):
+        bench.bench("CPConv", (4, 5), (2,))
     assert (
         "--shape: sizes are whole numbers from 1 on, as 64,28,28,3. Got '4,x'."
         in outcome("bench", "NdLinear", "--shape", "4,x", "--to", "2")[2]

@@ -183,8 +183,8 @@ def test_a_folder_without_a_model_says_so(folder, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["finetune", "distil"])
-def test_a_recovery_of_a_folder_is_refused_with_the_call_that_does_it(how, tmp_path):
-    with pytest.raises(ConfigError, match=r"compress\.distil\(compress\.load\(OUT\), model, batches\)"):
+def test_a_recovery_of_a_folder_without_data_is_refused_with_the_call_that_does_it(how, tmp_path):
+    with pytest.raises(ConfigError, match=r"compress\.finetune\(compress\.load\(OUT\), batches, loss\)"):
         workflows.compress(tmp_path, [".*=lowrank"], **{how: 3})
 
 

@@ -343,7 +343,7 @@ def test_times_are_taken_in_turns():
 
 
 def test_the_report_holds_a_row_per_layer_totals_and_refusals(batch):
-    model = nn.ModuleDict({"net": perceptron(), "attend": nn.MultiheadAttention(12, 2)})
+    model = nn.ModuleDict({"net": perceptron(), "attend": nn.MultiheadAttention(12, 2, kdim=5)})
     report = compress.plan(model, {".*": LowRank(rank=2)}, measure=False).report()
     assert report.splitlines()[0].split() == [*"layer becomes parameters share FLOPs time".split(),
                                               *"weight error output error".split()]  # fmt: skip

@@ -177,7 +177,8 @@ def test_a_layer_that_cannot_be_swapped_is_refused_with_the_reason(case):
 
 
 def test_of_several_layers_the_refused_ones_are_listed_and_the_others_swapped():
-    model = nn.ModuleDict({"attend": nn.MultiheadAttention(12, 2), "fc": nn.Linear(12, 12), "act": nn.ReLU()})
+    attend = nn.MultiheadAttention(12, 2, add_bias_kv=True)
+    model = nn.ModuleDict({"attend": attend, "fc": nn.Linear(12, 12), "act": nn.ReLU()})
     plan = planned(model, {".*": LowRank(rank=1)})
     assert [layer.name for layer in plan.layers] == ["fc"]
     reasons = {each.name: each.reason for each in plan.refused}
@@ -221,7 +222,8 @@ def test_of_what_reads_weights_only_what_forward_calls_counts(kind):
 
 @pytest.mark.parametrize("pattern", [r"out_proj", r"query_key\.0", "value", "out"])
 def test_layers_whose_weights_an_attention_reads_are_refused(pattern):
-    model = nn.MultiheadAttention(12, 2) if pattern == "out_proj" else KroneckerAttention(12, num_heads=2, num_modes=2)
+    ours, torchs = KroneckerAttention(12, num_heads=2, num_modes=2), nn.MultiheadAttention(12, 2, add_zero_attn=True)
+    model = torchs if pattern == "out_proj" else ours
     with pytest.raises(ConfigError, match="Attention reads its weight, so that a swap would break it"):
         planned(model, {pattern: LowRank(rank=1)})
 

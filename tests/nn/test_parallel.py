@@ -30,8 +30,12 @@ def test_the_plan_names_the_layers_that_the_processes_divide():
             "chain": nn.TTLinear((2, 3), (4, 7), tt_ranks=2),
             "thin": nn.LowRankLinear(6, 9, rank=2),
             "dense": torch_nn.Linear(6, 6),
+            "table": nn.TTEmbedding(30, (4, 9), tt_ranks=2),
+            "tucker": nn.TuckerConv(torch_nn.Conv2d(3, 6, 3), (2, 2)),
+            "polyadic": nn.CPConv(torch_nn.Conv2d(6, 5, 3), (2,)),
+            "attend": nn.KroneckerAttention(36, num_heads=9, num_modes=2),
         }
     )
-    assert parallel_plan(model, 2).keys() == {"maps", "chain"}
-    assert parallel_plan(model, 3).keys() == {"maps", "thin"}
+    assert parallel_plan(model, 2).keys() == {"maps", "chain", "table", "tucker"}
+    assert parallel_plan(model, 3).keys() == {"maps", "thin", "tucker", "attend"}
     assert split_mode(model["maps"], 2) == 1 and split_mode(model["maps"], 5) == 0

@@ -1,12 +1,9 @@
 """Our layers, the package for them and the usual layer, timed in turns on one's own shape."""
 
 import functools
-import itertools
 import math
-import operator
 import statistics
 import time
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -14,32 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from multiway import nn as mnn
-from multiway import ops
+from multiway.bench.layers import CONVOLUTIONS, LAYERS, Sizes
 from multiway.compress.rules import MIN_CORES, balanced_sizes
 from multiway.errors import ConfigError, closest
-from multiway.lazy import is_installed, load_extra
 
-LARGEST_DENSE = 2**24
-"""Weights of a dense layer that is still timed."""
 PASSES = {"forward": 1, "forward and backward": 3}
 """With how many forward passes each is worth."""
 
-Sizes = tuple[int, ...]
 Case = Callable[[], object]
 Key = TypeVar("Key", bound=Hashable)
-
-
-class Flat(nn.Module):
-    """A layer that maps one last axis, on flattened modes."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Flatten what follows the batch, and map it."""
-        out: Tensor = self.layer(x.flatten(1))
-        return out
 
 
 def bench(
@@ -49,9 +29,11 @@ def bench(
 
     Args:
         layer: A name of `LAYERS`.
-        shape: Of the input, batch first: `(64, 28, 28, 3)`; of attention, features last; of `TTEmbedding`, ids of a
-            batch and of the table. A single size of NdLinear and TTLinear is split into balanced factors.
-        to: Sizes of the output without the batch; those of the input if not given, which attention keeps.
+        shape: Of the input, batch first: `(64, 28, 28, 3)`; of attention, features last; of convolutions, channels
+            first; of `NdRNN`, steps and then their sizes; of `TTEmbedding`, ids of a batch and of the table. A single
+            size of NdLinear and TTLinear is split into balanced factors.
+        to: Sizes of the output without the batch; those of the input if not given, which attention keeps. Of
+            convolutions the channels alone, of `NdRNN` the sizes of a state.
         rank: Terms of NdLinear, heads of attention, rank of the others.
         repeats: Timed rounds.
 
@@ -91,6 +73,10 @@ def _traffic(x: Tensor, out_sizes: Sizes, layer: nn.Module) -> int:
 
 def _split(layer: str, in_sizes: Sizes, out_sizes: Sizes) -> tuple[Sizes, Sizes]:
     """Balanced factors where a layer of several modes was given one size: with one mode it would be dense."""
+    if layer in CONVOLUTIONS or layer == "NdRNN":  # places and steps stay as they are
+        kept = in_sizes[:1] if layer == "NdRNN" else in_sizes[1:]
+        parts = out_sizes[:1] + kept if layer in CONVOLUTIONS else kept + out_sizes
+        return in_sizes, in_sizes if in_sizes == out_sizes else parts
     if layer not in ("NdLinear", "TTLinear"):
         return in_sizes, out_sizes
     count = max(MIN_CORES, len(in_sizes), len(out_sizes))
@@ -117,146 +103,6 @@ def _call(layer: nn.Module, x: Tensor, with_gradient: bool) -> Callable[[], obje
     leaves = [*([leaf] if leaf.requires_grad else []), *layer.parameters()]
     cotangent = torch.ones_like(layer(leaf))
     return lambda: torch.autograd.grad(layer(leaf), leaves, cotangent)
-
-
-def nd_linear_flops(in_sizes: Sequence[int], out_sizes: Sequence[int]) -> int:
-    """Operations per sample of the order of single products that has the fewest."""
-    orders = itertools.permutations(range(len(in_sizes)))
-    return min(_flops_in_order(in_sizes, out_sizes, order) for order in orders)
-
-
-def _flops_in_order(in_sizes: Sequence[int], out_sizes: Sequence[int], order: Sequence[int]) -> int:
-    sizes, total = list(in_sizes), 0
-    for mode in order:
-        total += 2 * math.prod(sizes) * out_sizes[mode]
-        sizes[mode] = out_sizes[mode]
-    return total
-
-
-def train_flops(layer: mnn.TTLinear, rows: int) -> int:
-    """Operations per row of a tensor train in two halves, or of the dense product where that is fewer."""
-    cut = ops.cheapest_cut(layer.in_sizes, layer.out_sizes, layer.tt_ranks, rows).position
-    rank = layer.tt_ranks[cut]
-    (i1, i2), (o1, o2) = ((math.prod(part[:cut]), math.prod(part[cut:])) for part in (layer.in_sizes, layer.out_sizes))
-    halves = rank * min(i1 * o2 * (i2 + o1), i2 * o1 * (i1 + o2))
-    return 2 * min(halves, i1 * i2 * o1 * o2)
-
-
-def _dense(in_sizes: Sizes, out_sizes: Sizes) -> dict[str, nn.Module]:
-    features = math.prod(in_sizes), math.prod(out_sizes)
-    return {"nn.Linear": Flat(nn.Linear(*features))} if math.prod(features) <= LARGEST_DENSE else {}
-
-
-def _nd_linear(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
-    ours = mnn.NdLinear(in_sizes, out_sizes, rank=rank, init="package")
-    layers: dict[str, nn.Module] = {"NdLinear": ours}
-    package = _imported("ndlinear") if rank == 1 else None
-    if package is not None:
-        layers["ndlinear"] = package.NdLinear(in_sizes, out_sizes)
-        layers["ndlinear"].load_state_dict(ours.package_state_dict())
-    return {**layers, **_dense(in_sizes, out_sizes)}, rank * nd_linear_flops(in_sizes, out_sizes)
-
-
-def _tt_linear(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
-    ours = mnn.TTLinear(in_sizes, out_sizes, tt_ranks=rank)
-    layers: dict[str, nn.Module] = {"TTLinear": Flat(ours)}
-    package = _imported("tltorch")
-    if package is not None:
-        layers["tensorly-torch"] = Flat(
-            package.FactorizedLinear(
-                in_sizes, out_sizes, bias=True, factorization="blocktt", rank=ours.tt_ranks, implementation="factorized"
-            )
-        )
-    return {**layers, **_dense(in_sizes, out_sizes)}, train_flops(ours, rows)
-
-
-def _low_rank(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
-    features = math.prod(in_sizes), math.prod(out_sizes)
-    ours = Flat(mnn.LowRankLinear(*features, rank=rank))
-    return {"LowRankLinear": ours, **_dense(in_sizes, out_sizes)}, 2 * rank * sum(features)
-
-
-def _attention(sizes: Sizes, out_sizes: Sizes, heads: int, rows: int) -> tuple[dict[str, nn.Module], int]:
-    *modes, dim = sizes
-    if out_sizes != sizes or not modes:
-        raise ConfigError(f"bench: attention keeps its sizes, modes and then features. Got {sizes} to {out_sizes}.")
-    given: dict[str, Any] = {"num_heads": heads, "num_modes": len(modes)}
-    layers: dict[str, nn.Module] = {
-        "KroneckerAttention": mnn.KroneckerAttention(dim, **given),
-        "AxialAttention": mnn.AxialAttention(dim, **given),
-        "scaled_dot_product_attention": mnn.FullAttention(dim, **given),
-    }
-    package = _imported("axial_attention")
-    if package is not None:
-        layers["axial-attention"] = package.AxialAttention(dim, num_dimensions=len(modes), heads=heads)
-    return layers, attention_flops(sizes)
-
-
-def _tt_embedding(in_sizes: Sizes, out_sizes: Sizes, rank: int, rows: int) -> tuple[dict[str, nn.Module], int]:
-    count, features = math.prod(in_sizes), math.prod(out_sizes)
-    sizes = out_sizes if len(out_sizes) > 1 else balanced_sizes(features, MIN_CORES)
-    ours = mnn.TTEmbedding(count, sizes, words=in_sizes if len(in_sizes) == len(sizes) else None, tt_ranks=rank)
-    dense = {"nn.Embedding": nn.Embedding(count, features)} if count * features <= LARGEST_DENSE else {}
-    return {"TTEmbedding": ours, **dense}, vector_flops(ours)
-
-
-def vector_flops(table: mnn.TTEmbedding) -> int:
-    """Operations of one vector, its slices multiplied from the first on."""
-    wide = itertools.accumulate(table.sizes, operator.mul)
-    ranks = zip(table.tt_ranks[1:], table.tt_ranks[2:], strict=False)
-    return sum(
-        2 * before * left * size * right
-        for before, size, (left, right) in zip(wide, table.sizes[1:], ranks, strict=False)
-    )
-
-
-def _graph_attention(sizes: Sizes, out_sizes: Sizes, heads: int, rows: int) -> tuple[dict[str, nn.Module], int]:
-    if out_sizes != sizes or len(sizes) != 2:
-        raise ConfigError(f"bench: attention over tokens keeps its sizes, (length, dim). Got {sizes} to {out_sizes}.")
-    length, dim = sizes
-    factors = None if dim & (dim - 1) == 0 and dim > 1 else balanced_sizes(dim, MIN_CORES)
-    ours = mnn.TensorGraphAttention(dim, num_heads=heads, in_sizes=factors)
-    layers: dict[str, nn.Module] = {
-        "TensorGraphAttention": ours,
-        "DotProductAttention": mnn.DotProductAttention(dim, num_heads=heads),
-        "scaled_dot_product_attention": mnn.FullAttention(dim, num_heads=heads, num_modes=1),
-    }
-    return layers, graph_flops(ours, length, rows)
-
-
-def graph_flops(layer: mnn.TensorGraphAttention, length: int, rows: int) -> int:
-    """Operations per sample: of its trains, and of a filter over all pairs or within the reach of its damping."""
-    trains = [part for part in (*layer.keys, *layer.values, layer.out) if isinstance(part, mnn.TTLinear)]
-    reach = ops.damping_reach(layer.damping, torch.finfo(torch.float32).eps)
-    pairs = min(2 * length**2, 5 * length * reach)
-    return (
-        length * sum(train_flops(train, rows * length) for train in trains)
-        + 2 * pairs * layer.num_heads * layer.out_dim
-    )
-
-
-def attention_flops(sizes: Sequence[int]) -> int:
-    """Operations per sample of modes and features: N (4 D² + 2 D Σ Nᵢ)."""
-    *modes, dim = sizes
-    return math.prod(modes) * (4 * dim**2 + 2 * dim * sum(modes))
-
-
-def _imported(package: str) -> Any:
-    """A package to compare with, or None where it is not installed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return load_extra(package, "bench", "benchmarks") if is_installed(package) else None
-
-
-LAYERS: dict[str, Callable[[Sizes, Sizes, int, int], tuple[dict[str, nn.Module], int]]] = {
-    "NdLinear": _nd_linear,
-    "TTLinear": _tt_linear,
-    "LowRankLinear": _low_rank,
-    "KroneckerAttention": _attention,
-    "TTEmbedding": _tt_embedding,
-    "TensorGraphAttention": _graph_attention,
-}
-"""Layers that are timed, each with how it and its peers are made and the operations of a sample."""
 
 
 def rounds(cases: dict[Key, Case], repeats: int, slow_seconds: float = 0.5) -> dict[Key, list[float]]:

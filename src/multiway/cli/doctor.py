@@ -109,7 +109,7 @@ def bench_command(
     layer: Annotated[
         str,
         typer.Argument(
-            help="NdLinear, TTLinear, LowRankLinear, TTEmbedding, KroneckerAttention or TensorGraphAttention."
+            help="Such as NdLinear, TTLinear, TuckerConv, NdRNN or KroneckerAttention; a wrong name lists all."
         ),
     ],
     shape: Shape,

@@ -169,7 +169,9 @@ def compress_command(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Safetensors file with one batch of inputs, for a Hugging Face model.", show_default="none"),
+        typer.Option(
+            help="For a Hugging Face model: a table of texts, or a safetensors file of inputs.", show_default="none"
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder to make; MODEL-compressed if not given.")] = None,
     report: Annotated[
@@ -180,7 +182,10 @@ def compress_command(
     ] = None,
     distil: Annotated[
         int | None,
-        typer.Option(help="The same, towards the outputs of the network as it was too.", show_default="none"),
+        typer.Option(
+            help="The same, towards the outputs of the network as it was too; a Hugging Face model on the data.",
+            show_default="none",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each layer.")] = False,
 ) -> Output:

@@ -12,6 +12,8 @@ from multiway.compress.hub import push_to_hub as push_to_hub
 from multiway.compress.hub import save_pretrained as save_pretrained
 from multiway.compress.plan import Plan as Plan
 from multiway.compress.plan import plan as plan
+from multiway.compress.pretrained import compress_pretrained as compress_pretrained
+from multiway.compress.pretrained import distil_pretrained as distil_pretrained
 from multiway.compress.recovering import distil as distil
 from multiway.compress.recovering import finetune as finetune
 from multiway.compress.rules import CP as CP
@@ -23,7 +25,6 @@ from multiway.compress.rules import Tucker as Tucker
 from multiway.compress.rules import balanced_sizes as balanced_sizes
 from multiway.compress.rules import parse_rule as parse_rule
 from multiway.compress.storage import SWAPS as SWAPS
-from multiway.compress.storage import compress_pretrained as compress_pretrained
 from multiway.compress.storage import load as load
 from multiway.compress.storage import restore as restore
 from multiway.compress.storage import save as save

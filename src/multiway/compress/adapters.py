@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from multiway import files
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import dense_kind, features_of
+from multiway.compress.reading import leave_fast_paths, take_fast_paths
 from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
 from multiway.compress.storage import (
     compressed_layer,
@@ -25,7 +26,7 @@ from multiway.compress.storage import (
     read_tensors,
     save_tensors,
 )
-from multiway.compress.swap import leave_fast_paths, set_module, take_fast_paths
+from multiway.compress.swap import set_module
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, MultiwayWarning, RunError
 

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
+from multiway.compress.attentions import close, opened
 from multiway.compress.budget import ModelBudget, count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
 from multiway.compress.page import advice_of_model, measured_layer, report_text
+from multiway.compress.reading import leave_fast_paths, take_fast_paths, watched
 from multiway.compress.rules import Rule
-from multiway.compress.swap import copy_without, leave_fast_paths, swap_in, swapped, take_fast_paths, watched
+from multiway.compress.swap import copy_without, swap_in, swapped
 from multiway.compress.targets import Comparison, LayerPlan, Refused, Target, find_targets
 from multiway.errors import ConfigError
 
@@ -89,9 +91,12 @@ class Plan(Comparison):
         Raises:
             ConfigError: The model changed since the plan was made.
         """
-        self._check_unchanged()
         chosen = {layer.names: layer.replacement for layer in self.layers if layer.replacement is not None}
-        model = self.model if inplace else copy_without(self.model, list(chosen))
+        with opened(self.model) as lent:
+            self._check_unchanged()
+            model = self.model if inplace else copy_without(self.model, list(chosen))
+        if not inplace:
+            close(model, lent)
         layers = {names: copy.deepcopy(layer) for names, layer in chosen.items()}
         swap_in(model, layers, keep_originals=keep_originals)
         return model
@@ -158,17 +163,20 @@ def plan(
     budget = ModelBudget(
         max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error
     )
-    targets, refused = find_targets(model, rules)
-    if data is not None:
-        targets, refused = _without_read(model, targets, refused, data)
-    total = count_parameters(model)
-    with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
-        built = fit_layers(model, targets, budget, data, _watch(model, targets, [None] * len(targets), data))
-    watched = _watch(model, targets, built, data)
-    layers = [
-        measured_layer(target, layer, seen, measure=measure)
-        for target, layer, seen in zip(targets, built, watched, strict=True)
-    ]
+    with opened(model):
+        targets, refused = find_targets(model, rules)
+        if data is not None:
+            targets, refused = _without_read(model, targets, refused, data)
+        total = count_parameters(model)
+        with torch.random.fork_rng(devices=[]):  # new layers are drawn before they are fitted
+            built = fit_layers(model, targets, budget, data, _watch(model, targets, [None] * len(targets), data))
+        watched = _watch(model, targets, built, data)
+        layers = [
+            measured_layer(target, layer, seen, measure=measure)
+            for target, layer, seen in zip(targets, built, watched, strict=True)
+        ]
+        left = _left_parameters(model, targets)
+        versions = {target.names[0]: _version(target.module) for target in targets}
     saved = sum(layer.parameters[0] - layer.parameters[1] for layer in layers)
     outputs, times = (None, None) if data is None else _whole(model, layers, data, measure=measure)
     return Plan(
@@ -180,8 +188,8 @@ def plan(
         sample_errors=None if outputs is None else measuring.spread_of_errors(*outputs),
         times=times,
         has_data=data is not None,
-        left=_left_parameters(model, targets),
-        versions={target.names[0]: _version(target.module) for target in targets},
+        left=left,
+        versions=versions,
     )
 
 

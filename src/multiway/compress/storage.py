@@ -1,24 +1,21 @@
 """A compressed model on disk: its weights, what was swapped, and the folder of a Hugging Face model."""
 
-import functools
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.budget import RankOptions
+from multiway.compress.attentions import opened
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
-from multiway.compress.plan import Plan, plan
-from multiway.compress.rules import CP, LowRank, NdLinear, Rule, TensorTrain, Tucker
+from multiway.compress.rules import CP, LowRank, NdLinear, TensorTrain, Tucker
 from multiway.compress.swap import required_record, swap_in
-from multiway.errors import Fix, MultiwayError, RunError, in_a_line
+from multiway.errors import MultiwayError, RunError, in_a_line
 from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn import NdLinear as NdLayer
 
@@ -88,8 +85,10 @@ def restore(model: nn.Module, folder: Path) -> None:
         RunError: The file is damaged, or the model is of another architecture.
     """
     try:
-        layers = {tuple(entry["names"]): entry for entry in _read(folder)["layers"]}
-        swap_in(model, {names: _layer(model, names, entry) for names, entry in layers.items()}, keep_originals=False)
+        entries = {tuple(entry["names"]): entry for entry in _read(folder)["layers"]}
+        with opened(model):
+            layers = {names: _layer(model, names, entry) for names, entry in entries.items()}
+        swap_in(model, layers, keep_originals=False)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, MultiwayError):
             raise RunError(f"{folder / SWAPS}: {error}") from None
@@ -274,60 +273,3 @@ def take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
     for name, own in model.state_dict(keep_vars=True).items():
         if name in tensors:
             own.data = own.data.to(tensors[name].dtype)
-
-
-MODEL_FILES = {".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".onnx", ".pkl"}
-
-
-def compress_pretrained(
-    folder: Path,
-    rules: Mapping[str, Rule],
-    *,
-    data: Path | None = None,
-    out: Path | None = None,
-    **limits: Unpack[RankOptions],
-) -> Plan:
-    """Plan the compression of a Hugging Face model in a folder; with `out`, write it there.
-
-    Tokenizers and whatever else lies in the folder are copied along.
-
-    Args:
-        folder: With `config.json` and weights as safetensors, or written by `save`.
-        rules: As for `plan`.
-        data: A safetensors file of one batch, its tensors named as the model's arguments.
-        out: Folder to make.
-        limits: As for `plan`.
-
-    Raises:
-        RunError: The model cannot be read, or `out` exists.
-        ConfigError: The rules do not fit the model.
-    """
-    if out is not None and out.exists():
-        raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
-    batch = None if data is None else dict(read_tensors(data))
-    made = plan(load_pretrained(folder), rules, data=batch, **limits)
-    if out is not None:
-        save(made.apply(inplace=True, keep_originals=False), out)
-        _copy_others(folder, out)
-    return made
-
-
-def load_pretrained(folder: Path) -> nn.Module:
-    """A Hugging Face model from a folder, compressed before or not; nothing is downloaded, and no pickle is read."""
-    if not (folder / CONFIG).is_file():
-        raise RunError(f"{folder} holds no model: neither config.yaml of a run nor {CONFIG} of Hugging Face.")
-    if has_swaps(folder):
-        return load(folder)
-    cls = model_class(read_json(folder / CONFIG), folder)
-    try:
-        model: nn.Module = cls.from_pretrained(str(folder), local_files_only=True, use_safetensors=True)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise RunError(f"{folder} cannot be read by transformers: {in_a_line(error, 200)}.") from None
-    return model.eval()
-
-
-def _copy_others(folder: Path, out: Path) -> None:
-    for path in sorted(folder.iterdir()):
-        is_model = path.suffix in MODEL_FILES or path.name in (CONFIG, SWAPS) or path.name.endswith(".index.json")
-        if path.is_file() and not is_model and not (out / path.name).exists():
-            files.write_with(out / path.name, functools.partial(shutil.copyfile, path))

@@ -1,4 +1,4 @@
-"""Layers spread over processes: each has a part of one mode of the outputs (tensor parallelism by DTensor)."""
+"""Layers spread over processes: each has a part of one mode of the outputs, or some heads (tensor parallelism)."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -6,31 +6,38 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from multiway.errors import ConfigError
 from multiway.nn.factorised import LowRankLinear
+from multiway.nn.factorised_convolutions import CPConv, TuckerConv
+from multiway.nn.kronecker_attention import KroneckerAttention
 from multiway.nn.nd_linear import NdLinear
+from multiway.nn.tt_embedding import TTEmbedding
 from multiway.nn.tt_linear import TTLinear
 
-Spread = NdLinear | TTLinear | LowRankLinear
+Spread = NdLinear | TTLinear | LowRankLinear | TTEmbedding | TuckerConv | CPConv | KroneckerAttention
 
 
 class OutputParallel(ParallelStyle):  # type: ignore[misc]  # torch does not say what it exports
-    """Every process computes its part of one mode of the outputs, from all of the inputs.
+    """Every process computes its part of one mode of the outputs, or some heads, from all of the inputs.
 
     Only the parameters with that mode are split, as DTensors: NdLinear's W of the mode, the first core of a tensor
-    train, the upper factor of a low rank, and their biases. NdLinear is split along its largest mode that the processes
-    divide; flat layers are split along their first mode, so that each part is a stretch of features.
+    train or table, the upper factor of a low rank, the last convolution of a chain, and their biases. NdLinear is split
+    along its largest mode that the processes divide; flat layers are split along their first mode, so that each part is
+    a stretch of features. Of attention the maps V and O are split by heads; all hold the maps of queries and keys, and
+    compute with their heads' rows. Its `forward_with_maps` is not spread.
 
     Args:
         gather: Return all outputs to every process; otherwise its own part, as torch's `RowwiseParallel` takes it.
+            Outputs of attention are sums over the heads and so are always whole.
 
     Raises:
         ConfigError: The layer is none of these, or the processes divide no mode of it.
 
-    Cost: one all-gather of the outputs forward, one all-reduce of the inputs' gradient backward.
+    Cost: one all-gather of the outputs forward, of attention an all-reduce; one all-reduce of the inputs' gradient
+    backward.
     """
 
     def __init__(self, *, gather: bool = True) -> None:
@@ -46,8 +53,7 @@ class OutputParallel(ParallelStyle):  # type: ignore[misc]  # torch does not say
             )
         assert isinstance(module, Spread)
         _distribute(module, _axes(module, mode), device_mesh)
-        from_end = len(module.out_sizes) - mode if isinstance(module, NdLinear) and not module.flat else 1
-        module.__dict__["forward"] = _Forward(module, module.forward, device_mesh, from_end if self.gather else None)
+        module.__dict__["forward"] = _Forward(module, module.forward, device_mesh, mode, self.gather)
         return module
 
 
@@ -57,15 +63,23 @@ def parallel_plan(model: nn.Module, processes: int) -> dict[str, ParallelStyle]:
 
 
 def split_mode(module: nn.Module, processes: int) -> int | None:
-    """The largest mode of a layer's outputs that the processes divide; None if there is none."""
-    if isinstance(module, NdLinear):
-        sizes = module.out_sizes[: 1 if module.flat else None]
-    elif isinstance(module, TTLinear):
-        sizes = module.out_sizes[:1]
-    else:
-        sizes = (module.out_features,) if isinstance(module, LowRankLinear) else ()
+    """The largest mode of a layer's outputs that the processes divide, or 0 for heads; None if there is none."""
+    sizes = _sizes(module)
     divided = [mode for mode, size in enumerate(sizes) if size % processes == 0]
     return max(divided, key=sizes.__getitem__, default=None)
+
+
+def _sizes(module: nn.Module) -> tuple[int, ...]:
+    """What of a layer may be split: modes, features, channels or heads."""
+    if isinstance(module, NdLinear | TTLinear):
+        return module.out_sizes if isinstance(module, NdLinear) and not module.flat else module.out_sizes[:1]
+    if isinstance(module, TTEmbedding):
+        return module.sizes[:1]
+    if isinstance(module, TuckerConv | CPConv):
+        return (module.out_channels,)
+    if isinstance(module, KroneckerAttention):
+        return (module.num_heads,)
+    return (module.out_features,) if isinstance(module, LowRankLinear) else ()
 
 
 def _axes(module: Spread, mode: int) -> dict[int, int]:
@@ -76,6 +90,12 @@ def _axes(module: Spread, mode: int) -> dict[int, int]:
         axes = [(module.weights[mode], terms), *((bias, terms) for bias in biases), (module.full_bias, mode)]
     elif isinstance(module, TTLinear):
         axes = [(module.cores[0], 2), (module.bias, 0)]
+    elif isinstance(module, TTEmbedding):
+        axes = [(module.cores[0], 2)]
+    elif isinstance(module, TuckerConv | CPConv):
+        axes = [(each, 0) for each in module.last.parameters()]
+    elif isinstance(module, KroneckerAttention):
+        axes = [(module.value.weight, 0), (module.value.bias, 0), (module.out.weight, 1), (module.log_temperature, 1)]
     else:
         axes = [(module.up, 0), (module.bias, 0)]
     return {id(parameter): axis for parameter, axis in axes if parameter is not None}
@@ -91,37 +111,51 @@ def _distribute(module: nn.Module, axes: dict[int, int], mesh: DeviceMesh) -> No
                 owner._parameters[name] = nn.Parameter(part, requires_grad=parameter.requires_grad)
 
 
+def _placed(module: Spread, mode: int, axes: int) -> Placement:
+    """How a process's outputs, of so many axes, are a part of all."""
+    if isinstance(module, KroneckerAttention):
+        return Partial()
+    if isinstance(module, TuckerConv | CPConv):
+        return Shard(axes - module.num_modes - 1)
+    return Shard(axes - len(module.out_sizes) + mode if isinstance(module, NdLinear) and not module.flat else axes - 1)
+
+
 class _Forward:
-    """A layer's own forward on the parts that this process holds.
+    """A layer's own forward on the parts that this process holds; inputs that have gradients are whole everywhere."""
 
-    gathered: Which axis of the outputs is split, from the end; None to return the part.
-    """
+    def __init__(self, module: Spread, own: Callable[..., Tensor], mesh: DeviceMesh, mode: int, gather: bool) -> None:
+        self.module, self.own, self.mesh, self.mode, self.gather = module, own, mesh, mode, gather
 
-    def __init__(
-        self, module: nn.Module, own: Callable[[Tensor], Tensor], mesh: DeviceMesh, gathered: int | None
-    ) -> None:
-        self.module, self.own, self.mesh, self.gathered = module, own, mesh, gathered
-
-    def __call__(self, x: Tensor) -> Tensor:
-        whole = DTensor.from_local(x, self.mesh, [Replicate()], run_check=False)
-        with _own_parts(self.module):
-            y = self.own(whole.to_local(grad_placements=[Partial()]))
-        if self.gathered is None:
+    def __call__(self, *inputs: Any, **named: Any) -> Tensor:
+        with _own_parts(self.module, self.mesh):
+            y = self.own(*map(self._whole, inputs), **{name: self._whole(each) for name, each in named.items()})
+        place = _placed(self.module, self.mode, y.ndim)
+        if not self.gather and not isinstance(place, Partial):
             return y
-        parts = DTensor.from_local(y, self.mesh, [Shard(y.ndim - self.gathered)], run_check=False)
-        gathered: Tensor = parts.full_tensor()
+        gathered: Tensor = DTensor.from_local(y, self.mesh, [place], run_check=False).full_tensor()
         return gathered
+
+    def _whole(self, x: Any) -> Any:
+        """The same input, its gradient summed over the processes."""
+        if not isinstance(x, Tensor) or not x.is_floating_point():
+            return x
+        whole = DTensor.from_local(x, self.mesh, [Replicate()], run_check=False)
+        return whole.to_local(grad_placements=[Partial()])
 
 
 @contextlib.contextmanager
-def _own_parts(module: nn.Module) -> Iterator[None]:
+def _own_parts(module: nn.Module, mesh: DeviceMesh) -> Iterator[None]:
     """Let a layer's parameters be this process's parts; gradients of those that all hold are summed."""
+    heads = getattr(module, "num_heads", None)
     whole = [(owner, dict(owner._parameters)) for owner in module.modules()]
     try:
         for owner, parameters in whole:
             owner._parameters.update({name: _own_part(each) for name, each in parameters.items()})
+        if isinstance(module, KroneckerAttention):
+            _take_heads(module, mesh)
         yield
     finally:
+        module.__dict__.update({} if heads is None else {"num_heads": heads})
         for owner, parameters in whole:
             owner._parameters.update(parameters)
 
@@ -131,3 +165,14 @@ def _own_part(parameter: Any) -> Any:
         return parameter
     (place,) = parameter.placements
     return parameter.to_local(grad_placements=[Partial() if isinstance(place, Replicate) else place])
+
+
+def _take_heads(module: KroneckerAttention, mesh: DeviceMesh) -> None:
+    """Of maps that every process holds, leave the rows of its heads, and its share of the bias that comes last."""
+    size, rank = mesh.size(), mesh.get_local_rank()
+    module.num_heads //= size
+    for linear in module.query_key:
+        for name, each in linear._parameters.items():
+            if each is not None:  # queries, then keys, each head by head
+                linear._parameters[name] = each.unflatten(0, (2, size, -1))[:, rank].flatten(0, 1)
+    module.out._parameters["bias"] = module.out.bias / size  # type: ignore[assignment]

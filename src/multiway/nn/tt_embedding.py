@@ -71,7 +71,8 @@ class TTEmbedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead features"]:
         """Vectors of the ids."""
-        rows: Tensor = self._rows(ids.flatten()).reshape(*ids.shape, math.prod(self.sizes))
+        rows = self._rows(ids.flatten()).flatten(1)
+        rows = rows.reshape(*ids.shape, rows.shape[1])
         kept: Tensor = rows if self.padding_idx is None else rows * (ids != self.padding_idx)[..., None]
         return kept
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from multiway.workflows.looking import make_lesions as make_lesions
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
+    from multiway.workflows.smaller import Compressed as Compressed
+    from multiway.workflows.smaller import compress as compress
     from multiway.workflows.space import Space as Space
     from multiway.workflows.space import load_space as load_space
     from multiway.workflows.space import space_names as space_names
@@ -32,10 +34,8 @@ if TYPE_CHECKING:
     from multiway.workflows.training import train as train
     from multiway.workflows.tuning import Tuned as Tuned
     from multiway.workflows.tuning import tune as tune
-    from multiway.workflows.using import Compressed as Compressed
     from multiway.workflows.using import backtest as backtest
     from multiway.workflows.using import compare as compare
-    from multiway.workflows.using import compress as compress
     from multiway.workflows.using import evaluate as evaluate
     from multiway.workflows.using import explain as explain
     from multiway.workflows.using import load_run as load_run

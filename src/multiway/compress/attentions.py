@@ -1,0 +1,151 @@
+"""torch's multi-head attention with its joined projections as a layer, which a rule can then swap; and back again."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from multiway.compress.reading import ancestors, leave_fast_paths, reads, take_fast_paths
+from multiway.errors import ConfigError
+
+
+class OpenAttention(nn.Module):
+    """What `nn.MultiheadAttention` computes, its projections called as layers `in_proj` and `out_proj`.
+
+    Of each distinct input all three projections are formed: attention to other tokens forms them twice.
+    No object is made of this class: `opened` lends it to an attention that there is, as torch's parametrisations do.
+    """
+
+    in_proj: nn.Module
+    out_proj: nn.Module
+    num_heads: int
+    dropout: float
+    batch_first: bool
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        """As `nn.MultiheadAttention`."""
+        if is_causal and attn_mask is None:
+            raise ConfigError("MultiheadAttention: is_causal is a hint on attn_mask. Give the mask.")
+        q, k, v = self._heads(query, key, value)
+        mask = _added(attn_mask, key_padding_mask, q)
+        dropout = self.dropout if self.training else 0.0
+        weights = F.dropout(_weights(q, k, mask), dropout) if need_weights else None
+        mixed = F.scaled_dot_product_attention(q, k, v, mask, dropout) if weights is None else weights @ v
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(1)
+        out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
+        if query.ndim == 2:
+            return out[0], None if weights is None else weights[0]
+        return out if self.batch_first else out.transpose(0, 1), weights
+
+    def _heads(self, *inputs: Tensor) -> list[Tensor]:
+        """Queries, keys and values, each (batch, heads, length, head_dim)."""
+        joined = {key: self.in_proj(self._batched(x)) for key, x in {id(x): x for x in inputs}.items()}
+        parts = [joined[id(x)].chunk(3, -1)[index] for index, x in enumerate(inputs)]
+        return [part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts]
+
+    def _batched(self, x: Tensor) -> Tensor:
+        if x.ndim == 2:
+            return x[None]
+        return x if self.batch_first else x.transpose(0, 1)
+
+
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
+    scores = query @ key.mT / query.shape[-1] ** 0.5
+    weights: Tensor = (scores if mask is None else scores + mask).softmax(-1)
+    return weights
+
+
+def _added(attn_mask: Tensor | None, padding: Tensor | None, like: Tensor) -> Tensor | None:
+    """Both masks as one that is added to the scores (batch, heads, length, length)."""
+    masks = []
+    if attn_mask is not None:
+        each = attn_mask if attn_mask.ndim == 2 else attn_mask.unflatten(0, like.shape[:2])
+        masks.append(_as_numbers(each, like))
+    if padding is not None:
+        masks.append(_as_numbers(padding.reshape(like.shape[0], 1, 1, -1), like))
+    return sum(masks[1:], masks[0]) if masks else None
+
+
+def _as_numbers(mask: Tensor, like: Tensor) -> Tensor:
+    """A mask of truths as zeros and minus infinities."""
+    if mask.dtype is not torch.bool:
+        return mask.to(like.dtype)
+    return torch.zeros_like(mask, dtype=like.dtype).masked_fill_(mask, float("-inf"))
+
+
+class Opened(NamedTuple):
+    """Attentions of a model that were opened, by name, and the settings of parents that had to change for it."""
+
+    names: Sequence[str]
+    settings: Sequence[tuple[str, str, Any]]
+
+
+@contextlib.contextmanager
+def opened(model: nn.Module) -> Iterator[Opened]:
+    """Let the joined projections of a model's attentions be layers for a moment, on the same parameters.
+
+    Where one of an attention's layers is then another than before, it stays open.
+    """
+    names = [name for name, module in model.named_modules() if _can_open(model, name, module)]
+    settings = leave_fast_paths(model, [f"{name}.in_proj" if name else "in_proj" for name in names])
+    for name in names:
+        _open(model.get_submodule(name))
+    lent = Opened(names, settings)
+    try:
+        yield lent
+    finally:
+        close(model, lent)
+
+
+def close(model: nn.Module, lent: Opened) -> None:
+    """Undo what `opened` did wherever both layers are dense."""
+    for name in lent.names:
+        _close(model.get_submodule(name))
+    take_fast_paths(model, lent.settings)
+
+
+def open_names(model: nn.Module) -> list[str]:
+    """Attentions that stand open."""
+    return [name for name, module in model.named_modules() if isinstance(module, OpenAttention)]
+
+
+def _can_open(model: nn.Module, name: str, module: nn.Module) -> bool:
+    """Whether this is torch's attention in its usual form, and no module above reads its joined projections."""
+    if type(module) is not nn.MultiheadAttention or module.bias_k is not None or module.add_zero_attn:
+        return False
+    above: Mapping[str, nn.Module] = ancestors(model, name) if name else {}
+    is_read = any(reads(parent, name.removeprefix(f"{prefix}.")) for prefix, parent in above.items())
+    return isinstance(module._parameters.get("in_proj_weight"), nn.Parameter) and not is_read
+
+
+def _open(attention: nn.Module) -> None:
+    weight, bias = (attention._parameters[name] for name in ("in_proj_weight", "in_proj_bias"))
+    assert weight is not None
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
+    layer.weight, layer.bias = weight, bias  # type: ignore[assignment]  # torch lets a bias be None
+    attention._parameters.update(in_proj_weight=None, in_proj_bias=None)
+    attention.__class__ = OpenAttention
+    attention.in_proj = layer.train(attention.training)
+
+
+def _close(attention: nn.Module) -> None:
+    layer, out = attention.get_submodule("in_proj"), attention.get_submodule("out_proj")
+    if isinstance(layer, nn.Linear) and isinstance(out, nn.Linear):
+        del attention.in_proj
+        for kind in ("weight", "bias"):
+            attention._parameters[f"in_proj_{kind}"] = layer._parameters[kind]
+        attention.__class__ = nn.MultiheadAttention
