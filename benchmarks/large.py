@@ -34,11 +34,21 @@ LONG_ROWS, STORES, ITEMS = 2_000_000, 20, 100
 CHECK_SECONDS, CHECK_TIMES = 6, 4
 PANELS = {500: (1000, {"first_seconds": 3, "seconds": 60, "gb": 1.5}), 30_000: (500, {"gb": 8})}
 """Rows of panels of so many series, and what their training may take."""
+NETWORKS, EPOCH = (3_000, 30_000), ("--set", "network=true", "--epochs", 1)
+"""Series of panels whose network is trained for an epoch, in groups, as their command says; the bar is of the last."""
 PARTS, PART_SERIES, PART_ROWS, SHARE, EQUAL = 10, 1500, 1000, 0.6, 1e-12
 """Parts of a folder, their series and rows; memory of each of two processes over that of one; how equal ridge is."""
 BUDGET, LATE, BUDGETED = 60, 1.1, (50, 4000)
 """Seconds that a training may take, what of them it takes at most, and series and rows of its panel."""
-KINDS = ("help", "volumes", "check", *(f"panel-{series}" for series in PANELS), "budget", "processes")
+KINDS = (
+    "help",
+    "volumes",
+    "check",
+    *(f"panel-{series}" for series in PANELS),
+    *(f"network-{series}" for series in NETWORKS),
+    "budget",
+    "processes",
+)
 
 
 def main() -> None:
@@ -72,6 +82,10 @@ def measure(folder: Path, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
     for series, (rows, bars) in PANELS.items():
         if f"panel-{series}" in kinds:
             yield panel_row(write_panel(folder / f"{series}.parquet", series, rows), folder / f"run-{series}", bars)
+    rows, bars = PANELS[max(NETWORKS)]
+    for series in NETWORKS:
+        if (name := f"network-{series}") in kinds:
+            yield panel_row(write_panel(folder / f"{name}.parquet", series, rows), folder / f"run-{name}", bars, *EPOCH)
     if "budget" in kinds:
         yield budget_row(write_panel(folder / "budget.parquet", *BUDGETED), folder / "run-budget")
     if "processes" in kinds:
@@ -158,14 +172,15 @@ def check_row(data: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def panel_row(data: Path, run: Path, bars: dict[str, float]) -> dict[str, Any]:
-    """Time and memory of one training with the usual settings for two weeks ahead, and memory of a forecast.
+def panel_row(data: Path, run: Path, bars: dict[str, float], *words: object) -> dict[str, Any]:
+    """Time and memory of one training for two weeks ahead, by default with the usual settings, and of a forecast.
 
     `first_seconds` is when the folder of the run has what ridge forecasts, `first_processor_seconds` what the process
     has spent on it.
     """
     before = clocks()
-    with started("benchmarks.peak", "train", "forecast", "--data", data, "--horizon", 14, "--out", run) as training:
+    words = ("train", "forecast", "--data", data, "--horizon", 14, "--out", run, *words)
+    with started("benchmarks.peak", *words) as training:
         while training.poll() is None and not (run / "state" / FIRST).is_file():
             time.sleep(0.01)
         first, spent = time.perf_counter() - before[0], processor_of(training.pid)

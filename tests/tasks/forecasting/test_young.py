@@ -16,10 +16,12 @@ from tolerances import ROUNDING32
 
 MASK = {"missing": "mask"}
 SAID = "series 1: no value in the training rows, so nothing is learnt there"
+UNSCORED = "series 1: no test value to score, so 1 of 3 series is in no score."
+BOTH = f"{SAID}|{UNSCORED}"
 
 
-def grown(rows: int = 40):
-    """Three series of 300 hours; the second has the last rows alone."""
+def grown(rows: int = 12):
+    """Three series of 300 hours; the second has the last rows alone: by default a season, after which none is left."""
     frame = make_frame()
     frame.loc[: 299 - rows, "series 1"] = np.nan
     return frame
@@ -27,7 +29,7 @@ def grown(rows: int = 40):
 
 @pytest.fixture(scope="module")
 def run():
-    with pytest.warns(MultiwayWarning, match=SAID):
+    with pytest.warns(MultiwayWarning, match=BOTH):
         return fitted(grown(), read=MASK, answer="network")
 
 
@@ -35,7 +37,7 @@ def test_the_others_are_scored_and_it_is_not(run):
     errors = run.tables["errors"].groupby("variate")["mse"].mean()
     assert np.isfinite(errors[["series 0", "series 2"]]).all() and np.isnan(errors["series 1"])
     scaled = [row["value"] for row in run.scores if row["metric"] == "mse" and row["scale"] == "scaled"]
-    assert np.isfinite(scaled).all() and run.facts["young"] == ["series 1"]
+    assert np.isfinite(scaled).all() and run.facts["young"] == run.facts["unscored"] == ["series 1"]
 
 
 def test_a_series_that_begins_before_the_test_rows_is_scored_on_them():
@@ -44,16 +46,7 @@ def test_a_series_that_begins_before_the_test_rows_is_scored_on_them():
         run = fitted(frame, read=MASK, network=False, levels=())
     before = frame["series 1"][:240]
     assert run.state.scaler.mean[1] == pytest.approx(before.mean())
-    errors = run.tables["errors"].query("split == 'test' and model == 'ridge' and variate == 'series 1'")["mse"]
-    rows, weight = frame["series 1"].to_numpy(), run.model.refits["test"]["ridge"].weight
-    scaled = (rows - before.mean()) / before.std(ddof=0)
-    missed = []
-    for first in range(240, 297):
-        past, future = scaled[first - 12 : first], scaled[first : first + 4]
-        past = np.where(np.isnan(past), past[~np.isnan(past)][0], past)
-        matrix = weight[min(1, len(weight) - 1)].double().numpy()
-        missed.append((past[-1] + matrix @ (past - past[-1]) - future) ** 2)
-    assert errors.mean() == pytest.approx(np.mean(missed), rel=1e-4)
+    assert ridge_error(run) == pytest.approx(expected_error(run, frame, 240), rel=1e-4)
     assert all(np.isfinite(row["value"]) for row in run.scores if row["metric"] in ("mse", "mase"))
     changed = frame.copy()
     changed.loc[240:, "series 1"] *= 5
@@ -64,10 +57,65 @@ def test_a_series_that_begins_before_the_test_rows_is_scored_on_them():
     assert torch.equal(other.model.candidates["ridge"].weight, run.model.candidates["ridge"].weight)
 
 
+def ridge_error(run):
+    """Of the second series on the test rows."""
+    own = "split == 'test' and model == 'ridge' and variate == 'series 1'"
+    return run.tables["errors"].query(own)["mse"].mean()
+
+
+def expected_error(run, frame, since):
+    """The same by hand: windows whose targets begin at a row or later, on the scale of the values before it."""
+    rows, weight = frame["series 1"].to_numpy(), run.model.refits["test"]["ridge"].weight
+    scaled = (rows - np.nanmean(rows[:since])) / np.nanstd(rows[:since])
+    missed = []
+    for first in range(since, 297):
+        past, future = scaled[first - 12 : first], scaled[first : first + 4]
+        past = np.where(np.isnan(past), past[~np.isnan(past)][0], past)
+        matrix = weight[min(1, len(weight) - 1)].double().numpy()
+        missed.append((past[-1] + matrix @ (past - past[-1]) - future) ** 2)
+    return np.mean(missed)
+
+
+@pytest.mark.parametrize(("rows", "since"), [(65, 247), (40, 272), (17, 295)])
+def test_a_series_that_begins_in_or_shortly_before_the_test_rows_is_scored_after_a_season(rows, since):
+    frame = grown(rows)
+    with pytest.warns(MultiwayWarning, match=SAID):
+        run = fitted(frame, read=MASK, network=False, levels=())
+    assert ridge_error(run) == pytest.approx(expected_error(run, frame, since), rel=1e-4)
+    assert run.facts["unscored"] == []
+    counted = TASK.predict(run, run.prepared, "test").errors["ridge"].count
+    assert counted[:, 1].tolist() == [297 - since] * 4 and counted[:, 0].tolist() == [57] * 4
+    changed = frame.copy()
+    changed.loc[since:, "series 1"] *= 5
+    with pytest.warns(MultiwayWarning, match=SAID):
+        other = fitted(changed, read=MASK, network=False, levels=())
+    np.testing.assert_array_equal(other.state.scaler.mean, run.state.scaler.mean)
+    np.testing.assert_array_equal(other.state.scaler.std, run.state.scaler.std)
+
+
+def test_windows_before_it_is_scored_are_as_if_it_were_not_there():
+    shown, hidden = (prepare_panel(make_config(read=MASK), grown(rows)).windows["test"] for rows in (40, 12))
+    early = torch.arange(272 - 240)
+    for (name, one), two in zip(shown.gather(early).items(), hidden.gather(early).values(), strict=True):
+        assert torch.equal(one, two), name
+    assert shown.gather(early + 1)["past_observed"][-1, :, 1].all()
+
+
+def test_series_that_ended_or_began_too_late_are_named_with_the_scores(run):
+    frame = grown()
+    frame.loc[200:, "series 2"] = np.nan
+    with pytest.warns(MultiwayWarning) as said:
+        other = fitted(frame, read=MASK, network=False, levels=())
+    assert other.facts["unscored"] == ["series 1", "series 2"]
+    words = "series 1, series 2: no test value to score, so 2 of 3 series are in no score."
+    assert words in TASK.cautions(other) and any(words in str(each.message) for each in said)
+    assert UNSCORED in TASK.cautions(run)
+
+
 def test_what_it_holds_reaches_no_window_and_no_weight(run):
     other = grown()
     other["series 1"] *= 1000
-    with pytest.warns(MultiwayWarning, match=SAID):
+    with pytest.warns(MultiwayWarning, match=BOTH):
         changed = fitted(other, read=MASK, answer="network")
     for (name, one), (_, two) in zip(run.model.state_dict().items(), changed.model.state_dict().items(), strict=True):
         assert torch.equal(one, two), name
@@ -127,10 +175,10 @@ def test_check_train_and_report_say_it(tmp_path):
     assert code == 0 and f"warning: {SAID}" in out
     sizes = ["--horizon", 4, "--lookback", 12, "--set", "network=false", "--missing", "mask"]
     code, out, err = outcome("train", "forecast", "--data", data, *sizes, "--out", tmp_path / "run")
-    assert code == 0 and f"multiway: warning: {SAID}" in err
-    with pytest.warns(MultiwayWarning, match=SAID):
+    assert code == 0 and f"multiway: warning: {SAID}" in err and f"multiway: warning: {UNSCORED}" in err
+    with pytest.warns(MultiwayWarning, match=BOTH):
         page = Page(report([lifecycle.load(tmp_path / "run")]))
-    assert SAID in page.text
+    assert SAID in page.text and UNSCORED in page.text
 
 
 def test_an_audit_looks_at_the_others(tmp_path):

@@ -86,7 +86,7 @@ class Parts:
         for number in range(len(self.groups)):
             if own is None or own.begins_in(number):
                 table = self.read(number)
-                yield (kept := table if own is None else table.filter(own.mask(table)))
+                yield (kept := table if own is None or own.holds(number) else table.filter(own.mask(table)))
                 held += kept.nbytes
                 if held > limit:
                     rule = f"its rows take more than {held:,} bytes, and a table may take {limit:,}"
@@ -108,7 +108,14 @@ class Chosen:
 
     def begins_in(self, group: int) -> bool:
         """Whether a row group holds a row of one of them."""
-        return bool(((self.held[group] >= self.first) & (self.held[group] < self.stop)).any())
+        return bool(self._chosen(group).any())
+
+    def holds(self, group: int) -> bool:
+        """Whether all rows of a row group are of them."""
+        return bool(self._chosen(group).all())
+
+    def _chosen(self, group: int) -> NDArray[np.bool_]:
+        return (self.held[group] >= self.first) & (self.held[group] < self.stop)
 
     def mask(self, table: pa.Table) -> pa.Array:
         """Which rows of a table are of them."""

@@ -29,7 +29,14 @@ from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, with_static
-from multiway.tasks.forecasting.splitting import borders_of, published_split, whole_borders, young_series
+from multiway.tasks.forecasting.splitting import (
+    borders_of,
+    first_scored,
+    published_split,
+    until,
+    whole_borders,
+    young_series,
+)
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 from multiway.training.processes import joined as of_all
 from multiway.training.processes import world
@@ -88,8 +95,8 @@ class PreparedPanel:
     windows: Of each split; of later data, which is not split, the same ones under every name.
     rows: Of the panel that are split; those after them came later, and are of no window.
     covariates: What the training rows say of them.
-    young: Series without a value in the training rows: in no window but those of test, and there only where they began
-        before the test rows, which then scale them; the others are scaled by all rows that they have.
+    young: Series without a value in the training rows: in no window but those of test whose targets begin after the
+        values that scale them.
     notes: What a reader of the scores should know about data and splits, one line each.
     """
 
@@ -125,11 +132,10 @@ class PreparedPanel:
             covariates = LearntCovariates.of(panel.covariates, roles, training, panel.frequency)
         windows = split_windows(scaled, borders, *_sizes(config))
         if young.any():
-            before = panel.values[: borders.test[0]]
-            began = young & ~np.isnan(before).all(0)
-            scaler = scaler.taking(Scaler.fit(panel.values[:rows]), young).taking(Scaler.fit(before), began)
-            seen = scaler.transform(np.where(young & ~began, np.nan, panel.values))
-            windows["test"] = split_windows(seen, borders, *_sizes(config))["test"]
+            since = first_scored(panel, young, borders, _season_in(config, panel))
+            scaler = scaler.taking(Scaler.fit(until(panel.values[:rows], since)), young)
+            test = split_windows(scaler.transform(panel.values), borders, *_sizes(config))["test"]
+            windows["test"] = test.hiding(torch.from_numpy(since))
         features = regressors_of(panel, covariates)
         windows = {name: part.with_covariates(features).shared(panel.share) for name, part in windows.items()}
         names = tuple(itertools.compress(panel.names, young))

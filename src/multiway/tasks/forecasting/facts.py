@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import ConfigDict, Field
 
 from multiway.config import Config
+from multiway.data.findings import listed
 from multiway.tasks.forecasting.splitting import about_young
 from multiway.tasks.protocol import Row
 from multiway.tasks.stored import Facts
@@ -93,6 +94,8 @@ class ForecastFacts(Facts):
     missing_cells: int
     splits: dict[str, StretchFacts]
     young: list[str]
+    unscored: list[str] = Field(default_factory=list)
+    """Series of which no test value is scored."""
     intervals: Intervals
     coverage: list[Coverage]
     selection: SelectionFacts
@@ -132,6 +135,10 @@ def cautions(facts: Row) -> Iterator[str]:
     """One line each, from the facts of a run."""
     if facts["young"]:
         yield f"{about_young(facts['young'])}."
+    if unscored := facts.get("unscored"):
+        count = f"{len(unscored):,} of {facts['variates']:,} series"
+        verb = "is" if len(unscored) == 1 else "are"
+        yield f"{listed(unscored)}: no test value to score, so {count} {verb} in no score."
     yield from _on_few_errors(facts)
     yield from _not_held(facts["coverage"])
 

@@ -50,6 +50,7 @@ def read_shared(config: ForecastConfig, folder: Path) -> tuple[pd.DataFrame, Rea
     first, stop = borders[rank()], borders[rank() + 1]
     own, limit = Chosen(ids, every, held, first, stop), config.read.max_bytes
     frame = soundly(source_name(folder), lambda findings: read_parts(folder, limit, findings, own))
+    pa.default_memory_pool().release_unused()  # other rows were read and left
     frame.attrs[SOURCE] = source_name(folder)
     return frame, config.read.replace(id_column=ids), Share(first, stop, every.num_rows)
 
@@ -125,8 +126,10 @@ def on_times_of_all(panel: Panel, share: Share, options: ReadOptions) -> Panel:
     for other in _times_of_all(panel):
         times = times.union(pd.Index(other["time"]))
     times = _whole_grid(times, frequency, options, panel.source)
-    values = np.full((len(times), panel.num_variates), np.nan)
-    values[times.get_indexer(panel.times)] = panel.values
+    values = panel.values
+    if not times.equals(panel.times):
+        values = np.full((len(times), panel.num_variates), np.nan)
+        values[times.get_indexer(panel.times)] = panel.values
     notes = (*panel.notes, "What is noted of the data is of the series of the first process.")
     return dataclasses.replace(panel, values=values, times=times, frequency=frequency, share=share, notes=notes)
 

@@ -25,6 +25,8 @@ ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
 ETT_FREQUENCIES = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
 ETT_STEPS = {"ett_hourly": 24, "ett_quarter_hourly": 96}
 """Of a day."""
+FEWEST = 10
+"""Values that scale a series without a training value: their deviation is off by about a quarter."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,9 +173,22 @@ def young_series(panel: Panel, borders: Borders) -> NDArray[np.bool_]:
     return young
 
 
+def first_scored(panel: Panel, young: NDArray[np.bool_], borders: Borders, season: int) -> NDArray[np.int64]:
+    """First target row of the windows that score each series, `(variates,)`: young ones follow what scales them."""
+    counts = (~np.isnan(panel.values)).cumsum(0)
+    behind = (counts < max(season, FEWEST)).sum(0) + 1
+    return np.where(young, np.maximum(behind, borders.test[0]), 0)
+
+
+def until(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Values before a row of each series; NaN from there on."""
+    return np.where(np.arange(len(values))[:, None] < rows, values, np.nan)
+
+
 def about_young(names: Sequence[str]) -> str:
     """What becomes of series without a value in the training rows."""
     return (
         f"{listed(names)}: no value in the training rows, so nothing is learnt there; the forecast is by what the "
-        "other series taught, on the scale of the rows there are, and scored where these begin before the test rows"
+        f"other series taught, on the scale of the values before the test rows, at least a season and {FEWEST} of "
+        "them, and scored after these"
     )

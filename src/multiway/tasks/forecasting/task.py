@@ -239,8 +239,13 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return {**errors, "predictions": future if run.prepared.panel.share is None else joined_frame(future)}
 
     def test_facts(self, run: Run, predictions: Measured) -> Row:
-        """How many test values the intervals hold."""
-        return {"coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels)}
+        """How many test values the intervals hold, and the series that have none."""
+        seen = predictions.errors[OURS].count.sum(0) > 0
+        unscored = list(itertools.compress(predictions.names, ~seen.numpy()))
+        return {
+            "unscored": unscored,
+            "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
+        }
 
     def _edges(self, run: Run, name: str) -> Tensor:
         """Of the answer's bands; other models have none."""

@@ -59,6 +59,7 @@ class Windows:
         covariates: Of the same rows; None without any.
         chosen: Which of the windows these are, in order; None for all.
         share: Which of the series these are, where other processes hold the others.
+        since: First target row of the windows that hold each series, `(variates,)`; None where all do.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Windows:
         self.observed = None if observed is None else observed[self.first : stop].contiguous()
         self.covariates: Regressors | None = None
         self.share: Share | None = None
+        self.since: Tensor | None = None
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
@@ -119,6 +121,12 @@ class Windows:
         part.share = share
         return part
 
+    def hiding(self, since: Tensor) -> Self:
+        """The same windows without the series in those whose targets begin before a row of each."""
+        part = copy.copy(self)
+        part.since = since
+        return part
+
     @property
     def all_targets(self) -> int:
         """Series that are forecast, those of other processes among them."""
@@ -139,6 +147,7 @@ class Windows:
         part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
         part.num_variates, part.rows = self.num_targets, self.rows[:, targets].contiguous()
         part.observed = None if self.observed is None else self.observed[:, targets].contiguous()
+        part.since = None if self.since is None else self.since[targets]
         if self.covariates is not None:
             part.covariates = self.covariates.of_last(self.num_targets)
         return part
@@ -169,6 +178,10 @@ class Windows:
         batch = {"start": index + self.first, **self._copies("", self.rows, index)}
         if self.observed is not None:
             batch |= self._copies("_observed", self.observed, index)
+        if self.since is not None:
+            begun = self.since <= (batch["start"] + self.lookback)[:, None, None]
+            for name, cells in batch.items():
+                batch[name] = cells * begun[..., -cells.shape[-1] :] if name != "start" else cells
         if self.covariates is not None:
             known, seen, clock = self.covariates
             for name, rows, span in (("known", known, self.lookback + self.horizon), ("seen", seen, self.lookback)):
@@ -181,7 +194,7 @@ class Windows:
         sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
         part = Windows(self.rows, self.observed, start=start - self.first, stop=stop - self.first, **sizes)
         part = part.with_covariates(self.covariates).shared(self.share)
-        part.first += self.first
+        part.first, part.since = part.first + self.first, self.since
         return part
 
     def spread(self, count: int) -> dict[str, Tensor]:
