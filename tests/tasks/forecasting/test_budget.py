@@ -95,12 +95,12 @@ def test_a_network_stops_where_the_time_is_over(monkeypatch):
 
 def test_time_for_the_refits_of_the_network_is_kept(tmp_path, monkeypatch):
     """After one epoch: for the next, and for two on the windows of each refit."""
-    asked = []
-    monkeypatch.setattr(ForecastConfig, "is_late", lambda config, seconds: asked.append(seconds))
+    reckoned = []
+    monkeypatch.setattr(ForecastConfig, "is_late", lambda config, seconds: reckoned.append(seconds))
     make_frame().to_csv(tmp_path / "loads.csv", index=False)
     config = make_config(data=str(tmp_path / "loads.csv"), training={"epochs": 2}, refit="all", network=True)
     first = lifecycle.start(TASK, config, tmp_path / "run").folder.read_log()[0]
-    assert asked[0] == pytest.approx(first["seconds"] * (1 + 2 * (225 + 285) / 195))
+    assert reckoned[0] == pytest.approx(first["seconds"] * (1 + 2 * (225 + 285) / 195))
 
 
 def test_ridge_forecasts_while_the_network_is_trained(tmp_path, monkeypatch):

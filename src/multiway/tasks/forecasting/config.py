@@ -369,7 +369,7 @@ OPTIONS = (
     ),
     Option(
         name="refit", field="refit", commands=("train",),
-        help="Refit on all rows before those that are forecast: all, closed (all but networks), or none.",
+        help="Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.",
     ),
     Option(
         name="layout", commands=("predict",), choices=("long", "wide"),

@@ -111,10 +111,10 @@ def fit_forecaster(
     validation = prepared.windows["validation"].of_targets()
     rival = Rival.among(_losses_of(model, validation, config), config.answer)
 
-    again = prepared.refit_share if config.retrains else 0.0
+    refits = prepared.refit_share if config.retrains else 0.0
 
     def stops(rows: Sequence[Row], left: float) -> str | None:
-        if config.is_late(rows[-1]["seconds"] / len(rows) * (1 + again * (len(rows) + 1))):
+        if config.is_late(rows[-1]["seconds"] / len(rows) * (1 + refits * (len(rows) + 1))):
             return f"The network stopped after {rows[-1]['epoch']:g} epochs, as the time is over."
         return None if rival is None else rival.stops(rows, left)
 

@@ -157,11 +157,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         sizes = encode.sizes_of(config, state)
         trained = network.build_network(config, count, state.covariates) if config.network else None
         own, *refitted = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
-        refits: dict[str, dict[str, nn.Module]] = {}
-        if config.refit != "none":
-            refits = dict(zip(encode.USES, refitted, strict=True))
-        if trained is not None and config.retrains:
-            refits = {use: {**made, "network": copy.deepcopy(trained)} for use, made in refits.items()}
+        more = {} if trained is None or not config.retrains else {"network": trained}
+        pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
+        refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
         return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained, refits)
 
     def counted(self, model: nn.Module) -> nn.Module:
