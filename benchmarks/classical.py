@@ -15,6 +15,7 @@ import subprocess
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -27,9 +28,10 @@ from numpy.typing import NDArray
 from benchmarks.classical_sets import SETS, ClassicalSet
 from multiway.errors import MultiwayWarning
 from multiway.lazy import load_extra
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.network import all_forecasts
+from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.scores import measure as measure_windows
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS
@@ -99,16 +101,14 @@ def measure(each: ClassicalSet, *, earlier: bool, classical: bool) -> dict[str, 
         "mse over the best candidate": mse[OURS] / min(value for name, value in mse.items() if name != OURS),
         "coverage_80": scores[OURS, "coverage_80", "original"],
         "coverage_95": scores[OURS, "coverage_95", "original"],
-        "mse of the refit over none": mse[OURS] / unfitted(run), **rivals,
+        "mse of the refit over none": mse[OURS] / error_of(run, model_of(run)), **rivals,
     }  # fmt: skip
 
 
-def unfitted(run: Run) -> float:
-    """MSE of the answer whose candidates stay as they were fitted on the training rows."""
+def error_of(run: Run, fitted: WeighedForecasts) -> float:
+    """Test MSE of the answer by some fits of its candidates."""
     windows = run.prepared.windows["test"]
-    errors = measure_windows(windows, lambda *past: all_forecasts(run, *past, use="none"), run.state.target_scaler)[
-        OURS
-    ]
+    errors = measure_windows(windows, partial(all_forecasts, run, fitted=fitted), run.state.target_scaler)[OURS]
     return float(errors.squared.sum() / errors.count.sum())
 
 

@@ -39,6 +39,7 @@ SPEED = {
     "stocks_speed": "python -m benchmarks stocks --threads 2 --repeats 15",
     "volumes": "python -m benchmarks volumes --threads 2",
     "windows": "python -m benchmarks windows --threads 2",
+    "refits": "python -m benchmarks.refits --out results/refits.jsonl",
     "ridge": "python -m benchmarks.ridge",
     "choices": (
         "python -m benchmarks.choices --data ett_h1 ett_h2 --choices default 'no partner' 'OLinear alone'; "

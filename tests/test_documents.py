@@ -94,7 +94,7 @@ def bare(tmp_path, monkeypatch):
 def folder(examples, bare, monkeypatch):
     """A copy of them for one document, in which little is trained, measured and drawn."""
     shutil.copytree(examples, bare, dirs_exist_ok=True)
-    monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, steps: 1)  # what is learned is not looked at
+    monkeypatch.setattr(TrainingConfig, "epochs_of", lambda self, samples: 1)  # what is learned is not looked at
     show_fewer(monkeypatch)
     draw_fewer(monkeypatch)
     fit_fewer(monkeypatch)

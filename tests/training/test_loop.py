@@ -125,6 +125,23 @@ def test_the_kept_weights_are_their_average():
         torch.testing.assert_close(left, right, rtol=LONG32, atol=ROUNDING32)
 
 
+@pytest.mark.parametrize("average", [None, 0.9])
+def test_without_validation_the_weights_of_a_moment_of_the_schedule_are_left(average):
+    """Those that a training of four epochs validates after its second, of fourteen steps each."""
+    config, seen = make_config(average=average, batch_size=15), []
+
+    def look(model):
+        seen.append([parameter.detach().clone() for parameter in model.parameters()])
+        return {}
+
+    train(make_model(), objective, Points(203), Points(61), config, watch=look)
+    model = make_model()
+    history = train(model, objective, Points(203), None, config, epochs=2.0)
+    assert (history.rows, history.steps, len(seen)) == ([], 28, 4)
+    for left, right in zip(model.parameters(), seen[1], strict=True):
+        assert torch.equal(left, right)
+
+
 def test_a_model_leaves_the_training_in_its_own_precision():
     model, _ = trained(epochs=1, precision="bf16")
     fresh = make_model(dropout=0.0)
@@ -134,7 +151,7 @@ def test_a_model_leaves_the_training_in_its_own_precision():
 
 
 def test_open_epochs_make_five_hundred_steps():
-    assert [TrainingConfig().epochs_of(steps) for steps in (1, 29, 264, 9999)] == [20, 18, 2, 2]
+    assert [TrainingConfig().epochs_of(32 * steps) for steps in (1, 29, 264, 9999)] == [20, 18, 2, 2]
 
 
 def test_patience_stops_and_the_best_weights_stay():

@@ -82,7 +82,7 @@ def update_command(
     data: Annotated[str, typer.Option(help="Rows that came after those of the run, in the same columns.")],
     out: Annotated[Path, typer.Option(help="Folder of the new run.")],
 ) -> Output:
-    """Take later rows into a run of forecasts: refit all but networks on every row, and write it as a new run."""
+    """Take later rows into a run of forecasts: refit on every row as its training did, and write a new run."""
     workflows.update(run, data=data, out=out)
     return show.location(out, "run")
 

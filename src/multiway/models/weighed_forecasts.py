@@ -95,7 +95,8 @@ class WeighedForecasts(nn.Module):
         num_targets: The last variates, which are forecast. All candidates but the network see their own past alone.
         candidates: Forecasts in closed form and by statsforecast, `ridge` among them.
         network: A forecaster of every series, where one is trained.
-        refits: The same candidates, refitted on more rows, by what they forecast: the test rows or the future.
+        refits: The same candidates, refitted on more rows, by what they forecast: the test rows or the future; with
+            `network` among them, where it is trained once more.
 
     Shape:
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
@@ -144,8 +145,10 @@ class WeighedForecasts(nn.Module):
         return self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))
 
     def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
-        """The answer by other fits of the candidates, with the same weights and network."""
-        twin = WeighedForecasts(self.horizon, self.season, self.num_targets, candidates, self.network)
+        """The answer by other fits of the candidates, with the same weights; by this network if none is among them."""
+        network = candidates.get("network", self.network)
+        others = {name: each for name, each in candidates.items() if name != "network"}
+        twin = WeighedForecasts(self.horizon, self.season, self.num_targets, others, network)
         twin.weight, twin.explained, twin.heeds = self.weight, self.explained, self.heeds
         return twin.train(self.training)
 

@@ -52,6 +52,7 @@ def compress_run(
     are carried over.
     """
     run = load(path)
+    run.task.before_compression(run)
     network = run.task.swappable(run.model)
     run.prepared = unchanged_data(run, path)
     sample = run.task.sample(run, run.prepared)

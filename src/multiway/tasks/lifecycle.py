@@ -151,7 +151,7 @@ def fit(run: Run, context: Context) -> Run:
     run.facts |= costs_of(run)
     run.answer = run.task.choice(run, run.prepared)
     seconds["choice"], clock = time.perf_counter() - clock, time.perf_counter()
-    run.task.refit(run, run.prepared)
+    run.task.refit(run, run.prepared, context)
     seconds["refit"], clock = time.perf_counter() - clock, time.perf_counter()
     finish(run)
     seconds["evaluation"] = time.perf_counter() - clock
@@ -211,7 +211,7 @@ def announce(name: str, context: Context) -> None:
 
 def parameters_of(run: Run, names: Iterable[str]) -> dict[str, int]:
     """Trained numbers of every one of these models that has any."""
-    counts = {name: sum(map(torch.numel, run.models[name].parameters())) for name in names}
+    counts = {name: sum(map(torch.numel, run.task.counted(run.models[name]).parameters())) for name in names}
     return {name: count for name, count in counts.items() if count}
 
 

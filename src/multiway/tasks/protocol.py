@@ -268,6 +268,10 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def build(self, config: ConfigT, state: StateT, name: str) -> nn.Module:
         """Draw a model by its name; the lifecycle has seeded."""
 
+    def counted(self, model: nn.Module) -> nn.Module:
+        """The part of a model whose trained numbers are counted."""
+        return model
+
     @abc.abstractmethod
     def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
         """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
@@ -291,7 +295,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
             return choose(evidence, answer=answer)
         return fixed(self.own, "")
 
-    def refit(self, run: Run, prepared: PreparedT) -> None:
+    def refit(self, run: Run, prepared: PreparedT, context: Context) -> None:
         """Refit, with all that validation decided, what answers on rows that training left out."""
 
     def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
@@ -417,6 +421,9 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         return self.page.compare(groups)
 
     # Compression.
+
+    def before_compression(self, run: Run) -> None:
+        """Leave out of a loaded run what a smaller network does not go with."""
 
     def swappable(self, model: nn.Module) -> nn.Module:
         """The part of our model whose layers `compress` may swap."""

@@ -74,10 +74,11 @@ class TrainingConfig(Config):
             raise ValueError("milestones are shares of all steps, between 0 and 1")
         return tuple(sorted(milestones))
 
-    def epochs_of(self, steps_per_epoch: int) -> int:
-        """Passes over the data, counted out where the config leaves them open."""
+    def epochs_of(self, samples: int) -> int:
+        """Passes over so many samples, counted out where the config leaves them open."""
         if self.epochs is not None:
             return self.epochs
+        steps_per_epoch = -(-samples // (self.batch_size * self.accumulation))
         return max(USUAL_EPOCHS, min(MOST_EPOCHS, -(-USUAL_STEPS // steps_per_epoch)))
 
 

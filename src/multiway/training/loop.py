@@ -47,9 +47,10 @@ def train(
     model: nn.Module,
     objective: Objective,
     training: Source,
-    validation: Source,
+    validation: Source | None,
     config: TrainingConfig,
     *,
+    epochs: float | None = None,
     validation_objective: Objective | None = None,
     validation_score: Callable[[nn.Module], float] | None = None,
     watch: Callable[[nn.Module], Watched] | None = None,
@@ -71,8 +72,10 @@ def train(
         model: Trained in place.
         objective: Sum of losses and count of terms for a batch.
         training: Samples to learn from.
-        validation: Samples that choose the best weights and stop the training; never learned from.
+        validation: Samples that choose the best weights and stop the training; never learned from. Without any the
+            last weights are left, or their average.
         config: Optimiser, schedule, stopping.
+        epochs: Passes after which a training without validation ends; the schedule is that of the config's own.
         validation_objective: Another objective for the choice.
         validation_score: Score of the model as validated, higher for better; it takes the place of the loss in the
             choice. Of equal scores that of the lower loss wins; one that is not a number never does. It draws no
@@ -91,22 +94,23 @@ def train(
     seed_everything(config.seed)
     engine = Engine(model, config)
     steps = Steps(engine, objective, training, config)
-    held_out = Validation(
+    last = steps.total if epochs is None else max(round(epochs * steps.per_epoch), 1)
+    held_out = None if validation is None else Validation(
         samples=validation, objective=validation_objective or objective, score=validation_score, watch=watch,
         stops=stops, batch_size=config.validation_batch_size or max(config.batch_size, BATCH),
     )  # fmt: skip
     checkpoint = Checkpoint(run, steps)
     standing, notes = checkpoint.restore()
     notes = (*((SHARDED,) if engine.sharded else ()), *_about_dropout(engine), *notes)
-    bar = TrainingProgress(steps.total, progress and engine.is_main)
+    bar = TrainingProgress(last, progress and engine.is_main)
     bar.say(notes)
     with StopRequest() as request, bar.shown(), _told(callbacks, run, config, engine) as told:
-        _run(standing, steps, held_out, checkpoint, bar, request, told)
+        _run(standing, steps, last, held_out, checkpoint, bar, request, told)
     engine.unwrap()
     if standing.best:
         model.load_state_dict(standing.best)
     model.eval()
-    stopped = held_out.why_stopped(steps, standing)
+    stopped = None if held_out is None else held_out.why_stopped(steps, standing)
     return History(
         rows=standing.rows,
         best_loss=standing.best_loss,
@@ -121,21 +125,24 @@ def train(
 def _run(
     standing: Standing,
     steps: Steps,
-    held_out: Validation,
+    last: int,
+    held_out: Validation | None,
     checkpoint: Checkpoint,
     bar: TrainingProgress,
     request: StopRequest,
     callbacks: Sequence[Callback],
 ) -> None:
-    """Step until the last step, a stop, or an error."""
+    """Step until the last one, a stop, or an error."""
     saved = time.monotonic()
     started = saved - standing.seconds
     steps.engine.wrapped.train()
-    while standing.step < steps.total and not standing.finished:
+    while standing.step < last and not standing.finished:
         stop = steps.take(standing, request)
         is_due = time.monotonic() - saved >= steps.config.checkpoint_seconds
         row = None
-        if steps.ends_stretch(standing.step):
+        if held_out is None and standing.step == last:
+            steps.settle(standing)
+        if held_out is not None and steps.ends_stretch(standing.step):
             row = held_out.judge(steps, standing, started)
             if checkpoint.folder is not None:
                 checkpoint.folder.log(row)
@@ -154,7 +161,7 @@ def _run(
             checkpoint.save(standing)
         if stop is not None:
             where = checkpoint.how_to_continue()
-            raise Interrupted(f"training stopped by {stop} after step {standing.step} of {steps.total}. {where}")
+            raise Interrupted(f"training stopped by {stop} after step {standing.step} of {last}. {where}")
 
 
 @contextlib.contextmanager

@@ -82,7 +82,7 @@ class Steps:
         self.rows_per_step = config.batch_size * config.accumulation
         self.count = len(samples)
         self.per_epoch = math.ceil(self.count / self.rows_per_step)
-        self.total = self.per_epoch * config.epochs_of(self.per_epoch)
+        self.total = self.per_epoch * config.epochs_of(self.count)
         self.modes = Modes(engine.model, config)
         self.optimizer = make_optimizer(engine.model, config, self.modes)
         self.average = None if config.average is None else WeightAverage(engine.model, config.average)
@@ -115,6 +115,15 @@ class Steps:
         standing.loss_sum += float(totals[0])
         standing.loss_count += float(totals[1])
         return (request.name or "a signal to another process") if totals[2] else None
+
+    def averaged(self) -> contextlib.AbstractContextManager[None]:
+        """Within this block the model holds the average of its weights, where one is kept."""
+        return contextlib.nullcontext() if self.average is None else self.average.in_place()
+
+    def settle(self, standing: Standing) -> None:
+        """End a training without validation with the weights that it has."""
+        with self.averaged():
+            standing.best, standing.finished = self.engine.weights(), True
 
     def _rows(self, step: int) -> Tensor:
         """Samples of a step, in the order of its epoch."""

@@ -1,6 +1,5 @@
 """Validation: the loss and score of held-out samples, which choose the weights; what else its log may keep."""
 
-import contextlib
 import dataclasses
 import functools
 import math
@@ -50,7 +49,7 @@ class Validation:
         """
         engine, config = steps.engine, steps.config
         engine.wrapped.eval()
-        with contextlib.nullcontext() if steps.average is None else steps.average.in_place():
+        with steps.averaged():
             loss = self._loss(engine)
             score = None if self.score is None else self.score(engine.model)
             watched = None if self.watch is None else self.watch(engine.model)

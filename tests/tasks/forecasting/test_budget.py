@@ -46,6 +46,12 @@ def test_the_network_has_the_epochs_that_fit(monkeypatch):
     assert ForecastConfig.parse(config.plain()) == config.replace() and not config.replace().is_late(1e9)
 
 
+def test_refits_of_the_network_are_in_the_plan(monkeypatch):
+    """They see 225 and 285 windows, the training 195: an epoch of each takes 18.1 seconds instead of 5."""
+    config, plan = planned(monkeypatch, 150, refit="all", network=True)
+    assert config.training.epochs == 5 and "5 of 9 epochs of 18.1 s each, with those of its refits." in plan
+
+
 def test_no_more_than_the_settings_say(monkeypatch):
     assert planned(monkeypatch, 6000)[0].training.epochs == 9
 
@@ -85,6 +91,16 @@ def test_a_network_stops_where_the_time_is_over(monkeypatch):
     monkeypatch.setattr(ForecastConfig, "is_late", lambda config, seconds: seconds > 0)
     run = fitted(make_frame(), training={"epochs": 5, "warmup_steps": 0})
     assert run.facts["best"][OURS]["stopped"] == "The network stopped after 1 epochs, as the time is over."
+
+
+def test_time_for_the_refits_of_the_network_is_kept(tmp_path, monkeypatch):
+    """After one epoch: for the next, and for two on the windows of each refit."""
+    reckoned = []
+    monkeypatch.setattr(ForecastConfig, "is_late", lambda config, seconds: reckoned.append(seconds))
+    make_frame().to_csv(tmp_path / "loads.csv", index=False)
+    config = make_config(data=str(tmp_path / "loads.csv"), training={"epochs": 2}, refit="all", network=True)
+    first = lifecycle.start(TASK, config, tmp_path / "run").folder.read_log()[0]
+    assert reckoned[0] == pytest.approx(first["seconds"] * (1 + 2 * (225 + 285) / 195))
 
 
 def test_ridge_forecasts_while_the_network_is_trained(tmp_path, monkeypatch):

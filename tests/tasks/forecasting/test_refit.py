@@ -6,15 +6,25 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.compress import LowRank
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import candidates
+from multiway.tasks.compressed import compress_run
+from multiway.tasks.forecasting import candidates, refitting
 from multiway.tasks.forecasting.encode import prepare_panel, sizes_of
 from multiway.tasks.forecasting.floor import fit_floor, refit_floor
-from multiway.tasks.forecasting.network import all_forecasts
+from multiway.tasks.forecasting.forecasts import last_window
+from multiway.tasks.forecasting.network import WindowLoss, all_forecasts, build_network
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.run import load, save_run
-from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_config, make_frame, make_windows
+from multiway.training import Interrupted, learning_rate_at, seed_everything
+from multiway.training.steps import Steps, epoch_order
+from tasks.forecasting.panels import HORIZON, LOOKBACK, QUICK, fitted, forecast, make_config, make_frame, make_windows
 from tolerances import ROUNDING32
+
+THREE = {**QUICK, "epochs": 3, "learning_rate": 0.02, "average": None}
+RETRAINED = {"refit": "all", "answer": "network", "training": THREE}
+"""Of a network whose second epoch is its best."""
 
 
 def by_hand(rows, penalty):
@@ -105,6 +115,113 @@ def test_the_first_line_says_on_which_rows(frame, tmp_path):
 
 def test_the_line_says_that_a_network_is_not_refitted(finished):
     assert finished.line.endswith("for the future; the network saw the training rows alone.")
+    assert not any(name.startswith("refits") and ".network." in name for name in finished.model.state_dict())
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("retrained") / "loads.csv"
+    make_frame().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def retrained(data):
+    return lifecycle.start(TASK, make_config(data=str(data), **RETRAINED), data.parent / "run")
+
+
+def trained_by_hand(run, use, rows, epochs):
+    """From the same first draw, over the windows of some rows, by the first epochs of a schedule of three."""
+    config, windows, loss = run.config.training, run.prepared.before(rows), WindowLoss("mae")
+    seed_everything(config.seed)
+    network = build_network(run.config, 3)
+    network.start_from(lambda: run.model.refits[use]["ridge"].weight, None)
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=config.weight_decay, fused=True)
+    steps = [part for epoch in range(epochs) for part in epoch_order(len(windows), 0, epoch).split(64)]
+    seed_everything(config.seed)
+    for step, part in enumerate(steps):
+        optimizer.param_groups[0]["lr"] = learning_rate_at(step, 3 * len(steps) // epochs, config)
+        optimizer.zero_grad()
+        total, count = loss(network, windows.gather(part))
+        total.backward()
+        for weight in network.parameters():
+            weight.grad *= 1 / float(count)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_norm)
+        optimizer.step()
+    return network.state_dict()
+
+
+@pytest.mark.parametrize(("use", "rows"), [("test", 240), ("future", 300)])
+def test_a_network_is_trained_once_more_for_the_epochs_that_were_best(retrained, use, rows):
+    epochs = retrained.facts["best"]["multiway"]["epoch"]
+    assert retrained.facts["retrained"] == epochs == 2
+    found = retrained.model.refits[use]["network"].state_dict()
+    expected = trained_by_hand(retrained, use, rows, 2)
+    for name, weight in expected.items():
+        torch.testing.assert_close(found[name], weight, rtol=ROUNDING32, atol=ROUNDING32)
+
+
+def test_what_follows_is_forecast_by_the_network_of_all_rows(retrained, frame):
+    network = retrained.model.refits["future"]["network"]
+    past, _ = last_window(retrained.prepared.panel, retrained.state.scaler, LOOKBACK)
+    with torch.no_grad():
+        expected = retrained.state.scaler.inverse(network(past)[0].double().numpy())
+    found = forecast(retrained, frame)["multiway"].to_numpy().reshape(3, HORIZON).T
+    np.testing.assert_allclose(found, expected, rtol=ROUNDING32)
+    closed = fitted(frame, **{**RETRAINED, "refit": "closed"})
+    assert not np.allclose(forecast(closed, frame)["multiway"], forecast(retrained, frame)["multiway"], rtol=1e-3)
+    for name, weight in closed.model.network.state_dict().items():  # what validation chose is the same
+        assert torch.equal(retrained.model.network.state_dict()[name], weight)
+    assert closed.facts["parameters"] == retrained.facts["parameters"]
+    stored = load(retrained.folder.path)
+    assert stored.line == retrained.line and stored.line.endswith("the future, the network for 2 epochs.")
+    np.testing.assert_array_equal(forecast(stored, frame)["multiway"], forecast(retrained, frame)["multiway"])
+
+
+def test_a_network_without_a_share_is_not_trained_once_more(frame, monkeypatch):
+    monkeypatch.setattr(refitting, "train", None)
+    run = fitted(frame, refit="all", answer="ridge", network=True)
+    assert run.facts["retrained"] == 0 and run.line.endswith("on all 300 for the future.")
+    for name, weight in run.model.network.state_dict().items():
+        assert torch.equal(run.model.refits["future"]["network"].state_dict()[name], weight)
+
+
+@pytest.mark.parametrize("more", [1, 8, 12])
+def test_a_stop_while_it_is_trained_once_more_changes_nothing(retrained, data, more, tmp_path, monkeypatch):
+    """In the fit for the test rows, and in the one for the future."""
+    original, taken = Steps.take, []
+
+    def take(self, standing, request):
+        taken.append(self.count)
+        if len(taken) == 3 * 4 + more:
+            request.name = "SIGTERM"
+        return original(self, standing, request)
+
+    monkeypatch.setattr(Steps, "take", take)
+    with pytest.raises(Interrupted, match="SIGTERM"):
+        lifecycle.start(TASK, make_config(data=str(data), **RETRAINED), tmp_path / "run")
+    assert taken[-1] > taken[0]
+    run = lifecycle.continue_run(tmp_path / "run")
+    for name, weight in retrained.model.state_dict().items():
+        assert torch.equal(run.model.state_dict()[name], weight), name
+
+
+def test_later_rows_train_it_once_more_for_what_follows_them(retrained, data, tmp_path):
+    make_frame(rows=330).iloc[300:].to_csv(tmp_path / "later.csv", index=False)
+    run = take_in(load(retrained.folder.path), str(data), str(tmp_path / "later.csv"))
+    expected = trained_by_hand(run, "future", 330, 2)
+    for name, weight in run.model.refits["future"]["network"].state_dict().items():
+        torch.testing.assert_close(weight, expected[name], rtol=ROUNDING32, atol=ROUNDING32)
+    for name, weight in retrained.model.refits["test"].state_dict().items():
+        assert torch.equal(run.model.refits["test"].state_dict()[name], weight)
+
+
+def test_a_smaller_network_takes_the_place_of_all_that_were_trained(retrained, data, tmp_path):
+    compress_run(retrained.folder.path, {"head.linear": LowRank(rank=1)}, out=tmp_path / "smaller")
+    run = load(tmp_path / "smaller")
+    assert run.config.refit == "closed" and run.line.endswith("; the network saw the training rows alone.")
+    assert run.model.fitted_for("future").network is run.model.network
+    assert not np.allclose(forecast(run, data)["multiway"], forecast(retrained, data)["multiway"], rtol=1e-3)
 
 
 def test_a_series_without_a_training_value_is_still_hidden(frame):

@@ -52,15 +52,16 @@ def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tu
         return _closed(config, begun, spent, f"{start}; no network is trained")
     pace = pace_of(config, prepared)
     left = config.budget - (time.monotonic() - begun) - spent - pace.scoring
-    wanted = config.training.epochs_of(-(-len(prepared.windows["train"]) // config.training.batch_size))
-    epochs = min(int(SPARE * left / pace.epoch), wanted)
+    wanted = config.training.epochs_of(len(samples_of(prepared.windows["train"], config)))
+    each = pace.epoch * (1 + prepared.refit_share) if config.retrains else pace.epoch
+    epochs = min(int(SPARE * left / each), wanted)
     if epochs < 1:
-        told = f"{start}; no network is trained, as one epoch would take {pace.epoch:.1f} s"
+        told = f"{start}; no network is trained, as one epoch would take {each:.1f} s"
         return _closed(config.replace(answer=_without(config), **NO_NETWORK), begun, spent, told)
     kept = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
     return kept.stop_at(begun + config.budget - spent - pace.scoring), (
         f"{start}, and what follows about as long; the network is trained for {epochs} of {wanted} epochs of "
-        f"{pace.epoch:.1f} s each."
+        f"{each:.1f} s each{', with those of its refits' if config.retrains else ''}."
     )
 
 

@@ -133,10 +133,11 @@ class ForecastConfig(Answering):
     metric: Literal["mse", "mae", "mase", "pinball"] = "mse"
     """What decides: squared errors; absolute ones; these over those of the seasonal naive forecast; or the pinball loss
     of the tenths of each candidate's errors."""
-    refit: Literal["all", "none"] = "all"
-    """Refit all candidates but networks before they forecast: on every row before the test rows for these, on all
-    rows for what follows, in the form, with the weights and within the bands that validation chose. "none" leaves them
-    as they were fitted on the training rows, as published protocols do."""
+    refit: Literal["all", "closed", "none"] = "closed"
+    """Refit candidates before they forecast: on every row before the test rows for these, on all rows for what follows,
+    in the form, with the weights and within the bands that validation chose. "all" trains a network that has a share of
+    the answer once more for each, for the epochs that were best; "closed" leaves it as it is. "none" leaves all as they
+    were fitted on the training rows, as published protocols do."""
     model: Plain = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
@@ -245,6 +246,11 @@ class ForecastConfig(Answering):
             return self.network
         named = bool(self.model) or self.partner not in ("auto", "none") or self.members > 1
         return self.answer == "network" or (self.answer == "auto" and (named or windows >= FEWEST_WINDOWS))
+
+    @property
+    def retrains(self) -> bool:
+        """Whether a network is trained once more."""
+        return self.refit == "all" and self.network is True
 
     @property
     def num_targets(self) -> int | None:
@@ -363,7 +369,7 @@ OPTIONS = (
     ),
     Option(
         name="refit", field="refit", commands=("train",),
-        help="Refit on all rows before those that are forecast: all, or none.",
+        help="Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.",
     ),
     Option(
         name="layout", commands=("predict",), choices=("long", "wide"),

@@ -179,13 +179,20 @@ class PreparedPanel:
         """Rows that candidates are refitted on, by what they then forecast."""
         return dict(zip(USES, (self.borders.test[0], self.panel.num_rows), strict=True))
 
+    @property
+    def refit_share(self) -> float:
+        """Windows that are refitted on, over those of the training."""
+        first = self.windows["train"]
+        span = first.lookback + first.horizon - 1
+        return sum(rows - span for rows in self.refit_rows.values()) / len(first)
+
     def before(self, row: int) -> Windows:
-        """Windows of the targets in all rows before one; series without a training value stay unobserved."""
+        """Windows in all rows before one; series without a training value stay unobserved."""
         hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
         values, observed = observed_rows(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
         windows = Windows(values, observed, start=0, stop=row, **sizes).shared(self.panel.share)
-        return windows.with_covariates(regressors_of(self.panel, self.covariates)).of_targets()
+        return windows.with_covariates(regressors_of(self.panel, self.covariates))
 
     @functools.cached_property
     def floor(self) -> Floor:

@@ -136,8 +136,8 @@ class Forecaster(Estimator):
     def update(self, X: object) -> Self:
         """Take in rows that came after those of `fit`, as a frame or the path of a file of the same columns.
 
-        All candidates are refitted on all rows, under the settings that validation chose; networks, weights and
-        bands stay as they are. Scores are those of `fit`.
+        All candidates are refitted on all rows, under the settings that validation chose; networks are with `refit`
+        all. Weights and bands stay as they are. Scores are those of `fit`.
 
         Raises:
             DataError: The rows do not follow on the others.

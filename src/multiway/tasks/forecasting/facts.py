@@ -102,6 +102,8 @@ class ForecastFacts(Facts):
     covariates: list[CovariateFacts] = Field(default_factory=list)
     refit: dict[str, int]
     """Rows that candidates were refitted on, by what they then forecast; none where they were not."""
+    retrained: float
+    """Epochs for which the network was trained once more on each of these."""
 
 
 def refit_words(facts: Row) -> str:
@@ -109,17 +111,23 @@ def refit_words(facts: Row) -> str:
     rows = facts["refit"]
     if not rows:
         return ""
-    alone = "; the network saw the training rows alone" if facts["selection"]["weight"] else ""
+    epochs, alone = facts["retrained"], ""
+    if facts["selection"]["weight"]:
+        alone = f", the network for {epochs:g} epochs" if epochs else "; the network saw the training rows alone"
     return f" Refitted on {rows['test']:,} rows for the test rows, on all {rows['future']:,} for the future{alone}."
 
 
-def about_refit(rows: dict[str, int]) -> Iterator[str]:
+def about_refit(facts: Row) -> Iterator[str]:
     """What was refitted on which rows, and what was kept, for whoever reads scores and forecasts."""
+    rows, epochs = facts["refit"], facts["retrained"]
     if rows:
+        but = "" if epochs else " but those of networks"
         yield (
-            f"All forecasts but those of networks are refitted on the {rows['test']:,} rows before the test rows, "
+            f"All forecasts{but} are refitted on the {rows['test']:,} rows before the test rows, "
             f"and on all {rows['future']:,} before the future is forecast."
         )
+        if epochs:
+            yield f"Each time the network is trained anew from its seed, for the {epochs:g} epochs that were best."
         yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."
 
 

@@ -17,7 +17,7 @@ from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates
-from multiway.tasks.forecasting.encode import PreparedPanel, joined_state, sizes_of
+from multiway.tasks.forecasting.encode import PreparedPanel, joined_state
 from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.outputs import at_least_zero
 from multiway.tasks.forecasting.regression import left_of
@@ -111,16 +111,16 @@ def fit_forecaster(
     validation = prepared.windows["validation"].of_targets()
     rival = Rival.among(_losses_of(model, validation, config), config.answer)
 
+    refits = prepared.refit_share if config.retrains else 0.0
+
     def stops(rows: Sequence[Row], left: float) -> str | None:
-        if config.is_late(rows[-1]["seconds"] / len(rows)):
+        if config.is_late(rows[-1]["seconds"] / len(rows) * (1 + refits * (len(rows) + 1))):
             return f"The network stopped after {rows[-1]['epoch']:g} epochs, as the time is over."
         return None if rival is None else rival.stops(rows, left)
 
     left = _explained(model, prepared)
     history = train_on_windows(model.network, left, config.training, context, config, stops=stops)
-    for member in members_of(model.network):
-        if isinstance(member, StartsFromTraining):
-            member.set_apart(prepared.windows["train"].never_observed)
+    set_apart(model.network, prepared.windows["train"])
     _heed(model, prepared.windows["validation"])
     return history
 
@@ -132,8 +132,17 @@ def _explained(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPane
         return prepared
     own, ridge = (candidates.error_of(each, windows["validation"]) for each in (regression, model.floor))
     model.explained.fill_(own < ridge)
-    left = {split: left_of(part, regression) for split, part in windows.items()}
-    return dataclasses.replace(prepared, windows=left) if model.explained else prepared
+    return shown_to(model, prepared)
+
+
+def shown_to(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
+    """With the windows that a network is trained on: what effects leave, where validation gained."""
+    if not model.explained:
+        return prepared
+    regression = cast(Regression, model.candidates["regression"])
+    return dataclasses.replace(
+        prepared, windows={name: left_of(each, regression) for name, each in prepared.windows.items()}
+    )
 
 
 def _heed(model: WeighedForecasts, validation: Windows) -> None:
@@ -168,17 +177,6 @@ class _Single(nn.Module):
     def forward(self, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
         """Its forecast."""
         return self.model.forecasts(past, observed, [self.name], covariates)[self.name]
-
-
-def refit(run: Run, prepared: PreparedPanel) -> dict[str, int]:
-    """Refit all candidates for each use; on how many rows each."""
-    model, sizes = model_of(run), sizes_of(run.config, run.state)
-    rows = {use: prepared.refit_rows[use] for use in model.refits}
-    for use, made in model.refits.items():
-        windows = prepared.before(rows[use])
-        fitted = candidates.fit_all(sizes, list(model.candidates), windows, dict(model.candidates), prepared.floor)
-        made.load_state_dict(nn.ModuleDict(fitted).state_dict())
-    return rows
 
 
 def join(run: Run) -> None:
@@ -253,9 +251,7 @@ def train_on_windows(
     def ridge() -> Tensor:
         return prepared.floor.common if isinstance(samples["train"], Groups) else prepared.floor.weight
 
-    for member in members_of(model):
-        if isinstance(member, StartsFromTraining):
-            member.start_from(ridge, lambda: step_bases(windows["train"]))
+    start_from(model, windows["train"], ridge)
     loss = WindowLoss(training.loss, horizons)
     return train(
         model,
@@ -270,6 +266,20 @@ def train_on_windows(
         callbacks=context.callbacks,
         stops=stops,
     )
+
+
+def start_from(network: nn.Module, windows: Windows, ridge: Callable[[], Tensor]) -> None:
+    """Give its members what they take in closed form, before any step."""
+    for member in members_of(network):
+        if isinstance(member, StartsFromTraining):
+            member.start_from(ridge, lambda: step_bases(windows))
+
+
+def set_apart(network: nn.Module, windows: Windows) -> None:
+    """Give variates without a value in the windows it was trained on a place among the others."""
+    for member in members_of(network):
+        if isinstance(member, StartsFromTraining):
+            member.set_apart(windows.never_observed)
 
 
 def step_bases(windows: Windows) -> Bases:

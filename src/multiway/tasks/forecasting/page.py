@@ -140,7 +140,7 @@ def _splits(run: Run) -> PagePart:
     ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
     honest = "In order of time: fitted on the first, chosen on the second, scored once on the last."
     other = published_split(run.config.split.protocol)
-    side = [honest if other is None else other.note, *about_refit(run.facts["refit"])]
+    side = [honest if other is None else other.note, *about_refit(run.facts)]
     content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
     return PagePart(id="splits", title="Splits", side=side, content=content)
 

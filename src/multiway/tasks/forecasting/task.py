@@ -1,5 +1,6 @@
 """The task `forecast`."""
 
+import copy
 import dataclasses
 import itertools
 import warnings
@@ -22,7 +23,7 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import budget, candidates, encode, forecasts, network, page, scores
+from multiway.tasks.forecasting import budget, candidates, encode, forecasts, network, page, refitting, scores
 from multiway.tasks.forecasting.ahead import knows_ahead, planned
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
@@ -156,8 +157,14 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         sizes = encode.sizes_of(config, state)
         trained = network.build_network(config, count, state.covariates) if config.network else None
         own, *refitted = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
-        refits = dict(zip(encode.USES, refitted, strict=True)) if config.refit == "all" else {}
+        more = {} if trained is None or not config.retrains else {"network": trained}
+        pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
+        refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
         return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained, refits)
+
+    def counted(self, model: nn.Module) -> nn.Module:
+        """Without what is fitted once more."""
+        return model.by(dict(model.candidates.items())) if isinstance(model, WeighedForecasts) else model
 
     def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
         """The candidates, then the network; or a baseline."""
@@ -187,9 +194,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
         return chosen.choice()
 
-    def refit(self, run: Run, prepared: PreparedPanel) -> None:
-        """See `multiway.tasks.forecasting.network`."""
-        run.facts["refit"] = network.refit(run, prepared)
+    def refit(self, run: Run, prepared: PreparedPanel, context: Context) -> None:
+        """See `multiway.tasks.forecasting.refitting`."""
+        run.facts |= refitting.refit(run, prepared, context)
 
     def join(self, run: Run) -> None:
         """State, weights and bands of the series of all processes, in the first."""
@@ -359,6 +366,12 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def explain(self, run: Run, out: Path | None, options: Row) -> Answer:
         """Attention maps as arrays and PNG files, and what is strongest."""
         return write_explanation(run, out)
+
+    def before_compression(self, run: Run) -> None:
+        """Networks that were trained once more: the smaller one takes their place."""
+        if run.config.retrains:
+            run.config = run.config.replace(refit="closed")
+            refitting.drop_networks(run)
 
     def swappable(self, model: nn.Module) -> nn.Module:
         """The network; ridge stays as it is."""

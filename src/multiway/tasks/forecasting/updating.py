@@ -5,16 +5,17 @@ import warnings
 
 from multiway.errors import ConfigError, Fix, MultiwayWarning
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.forecasting import candidates, network
+from multiway.tasks.forecasting import candidates, network, refitting
 from multiway.tasks.forecasting.encode import begun, prepare_panel, regressors_of, sizes_of
 from multiway.tasks.forecasting.floor import Floor
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import all_windows
+from multiway.tasks.protocol import Context
 from multiway.tasks.run import Run, digest_of
 
 
 def take_in(run: Run, source: object, *updates: str) -> Run:
-    """Take in rows that came later: what forecasts the future is fitted on all rows; networks and bands stay.
+    """Take in rows that came later: what forecasts the future is fitted on all rows; bands stay.
 
     The same as a training with these `updates`, whose other steps come to what they came to before. The models are
     those of the run, changed in place.
@@ -28,7 +29,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     if "future" not in model.refits:
         raise ConfigError(
             "update: the run stays as it was fitted on its training rows. Train it with refit (",
-            Fix("refit", "all"), ").",
+            Fix("refit", "closed"), ").",
         )  # fmt: skip
     config = run.config.replace(updates=(*run.config.updates, *updates))
     rows = None if config.updates else run.prepared.rows
@@ -40,7 +41,8 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
         if words not in before:
             warnings.warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words), stacklevel=2)
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
-    longer.facts |= {"refit": network.refit(longer, longer.prepared), "notes": list(longer.prepared.notes)}
+    longer.facts |= refitting.refit(longer, longer.prepared, Context(), uses=("future",))
+    longer.facts["notes"] = list(longer.prepared.notes)
     longer.facts["data_sha256"] = digest_of(longer.prepared.content())
     return longer
 
