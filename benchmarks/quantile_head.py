@@ -67,7 +67,7 @@ def main() -> None:
     for name in chosen.sets:
         for seed in range(chosen.seeds):
             for row in measure(name, seed):
-                keep(row, chosen.out, facts(earlier=False))
+                keep(row, chosen.out, facts(earlier=False) | {"seed": seed})
 
 
 if __name__ == "__main__":

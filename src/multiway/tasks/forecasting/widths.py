@@ -29,8 +29,9 @@ def of_covariates(known: Tensor, slopes: Tensor) -> Tensor:
 
     slopes: `(1 + features, variates)`, of the logarithm of a width; the first is its constant. Zeros are a width of 1.
     """
-    start, rest = slopes[0], slopes[1:].T.to(known.dtype)
-    logs: Tensor = (known.expand(*known.shape[:-2], *rest.shape) * rest).sum(-1) + start
+    start, rest = slopes[0], slopes[1:].to(known.dtype)
+    alike = known.shape[-2] == 1
+    logs: Tensor = start + (known.squeeze(-2) @ rest if alike else (known * rest.T).sum(-1))
     return logs.exp().clamp(NARROWEST, WIDEST).float().expand(2, *logs.shape)
 
 
