@@ -56,6 +56,8 @@ SPEED = {
     "bands": "python -m benchmarks.bands --draws 20 --out results/bands.jsonl",
     "holidays": "python -m benchmarks.holidays --seeds 5 --out results/holidays.jsonl",
     "covariate_mode": "python -m benchmarks.covariate_mode --seeds 4 --out results/covariate_mode.jsonl",
+    "holiday-bands": "python -m benchmarks.holidays --bands --seeds 10 --out results/holiday-bands.jsonl",
+    "quantile-head": "python -m benchmarks.quantile_head --seeds 2 --out results/quantile-head.jsonl",
     "first_contact": "python -m benchmarks.first_contact --out results/first_contact.jsonl",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",

@@ -1,4 +1,5 @@
 import itertools
+from statistics import NormalDist
 
 import pytest
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import HOTForecaster, HOTForecasterConfig, create_model
 from multiway.models.regression import Regressors
+from multiway.models.windows import NORMALISERS
 from tolerances import assert_same
 
 VARIATES, LOOKBACK, HORIZON, PATCHES = 5, 12, 7, 3
@@ -331,6 +333,9 @@ def test_a_model_without_a_floor_says_so():
         ({"attended_modes": (2,)}, r"attended_modes must be .*Got \(2,\)"),
         ({"num_variates": 0}, r"num_variates: .*greater than 0 \(got 0\)"),
         ({"pooling": "max"}, r"pooling: Input should be 'mean' or 'flatten' \(got 'max'\)"),
+        ({"quantiles": (0.1, 0.9)}, r"quantiles must rise between 0 and 1, with 0.5 .*Got \(0.1, 0.9\)"),
+        ({"quantiles": (0.5, 0.9)}, r"quantiles must rise .*Got \(0.5, 0.9\)"),
+        ({"quantiles": (0.5, 0.1, 0.9)}, r"quantiles must rise .*Got \(0.5, 0.1, 0.9\)"),
     ],
     ids=str,
 )
@@ -449,3 +454,50 @@ def test_absent_series_reach_neither_forecasts_nor_gradients_of_the_others():
     for found in results[1:]:
         for one, other in zip(results[0], found, strict=True):
             torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+SHARES = (0.1, 0.3, 0.5, 0.9)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "flatten"])
+def test_quantiles_never_cross_and_the_median_is_the_forecast(generator, pooling):
+    model, past = small(quantiles=SHARES, pooling=pooling), windows(generator)
+    levels = model.forward_with_quantiles(past)
+    assert levels.shape == (3, HORIZON, VARIATES, 4) and (levels.diff(dim=-1) > 0).all()
+    assert torch.equal(model(past), levels[..., 2]) and torch.equal(model.forward_with_maps(past)[0], levels[..., 2])
+    assert torch.equal(model(past, every=True), torch.cat(list(levels.unbind(-1))))
+    below, above = (levels[..., 2] - levels[..., :2].mean(-1)), levels[..., 3] - levels[..., 2]
+    assert_same(model.spread(past), torch.stack([below, above]))
+
+
+def test_the_median_is_the_forecast_of_the_network_without_quantiles(generator):
+    """With the same weights, of which the head of one has those of the other."""
+    model, plain = small(quantiles=SHARES), small()
+    own = model.state_dict()
+    for name in ("head.linear.weight", "head.linear.bias"):
+        own[name] = own[name].unflatten(0, (HORIZON, 4))[:, 2]
+    plain.load_state_dict(own)
+    past, observed = windows(generator), some_observed(generator)
+    assert_same(model(past, observed), plain(past, observed))
+
+
+def test_untrained_quantiles_are_normal_ones_around_the_floor_by_the_deviation_of_a_window(generator):
+    model, past = small(quantiles=SHARES, linear_floor="trained"), windows(generator)
+    model.reset_parameters()
+    normal = torch.tensor([NormalDist().inv_cdf(share) for share in SHARES], dtype=torch.float64)
+    scale = NORMALISERS["last"](past, None, model.config.deviation_limit).scale
+    assert_same(model.forward_with_quantiles(past), model.floor(past)[..., None] + normal * scale[..., None])
+
+
+def test_what_is_known_ahead_widens_the_quantiles_of_its_own_patch_alone():
+    model, past, covariates = explained(quantiles=SHARES, num_blocks=0)
+    before = model.spread(past, None, covariates)
+    known = covariates.known.clone()
+    known[:, 12 + 4 :] += 1.0  # from the second patch of the horizon on
+    after = model.spread(past, None, covariates._replace(known=known))
+    assert torch.equal(after[:, :, :4], before[:, :, :4]) and (after[:, :, 4:] - before[:, :, 4:]).abs().min() > 0
+
+
+def test_a_network_without_quantiles_says_so(generator):
+    with pytest.raises(ConfigError, match=r"quantiles are forecast where the config names them.* Build the model with"):
+        small().forward_with_quantiles(windows(generator))

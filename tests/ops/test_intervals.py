@@ -1,4 +1,7 @@
-"""Radii of intervals: conformal ones counted by hand, Student's against SciPy's t and against a fit by hand."""
+"""Radii of intervals: conformal ones counted by hand, Student's against SciPy's t and against a fit by hand.
+
+Slopes of the sizes of errors stand against least squares with a row for every constant and every prior.
+"""
 
 import math
 
@@ -6,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from multiway.ops import conformal_radii, student_radii
-from tolerances import ROUNDING32
+from multiway.ops import conformal_radii, size_slopes, student_radii
+from tolerances import LONG64, ROUNDING32
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
@@ -88,3 +91,40 @@ def test_missing_errors_are_left_out_and_a_variate_without_any_takes_the_others(
 
 def test_no_error_at_all_gives_zero():
     assert student_radii(np.full((2, 1, 0), np.nan, np.float32), [0.8]).tolist() == [[[0.0], [0.0]]]
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_slopes_are_those_of_least_squares_with_a_constant_for_each_cell(apart):
+    rng, steps = np.random.default_rng(5), 4
+    errors = rng.normal(size=(2, 3, 40)).astype(np.float32)
+    errors[1, 2, 5:9], errors[0, 0, 3] = np.nan, 0.0
+    features = rng.normal(size=(2, 3 if apart else 1, 40, 4)).astype(np.float32)
+    rows, sizes, owner = [], [], []
+    for step, variate in np.ndindex(2, 3):
+        known = np.abs(errors[step, variate])[~np.isnan(errors[step, variate])].astype(np.float64)
+        for case in np.flatnonzero(~np.isnan(errors[step, variate])):
+            rows.append([*features[step, variate if apart else 0, case], *np.eye(6)[3 * step + variate]])
+            sizes.append(math.log(max(abs(float(errors[step, variate, case])), 0.05 * known.mean())))
+            owner.append(variate)
+    rows, sizes, owner = map(np.array, (rows, sizes, owner))
+
+    def fit(chosen, worth, prior):
+        """Least squares with a row for each prior."""
+        left = np.vstack([rows[chosen], np.eye(4, 10) * worth**0.5])
+        return np.linalg.lstsq(left, np.append(sizes[chosen], prior * worth**0.5), rcond=None)[0][:4]
+
+    whole = fit(owner >= 0, 3 * steps, np.zeros(4))
+    expected = np.stack([fit(owner == variate, steps, whole) for variate in range(3)], 1)
+    np.testing.assert_allclose(size_slopes(errors, features, steps), expected, rtol=LONG64)
+
+
+def test_the_slope_of_a_flag_is_the_logarithm_of_how_much_larger_errors_are():
+    rng = np.random.default_rng(6)
+    flag = rng.random(20_000) < 0.1
+    errors = (rng.normal(size=(1, 2, 20_000)) * [[np.where(flag, 8, 1), np.ones(20_000)]]).astype(np.float32)
+    found = size_slopes(errors, flag[None, None, :, None].astype(np.float32), 1)
+    np.testing.assert_allclose(found, [[math.log(8), 0]], atol=0.1)
+
+
+def test_without_an_error_slopes_are_zero():
+    assert size_slopes(np.full((2, 1, 3), np.nan, np.float32), np.ones((2, 1, 3, 1), np.float32), 2).tolist() == [[0]]

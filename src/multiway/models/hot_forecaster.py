@@ -1,5 +1,6 @@
 """HOT forecaster: variates × patches of time, Kronecker attention over both (HOT sec. 5.1, app. D)."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Self
 
@@ -9,7 +10,7 @@ from torch import Tensor
 from torch import nn as torch_nn
 from torch.nn import functional as F
 
-from multiway import nn
+from multiway import nn, ops
 from multiway.errors import ConfigError
 from multiway.models.blocks import BlockConfig, build_block, need_maps, with_maps
 from multiway.models.regression import Regressors
@@ -63,6 +64,9 @@ class HOTForecasterConfig(WindowSizes, BlockConfig):
     """Features of covariates that are known ahead."""
     seen: int = Field(0, ge=0)
     """Features of those that are known up to the last value."""
+    quantiles: tuple[float, ...] = ()
+    """Probabilities of quantiles that are forecast beside the median, 0.5, which is the forecast; none for the forecast
+    alone. Each is trained by its own pinball loss."""
 
     @classmethod
     def paper(cls) -> dict[str, Any]:
@@ -109,6 +113,12 @@ class HOTForecasterConfig(WindowSizes, BlockConfig):
                 f"Got lookback={self.lookback}, patch_length={self.patch_length}."
             )
         self.check_heads(num_ordered=1)
+        shares = (0.0, *self.quantiles, 1.0)
+        rising = all(low < high for low, high in itertools.pairwise(shares))
+        if self.quantiles and not (rising and 0.5 in self.quantiles[1:-1]):
+            raise ValueError(
+                f"quantiles must rise between 0 and 1, with 0.5 and others on either side of it. Got {self.quantiles}."
+            )
         if self.attended_modes not in ((), (VARIATES,), (TIME,), (VARIATES, TIME)):
             raise ValueError(
                 f"attended_modes must be (), (0,), (1,) or (0, 1): 0 is variates, 1 is time. Got {self.attended_modes}."
@@ -142,6 +152,9 @@ class HOTForecaster(torch_nn.Module):
 
     A sample's forecast depends on that sample alone, and on its observed cells alone.
 
+    With `quantiles` the head gives as many numbers for each step, and `forward_with_quantiles` what they become by
+    `ops.rising_quantiles`, in units of the window's deviation. They never cross.
+
     Shape:
         past `(batch, lookback, variates)`; past_observed the same, boolean, True where there is a value; covariates
         as `Regressors` has them; forecast `(batch, horizon, variates)`, in the units of past.
@@ -150,6 +163,7 @@ class HOTForecaster(torch_nn.Module):
     def __init__(self, config: HOTForecasterConfig) -> None:
         super().__init__()
         self.config = config
+        self.quantiles = config.quantiles
         self.takes_covariates = bool(config.known + config.seen)
         self._normalise = NORMALISERS[config.window_norm]
         dim, patches = config.dim, config.lookback // config.patch_length
@@ -162,15 +176,15 @@ class HOTForecaster(torch_nn.Module):
             build_block(config, num_modes=2, ordered_modes=(TIME,)) for _ in range(config.num_blocks)
         )
         self.norm = nn.make_norm(config.norm, dim)
+        length, of_past, numbers = config.patch_length, config.known + config.seen, max(len(config.quantiles), 1)
         self.head = (
-            nn.PooledHead(dim, config.horizon)
+            nn.PooledHead(dim, config.horizon * numbers)
             if config.pooling == "mean"
-            else nn.FlattenHead(dim, patches, config.horizon)
+            else nn.FlattenHead(dim, patches, config.horizon * numbers)
         )
-        length, of_past = config.patch_length, config.known + config.seen
         self.covariates = torch_nn.Linear(length * of_past, dim) if of_past else None
         self.ahead = torch_nn.Linear(length * config.known, dim) if config.known else None
-        self.steps = torch_nn.Linear(dim, length) if config.known else None
+        self.steps = torch_nn.Linear(dim, length * numbers) if config.known else None
         self.floor = _build_floor(config)
         self.reset_parameters()
 
@@ -184,14 +198,41 @@ class HOTForecaster(torch_nn.Module):
                 torch_nn.init.zeros_(last.bias)
 
     def forward(
+        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None, *,
+        every: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """Forecast the steps after each window; with `every`, all quantiles, one after another along the batch."""
+        levels = self._run(past, past_observed, covariates)
+        return levels.movedim(-1, 0).flatten(0, 1) if every else self._median(levels)
+
+    def forward_with_quantiles(
         self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None
     ) -> Tensor:
-        """Forecast the steps after each window."""
+        """Forecast every quantile of the config, `(batch, horizon, variates, quantiles)`.
+
+        Raises:
+            ConfigError: It has none.
+        """
+        if not self.quantiles:
+            raise ConfigError(
+                "HOTForecaster: quantiles are forecast where the config names them. Got quantiles=(). "
+                "Build the model with quantiles=(0.1, 0.5, 0.9)."
+            )
+        return self._run(past, past_observed, covariates)
+
+    def spread(self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
+        """Mean distances from the median to the quantiles below and above it, `(2, batch, horizon, variates)`."""
+        return ops.mean_widths(self.forward_with_quantiles(past, past_observed, covariates), self.quantiles)
+
+    def _run(self, past: Tensor, past_observed: Tensor | None, covariates: Regressors | None) -> Tensor:
         window = self._read(past, past_observed, covariates)
         tokens = self._embed(window)
         for block in self.blocks:
             tokens = block(tokens, valid=window.valid)
         return self._forecast(window, tokens)
+
+    def _median(self, levels: Tensor) -> Tensor:
+        return levels[..., self.quantiles.index(0.5) if self.quantiles else 0]
 
     def forward_with_maps(
         self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None
@@ -207,7 +248,7 @@ class HOTForecaster(torch_nn.Module):
         need_maps(self, self.config)
         window = self._read(past, past_observed, covariates)
         tokens, maps = with_maps(self.blocks, self._embed(window), valid=window.valid)
-        return self._forecast(window, tokens), maps
+        return self._median(self._forecast(window, tokens)), maps
 
     def set_floor(self, weight: Tensor) -> None:
         """Copy in the matrices of a fitted floor, `(variates or 1, horizon, lookback)`.
@@ -288,14 +329,18 @@ class HOTForecaster(torch_nn.Module):
         return torch.stack([last, window.normal.scale[:, 0].log()], dim=-1)
 
     def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
+        """The quantiles, or the forecast alone, `(batch, horizon, variates, numbers)`."""
         patches = self.config.lookback // self.config.patch_length
         tokens, valid = self.norm(tokens), None if window.valid is None else window.valid[..., :patches]
         correction = self.head(tokens[:, :, :patches], valid=valid)
         if self.steps is not None and tokens.shape[2] > patches:
-            correction = correction + self.steps(tokens[:, :, patches:]).flatten(2)[..., : self.config.horizon]
-        correction = correction.transpose(1, 2) * window.normal.scale
-        forecast: Tensor = correction + (window.normal.centre if self.floor is None else self.floor(window.filled))
-        return forecast
+            correction = correction + self.steps(tokens[:, :, patches:]).flatten(2)[..., : correction.shape[2]]
+        correction = correction.unflatten(2, (self.config.horizon, -1)).transpose(1, 2)
+        if self.quantiles:
+            correction = ops.rising_quantiles(correction, self.quantiles)
+        centre: Tensor = window.normal.centre if self.floor is None else self.floor(window.filled)
+        levels: Tensor = correction * window.normal.scale[..., None] + centre[..., None]
+        return levels
 
 
 def _activation(config: HOTForecasterConfig) -> torch_nn.Sequential:

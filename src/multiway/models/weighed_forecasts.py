@@ -1,7 +1,7 @@
 """Forecasts of several networks by their mean, and of all candidates by the weights that validation gave them."""
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,11 +34,21 @@ class MeanOfNetworks(nn.Module):
         self.takes_covariates = any(getattr(network, "takes_covariates", False) for network in networks)
 
     def forward(
-        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None
-    ) -> Tensor:
-        """The mean; in training the forecasts of the first network for the whole batch, then those of the next."""
-        forecasts = [called(network, past, past_observed, covariates) for network in self.networks]
-        return torch.cat(forecasts) if self.training else torch.stack(forecasts).mean(0)
+        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None, *,
+        every: bool = False,
+    ) -> Tensor:  # fmt: skip
+        """The mean; in training the forecasts of the first network for the whole batch, then those of the next.
+
+        So with `every`, where a network with quantiles gives all of them.
+        """
+        inputs = past, past_observed, covariates
+        forecasts = [called(each, *inputs, every=every and has_quantiles(each)) for each in self.networks]
+        return torch.cat(forecasts) if self.training or every else torch.stack(forecasts).mean(0)
+
+    def spread(self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
+        """The mean of those of the networks with quantiles; see `HOTForecaster.spread`."""
+        given = [network for network in self.networks if has_quantiles(network)]
+        return torch.stack([spread_of(network, past, past_observed, covariates) for network in given]).mean(0)
 
 
 class InGroups(nn.Module):
@@ -52,16 +62,24 @@ class InGroups(nn.Module):
         super().__init__()
         self.network, self.size = network, size
 
-    def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+    def forward(self, past: Tensor, past_observed: Tensor | None = None, *, every: bool = False) -> Tensor:
         """Forecast every group apart; series that fill up the last one are seen by none, as nothing is observed."""
+        if past.shape[2] == self.size:
+            return called(self.network, past, past_observed, None, every=every)
+        return self._by_group(self.network, past, past_observed)
+
+    def spread(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
+        """Of every group apart, as in the forecast."""
+        both = self._by_group(lambda *inputs: torch.cat([*spread_of(self.network, *inputs)], 1), past, past_observed)
+        spread: Tensor = both.unflatten(1, (2, -1)).movedim(1, 0)
+        return spread
+
+    def _by_group(self, network: Callable[..., Tensor], past: Tensor, past_observed: Tensor | None) -> Tensor:
         batch, _, series = past.shape
-        if series == self.size:
-            alone: Tensor = self.network(past, past_observed)
-            return alone
         if series % self.size and past_observed is None:
             past_observed = torch.ones_like(past, dtype=torch.bool)
         inputs = [None if each is None else self._apart(each) for each in (past, past_observed)]
-        apart: Tensor = self.network(*inputs)
+        apart: Tensor = network(*inputs)
         forecast: Tensor = apart.unflatten(0, (batch, -1)).transpose(1, 2).flatten(2)
         return forecast[..., :series]
 
@@ -72,10 +90,30 @@ class InGroups(nn.Module):
         return samples
 
 
-def called(network: nn.Module, past: Tensor, observed: Tensor | None, covariates: Regressors | None) -> Tensor:
-    """A network's forecast, from covariates where it takes them."""
+def called(
+    network: nn.Module, past: Tensor, observed: Tensor | None, covariates: Regressors | None, *, every: bool = False
+) -> Tensor:
+    """A network's forecast, from covariates where it takes them; with `every`, all its quantiles along the batch."""
     given = (covariates,) if getattr(network, "takes_covariates", False) else ()
-    return network(past, observed, *given)  # type: ignore[no-any-return]
+    return network(past, observed, *given, **({"every": True} if every else {}))  # type: ignore[no-any-return]
+
+
+def spread_of(
+    network: nn.Module, past: Tensor, observed: Tensor | None, covariates: Regressors | None = None
+) -> Tensor:
+    """How far a network's quantiles lie below and above its forecast, `(2, batch, horizon, variates)`."""
+    given = (covariates,) if getattr(network, "takes_covariates", False) else ()
+    return cast(Any, network).spread(past, observed, *given)  # type: ignore[no-any-return]
+
+
+def answers_of(network: nn.Module) -> list[float | None]:
+    """Probabilities of every answer of a network; None of a forecast without quantiles."""
+    return [share for member in members_of(network) for share in getattr(member, "quantiles", ()) or (None,)]
+
+
+def has_quantiles(network: nn.Module | None) -> bool:
+    """Whether a network forecasts quantiles."""
+    return network is not None and any(share is not None for share in answers_of(network))
 
 
 def members_of(network: nn.Module | None) -> list[nn.Module]:
@@ -200,6 +238,12 @@ class WeighedForecasts(nn.Module):
         if covariates is None:
             return past, observed, None
         return past - self._effects(covariates)[:, : past.shape[1]], observed, covariates if self.heeds else None
+
+    def spread(self, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
+        """See `spread_of`, of what the network is shown."""
+        assert self.network is not None
+        covariates = None if covariates is None else covariates.of_last(self.num_targets)
+        return spread_of(self.network, *self.shown(past, observed, covariates))
 
     def _effects(self, covariates: Regressors) -> Tensor:
         """Of every step of windows, `(batch, lookback + horizon, series)`; zeros where they are left in."""

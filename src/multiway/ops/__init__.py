@@ -38,6 +38,7 @@ from multiway.ops.graph import time_adjacency as time_adjacency
 from multiway.ops.graph_strips import strip_graph_filter as strip_graph_filter
 from multiway.ops.intervals import conformal_radii as conformal_radii
 from multiway.ops.intervals import is_too_few as is_too_few
+from multiway.ops.intervals import size_slopes as size_slopes
 from multiway.ops.intervals import student_radii as student_radii
 from multiway.ops.kronecker import exact_kronecker_decomposition as exact_kronecker_decomposition
 from multiway.ops.kronecker import kronecker_apply as kronecker_apply
@@ -82,6 +83,8 @@ from multiway.ops.products import kronecker_sum_matrix as kronecker_sum_matrix
 from multiway.ops.products import multi_mode_linear as multi_mode_linear
 from multiway.ops.products import multi_mode_linear_terms as multi_mode_linear_terms
 from multiway.ops.products import tensor_train_product as tensor_train_product
+from multiway.ops.quantiles import mean_widths as mean_widths
+from multiway.ops.quantiles import rising_quantiles as rising_quantiles
 from multiway.ops.seasons import phases as phases
 from multiway.ops.seasons import season_shape as season_shape
 from multiway.ops.seasons import with_shape as with_shape

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+SMALLEST, TINY = 0.05, float(np.finfo(np.float32).tiny)
+
 
 def conformal_radii(errors: NDArray[np.float32], levels: Sequence[float], steps: int = 1) -> NDArray[np.float32]:
     """Split conformal quantiles of absolute errors along the last axis; NaN is no error, and 0 stands for none at all.
@@ -84,3 +86,47 @@ def _line(squares: NDArray[np.float64]) -> NDArray[np.float64]:
     start = squares.mean(0) - slope * steps.mean()
     proportional = (steps * squares).sum(0) / np.square(steps).sum()
     return np.asarray(np.where(start < 0, proportional * steps, start + slope * steps))
+
+
+def size_slopes(errors: NDArray[np.float32], features: NDArray[np.float32], steps: int) -> NDArray[np.float64]:
+    r"""Slopes of the logarithm of the size of errors on features, by ridge; those of a variate drawn towards all's.
+
+    $$\min_b \tfrac{1}{m} \sum_{c,i} (\log |e_{ci}| - a_c - x_{ci}^\top b)^2 + |b - b_0|^2$$
+
+    over cells c, the steps of a variate, where m is `steps`. For $b_0$ they are those of all variates, m is as many
+    times larger, and the prior is zero. A feature that is 1 in one of m cases is worth as much as its prior, whose
+    deviation is about that of the logarithm of a normal error. Errors of less than a twentieth of the mean size of
+    their cell count as that.
+
+    Args:
+        errors: `(steps, variates, cases)`; NaN is no error.
+        features: `(steps, variates or 1, cases, features)`.
+        steps: m, how many errors of a variate are worth one, as those of overlapping windows repeat each other.
+
+    Returns:
+        `(features, variates)`.
+    """
+    count, variates = features.shape[-1], errors.shape[1]
+    squares, products = np.zeros((variates, count, count)), np.zeros((variates, count, 1))
+    for variate in range(variates):
+        logs, seen = _logs(errors[:, variate])
+        own = features[:, min(variate, features.shape[1] - 1)].astype(np.float64)
+        y, x = _centred(logs[..., None], seen), _centred(own, seen)
+        squares[variate], products[variate] = x.T @ x / steps, x.T @ y / steps
+    prior = np.linalg.solve(squares.mean(0) + np.eye(count), products.mean(0))
+    return np.asarray(np.linalg.solve(squares + np.eye(count), products + prior)[..., 0].T)
+
+
+def _logs(errors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Logarithms of the sizes of errors `(steps, cases)`, and which there are."""
+    seen = ~np.isnan(errors)
+    sizes = np.where(seen, np.abs(errors), 0).astype(np.float64)
+    least = SMALLEST * sizes.sum(-1, keepdims=True) / np.maximum(seen.sum(-1, keepdims=True), 1)
+    return np.log(np.maximum(sizes, np.maximum(least, TINY))), seen
+
+
+def _centred(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Less their mean over the cases of each step, 0 where there is no error: `(steps * cases, numbers)`."""
+    mean = np.where(seen[..., None], values, 0).sum(1, keepdims=True)
+    mean /= np.maximum(seen.sum(-1), 1)[:, None, None]
+    return np.where(seen[..., None], values - mean, 0).reshape(-1, values.shape[-1])

@@ -47,6 +47,27 @@ def pinball_terms(levels: Tensor, target: Tensor, quantiles: Sequence[float]) ->
     return torch.maximum(shares * error, (shares - 1) * error).mean(-1)
 
 
+def doubled_pinball(
+    prediction: Tensor, target: Tensor, observed: Tensor | None = None, *, quantile: float
+) -> tuple[Tensor, Tensor]:
+    """Sum of twice the pinball losses over observed cells, at 0.5 the absolute errors, and their number."""
+    return _reduce(2 * pinball_terms(prediction[..., None], target, [quantile]), observed)
+
+
+def by_answer(losses: Sequence[Loss]) -> Loss:
+    """The loss of several answers, one after another along the batch, each by its own."""
+
+    def loss(prediction: Tensor, target: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        count = len(losses)
+        seen = (None,) * count if observed is None else observed.chunk(count)
+        parts = zip(losses, prediction.chunk(count), target.chunk(count), seen, strict=True)
+        sums = [each(answer, truth, there) for each, answer, truth, there in parts]
+        total, cells = (torch.stack(part).sum() for part in zip(*sums, strict=True))
+        return total, cells
+
+    return loss
+
+
 LOSSES: dict[str, Loss] = {"mse": squared, "mae": absolute, "huber": huber}
 
 

@@ -86,7 +86,7 @@ def test_radii_with_enough_windows_are_those_of_split_conformal_to_the_bit(finis
     expected = conformal_radii(np.abs(errors), (0.8, 0.95), validation.horizon)
     edges = Bands.stored(finished.calibration).edges((80.0, 95.0)).numpy()
     np.testing.assert_array_equal(edges, np.stack([-expected, expected], 1))
-    first = {"following": 0, "first": "2024-01-11 00:00:00"}
+    first = {"following": 0, "by_network": 0, "by_covariates": 0, "first": "2024-01-11 00:00:00"}
     assert finished.facts["intervals"] == {"windows": 27, "by_student": [0.0, 0.0], **first}
 
 
@@ -98,5 +98,5 @@ def test_bands_that_miss_twice_as_much_as_they_may_are_named():
 
 def test_facts_are_plain(short):
     stored = json.loads((short[0] / "run" / "preprocessing.json").read_text())["facts"]
-    first = {"following": 0, "first": "2018-01-01 00:00:00"}
+    first = {"following": 0, "by_network": 0, "by_covariates": 0, "first": "2018-01-01 00:00:00"}
     assert stored["intervals"] == {"windows": 1, "by_student": [1.0, 1.0], **first}

@@ -133,7 +133,7 @@ def test_scores_of_following_bands_agree_with_loops(missing, monkeypatch):
         apart = errors[..., 0] - bands.at([share])[0, :, 0].double().numpy() * factors[:, None]
         lost = np.nansum(np.maximum(share * apart, (share - 1) * apart), 0)
         np.testing.assert_allclose(found.lost[place, :, 0], lost, rtol=SUMS32)
-    np.testing.assert_allclose(following.mean, [factors.mean(), 1.0], rtol=ROUNDING32)
+    np.testing.assert_allclose(following.mean[:, 0], [[factors.mean(), 1.0]] * 2, rtol=ROUNDING32)
 
 
 def after(run, panel, bands):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
-from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
+from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts, has_quantiles
 from multiway.tasks.choice import AUTO, BLEND, Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import Bands, fit_bands
@@ -46,12 +46,15 @@ def decide(
     training = prepared.windows["train"].of_targets()
     learnt = ~training.never_observed
     few = torch.tensor(bands[OURS].by_student(config.levels, learnt.numpy())) * learnt.sum()
-    follow = torch.tensor(int((bands[OURS].follow & learnt.numpy()).sum()))
-    few, follow, series = training.total(few, follow, learnt.sum())
+    varying = (bands[OURS].follow, bands[OURS].by_network, bands[OURS].by_covariates)
+    few, series, *counts = training.total(
+        few, learnt.sum(), *(torch.tensor(int((each & learnt.numpy()).sum())) for each in varying)
+    )
+    following = zip(("following", "by_network", "by_covariates"), map(int, counts), strict=True)
     intervals = {
         "windows": sum(len(part.windows) for part in parts),
         "by_student": (few / series).tolist(),
-        "following": int(follow),
+        **dict(following),
         "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
@@ -83,7 +86,8 @@ def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
         forecasts = part.forecast(*inputs)
         return {OURS: model.mix(forecasts), **forecasts}
 
-    return Stretch(part.windows, forecast)
+    spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
+    return Stretch(part.windows, forecast, spread)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

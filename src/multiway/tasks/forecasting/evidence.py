@@ -27,10 +27,14 @@ SMALLEST = 0.2
 
 
 class Stretch(NamedTuple):
-    """Windows, and the forecasts of all candidates that were fitted on rows before them."""
+    """Windows, and the forecasts of all candidates that were fitted on rows before them.
+
+    spread: How far quantiles of a network lie below and above its forecast, where the answer has a part of it.
+    """
 
     windows: Windows
     forecast: Forecast
+    spread: Callable[..., Tensor] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,13 @@ from multiway.tasks.forecasting.splitting import about_young
 from multiway.tasks.protocol import Row
 from multiway.tasks.stored import Facts
 
+FOLLOWED = {
+    "following": "the errors of the last rows",
+    "by_network": "the quantiles of the network",
+    "by_covariates": "what is known ahead",
+}
+"""What bands widen and narrow with, by the fact that counts their series."""
+
 
 class StretchFacts(Config):
     """Rows of a split."""
@@ -38,12 +45,15 @@ class Intervals(Config):
     """What the bands rest on: windows of validation, and by level the share of cells under Student's t.
 
     following: Series whose bands follow the size of recent errors.
+    by_network, by_covariates: Series whose bands are as wide as the quantiles of the network, or covariates, say.
     first: The first time of the test rows, from which on errors are recent.
     """
 
     windows: int
     by_student: list[float]
     following: int = 0
+    by_network: int = 0
+    by_covariates: int = 0
     first: str = ""
 
 
@@ -132,11 +142,12 @@ def about_refit(facts: Row) -> Iterator[str]:
 
 
 def about_following(intervals: Row, series: int) -> Iterator[str]:
-    """Whose bands follow the size of recent errors, for whoever reads them."""
-    count = intervals["following"]
-    if count:
-        whose = "The bands" if count == series else f"The bands of {count} of {series} series"
-        yield f"{whose} widen and narrow with the errors of the last rows. That lowers their loss on validation."
+    """Whose bands follow the size of recent errors, a network's quantiles or covariates, for whoever reads them."""
+    for name, cause in FOLLOWED.items():
+        count = intervals[name]
+        if count:
+            whose = "The bands" if count == series else f"The bands of {count} of {series} series"
+            yield f"{whose} widen and narrow with {cause}. That lowers their loss on validation."
 
 
 def cautions(facts: Row) -> Iterator[str]:

@@ -24,6 +24,7 @@ from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.recent import mean_sizes
 from multiway.tasks.forecasting.sharing import joined_frame
 from multiway.tasks.forecasting.updating import fitted_before
+from multiway.tasks.forecasting.widths import in_widths, stretched
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -115,18 +116,20 @@ def forecast_columns(
     past, observed = last_window(panel, run.state.scaler, run.config.lookback)
     other = run.answer.name != run.facts["selection"]["answer"]  # the bands are of the answer's errors alone
     names = [run.answer.name] if other else model.used()
+    bands, ahead = Bands.stored(run.calibration), window_ahead(run.config, run.state.covariates, panel, plan)
     with torch.no_grad():
-        forecasts = model.forecasts(past, observed, names, window_ahead(run.config, run.state.covariates, panel, plan))
+        forecasts = model.forecasts(past, observed, names, ahead)
         scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
+        widths = bands.widths(model.spread, past, observed, ahead)[:, 0].double()
     written = partial(as_written, config=run.config, state=run.state)
-    columns, bands = {OURS: written(scaler.inverse(scaled))}, Bands.stored(run.calibration)
+    columns = {OURS: written(scaler.inverse(scaled))}
     if other:
         return columns
-    (factors,) = factors_at(run, panel, bands, [panel.num_rows])
-    for level, edges in zip(levels, bands.edges(levels).double().numpy(), strict=True):
-        for side, edge in zip(("lo", "hi"), edges * factors, strict=True):
+    scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
+    for level, edges in zip(levels, stretched(bands.edges(levels).double(), scale).numpy(), strict=True):
+        for side, edge in zip(("lo", "hi"), edges, strict=True):
             columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(scaled + edge), side=side)
-    for share, offset in zip(quantiles, bands.at(quantiles).double().numpy() * factors, strict=True):
+    for share, offset in zip(quantiles, stretched(bands.at(quantiles).double(), scale).numpy(), strict=True):
         side = "lo" if share < 0.5 else "hi"
         columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(scaled + offset), side=side)
     return columns
@@ -145,6 +148,7 @@ def factors_at(run: Run, panel: Panel, bands: Bands, ends: Sequence[int]) -> NDA
     for batch in windows.batches():
         past, seen, *covariates = inputs_of(batch)
         errors = batch["future"] - model.mix(model.forecasts(past, seen, model.used(), *covariates))
+        errors = in_widths(errors, bands.widths(model.spread, past, seen, *covariates))
         errors = errors if seen is None else torch.where(batch["future_observed"], errors, torch.nan)
         recent.add(batch["start"].tolist(), mean_sizes(errors.transpose(0, 1).numpy()))
     return bands.factors(np.stack([recent.before(end - windows.lookback) for end in ends])).double().numpy()
@@ -204,7 +208,7 @@ def backtest_frame(
             "ds": panel.times.take(ahead),
             "cutoff": panel.times.take(np.repeat(ends - 1, steps * variates)),
             "y": panel.values[ahead.reshape(-1, variates, steps)[:, 0], -variates:].transpose(0, 2, 1).ravel(),
-            **_with_bands(run, panel, forecasts, ends, levels),
+            **_with_bands(run, panel, forecasts, windows, rows, levels),
         },
         copy=False,  # the columns are new already
     )
@@ -247,21 +251,31 @@ def _forecasts(
 
 
 def _with_bands(
-    run: Run, panel: Panel, columns: dict[str, NDArray[np.float64]], ends: NDArray[np.int64], levels: Sequence[float]
-) -> dict[str, NDArray[np.float64]]:
+    run: Run, panel: Panel, columns: dict[str, NDArray[np.float64]], windows: Windows, rows: NDArray[np.int64],
+    levels: Sequence[float],
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
     """The edges of bands after the answer that they are around."""
     if not len(levels):
         return columns
     steps, variates, std = run.config.horizon, len(run.state.targets), run.state.target_scaler.std
     bands, centre = Bands.stored(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
-    factors = factors_at(run, panel, bands, ends.tolist())[:, None]
+    factors = torch.from_numpy(factors_at(run, panel, bands, (rows + run.config.lookback).tolist()))[:, None]
+    scale, offsets = factors * _widths(run, bands, windows, torch.from_numpy(rows)), bands.edges(levels).double()
     edges = {
-        f"{OURS}-{side}-{level:g}": as_written(centre + factors * edge * std, run.config, run.state, side)
-        for level, both in zip(levels, bands.edges(levels).double().numpy(), strict=True)
+        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, run.config, run.state, side)
+        for level, both in zip(levels, stretched(offsets.unsqueeze(2), scale).numpy(), strict=True)
         for side, edge in zip(("lo", "hi"), both, strict=True)
     }
     flat = {name: each.swapaxes(1, 2).ravel() for name, each in edges.items()}
     return {OURS: columns.pop(OURS), **flat, **columns}
+
+
+@torch.no_grad()
+def _widths(run: Run, bands: Bands, windows: Windows, rows: Tensor) -> Tensor:
+    """Of the bands of some windows, `(2, windows, horizon, variates)`."""
+    spread = model_of(run).fitted_for("test").spread
+    found = [bands.widths(spread, *inputs_of(batch)) for batch in windows.batches(rows)]
+    return found[0].double() if len(found[0][0]) == 1 else torch.cat(found, 1).double()
 
 
 def score_backtest(frame: pd.DataFrame) -> list[Row]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal, cast, get_args
 
 import torch
@@ -9,7 +10,14 @@ from torch import Tensor, nn
 
 from multiway.models import create_model
 from multiway.models.regression import Regression, Regressors
-from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, WeighedForecasts, members_of
+from multiway.models.weighed_forecasts import (
+    InGroups,
+    MeanOfNetworks,
+    WeighedForecasts,
+    answers_of,
+    has_quantiles,
+    members_of,
+)
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.fitting import Rival, nearing
@@ -25,6 +33,7 @@ from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inp
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
+from multiway.training.losses import by_answer, doubled_pinball
 from multiway.training.processes import is_main, joined
 from multiway.training.validation import Stops, mean_loss
 
@@ -63,15 +72,22 @@ class WindowLoss:
     A forecaster may answer several times, one batch after another; the loss is the mean over its answers.
 
     horizons: Whose errors weigh alike; all steps if not given.
+    answers: Probabilities of quantiles that are answered, each with its pinball loss; None of a forecast.
     """
 
-    def __init__(self, name: str, horizons: Sequence[int] = ()) -> None:
+    def __init__(self, name: str, horizons: Sequence[int] = (), answers: Sequence[float | None] = ()) -> None:
         self.loss = LOSSES[name]
         self.horizons = horizons
+        self.given = {"every": True} if any(answers) else {}
+        if any(answers):
+            self.loss = by_answer(
+                [self.loss if share is None else partial(doubled_pinball, quantile=share) for share in answers]
+            )
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over observed cells, and their number."""
-        forecast = model(*inputs_of(batch)[: 3 if getattr(model, "takes_covariates", False) else 2])
+        inputs = inputs_of(batch)[: 3 if getattr(model, "takes_covariates", False) else 2]
+        forecast = model(*inputs, **self.given)
         target, seen = (_for_each_answer(batch.get(name), forecast) for name in ("future", "future_observed"))
         assert target is not None
         if not self.horizons:
@@ -109,7 +125,7 @@ def fit_forecaster(
     if model.network is None:
         return None
     validation = prepared.windows["validation"].of_targets()
-    rival = Rival.among(_losses_of(model, validation, config), config.answer)
+    rival = None if has_quantiles(model.network) else Rival.among(_losses_of(model, validation, config), config.answer)
 
     refits = prepared.refit_share if config.retrains else 0.0
 
@@ -252,14 +268,17 @@ def train_on_windows(
         return prepared.floor.common if isinstance(samples["train"], Groups) else prepared.floor.weight
 
     start_from(model, windows["train"], ridge)
-    loss = WindowLoss(training.loss, horizons)
+    loss, validated = (
+        WindowLoss(name, horizons, answers_of(model))
+        for name in (training.loss, training.validation_loss or training.loss)
+    )
     return train(
         model,
         loss if context.teacher is None else nearing(context.teacher, loss),
         samples["train"],
         samples["validation"],
         training,
-        validation_objective=WindowLoss(training.validation_loss or training.loss, horizons),
+        validation_objective=validated,
         watch=watch,
         run=context.own_folder(),
         progress=context.progress,

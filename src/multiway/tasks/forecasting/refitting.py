@@ -7,6 +7,7 @@ from typing import cast
 from torch import nn
 
 from multiway.models.regression import Regression
+from multiway.models.weighed_forecasts import answers_of
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.encode import USES, PreparedPanel, sizes_of
 from multiway.tasks.forecasting.floor import refit_floor
@@ -68,7 +69,7 @@ def _retrained(
     start_from(network, windows, lambda: refit_floor(floor, windows.of_targets()))
     train(
         network,
-        WindowLoss(config.training.loss, config.horizons),
+        WindowLoss(config.training.loss, config.horizons, answers_of(network)),
         samples_of(windows, config),
         None,
         config.training.replace(epochs=config.training.epochs_of(len(samples_of(first.windows["train"], config)))),

@@ -16,6 +16,7 @@ from multiway.metrics.quantiles import TENTHS
 from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.recent import mean_sizes
 from multiway.tasks.forecasting.sharing import joined_words
+from multiway.tasks.forecasting.widths import in_widths, stretched
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
 from multiway.training.processes import joined
@@ -89,7 +90,7 @@ class Around(NamedTuple):
     """Quantiles of a forecast less itself, scaled: its tenths `(tenths, horizon, variates)`, and edges of bands.
 
     edges: `(levels, 2, horizon, variates)`.
-    bands: Theirs, where they follow the size of recent errors, and how these go on.
+    bands: Theirs, where they differ from window to window, and how they go on.
     """
 
     tenths: Tensor
@@ -101,30 +102,35 @@ class Around(NamedTuple):
         if self.bands is None:
             return self
         errors = error if truth.keep is None else torch.where(truth.keep, error, torch.nan)
-        factors = self.bands.factors(errors, truth.starts)[:, None]
-        return Around(self.tenths[:, None] * factors, self.edges.unsqueeze(2) * factors)
+        scale = self.bands.scale(errors, truth)
+        return Around(stretched(self.tenths[:, None], scale), stretched(self.edges.unsqueeze(2), scale))
 
 
 class Following:
-    """Factors of bands that follow the size of recent errors, over windows in the order of time.
+    """Scales of bands that differ from window to window, over windows in the order of time.
 
-    mean: Of the windows so far, `(variates,)`.
+    Args:
+        bands: Some of them follow the size of recent errors, or the quantiles of a network.
+        windows: In the order of time.
+        spread: How far those quantiles lie from the forecast.
     """
 
-    def __init__(self, bands: Bands, windows: Windows) -> None:
+    def __init__(self, bands: Bands, windows: Windows, spread: Callable[..., Tensor] | None = None) -> None:
         self.bands, self.recent = bands, bands.recent(windows.horizon, windows.start_rows().tolist())
-        self.total, self.count = torch.zeros(windows.num_targets, dtype=torch.float64), 0
+        self.spread = spread
+        self.total, self.count = torch.zeros(2, 1, windows.num_targets, dtype=torch.float64), 0
 
-    def factors(self, errors: Tensor, starts: Sequence[int]) -> Tensor:
-        """Of the next windows, `(batch, variates)`; NaN is no error."""
-        sizes = self.recent.along(starts, mean_sizes(errors.transpose(0, 1).numpy()))
-        factors = self.bands.factors(sizes)
-        self.total, self.count = self.total + factors.double().sum(0), self.count + len(factors)
-        return factors
+    def scale(self, errors: Tensor, truth: "_Truth") -> Tensor:
+        """Of the next windows, below and above their forecasts, `(2, batch, steps, variates)`; NaN is no error."""
+        widths = self.bands.widths(self.spread, *truth.inputs)
+        sizes = mean_sizes(in_widths(errors, widths).transpose(0, 1).numpy())
+        scale = self.bands.factors(self.recent.along(truth.starts, sizes))[:, None] * widths
+        self.total, self.count = self.total + scale.double().sum(1), self.count + len(errors)
+        return scale
 
     @property
     def mean(self) -> Tensor:
-        """Over the windows so far, `(variates,)`."""
+        """Over the windows so far, `(2, steps, variates)`, one step where all are alike."""
         return self.total / max(self.count, 1)
 
 
@@ -134,6 +140,7 @@ class _Truth:
     def __init__(self, batch: Mapping[str, Tensor], offset: Tensor) -> None:
         target, keep = batch["future"], batch.get("future_observed")
         self.target, self.keep, self.offset, self.starts = target.contiguous(), keep, offset, batch["start"].tolist()
+        self.inputs = inputs_of(batch)
         self.count = torch.full(target.shape[1:], float(len(target))) if keep is None else keep.sum(0)
         size = (self.target + offset).abs_()
         self.total = (size if keep is None else torch.where(keep, size, 0)).sum(0)
@@ -156,7 +163,7 @@ def measure(
     for batch in windows.batches():
         truth = _Truth(batch, offset)
         added: dict[int, str] = {}
-        for name, forecast in predict(*inputs_of(batch)).items():
+        for name, forecast in predict(*truth.inputs).items():
             own, twin = (around or {}).get(name, none), added.setdefault(id(forecast), name)
             if twin != name:  # one forecast under two names is counted once
                 totals[name] = totals[twin]

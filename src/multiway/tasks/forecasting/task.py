@@ -41,6 +41,7 @@ from multiway.tasks.forecasting.sharing import about_shares, joined_frame, joine
 from multiway.tasks.forecasting.source import check_file, read_panel
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.forecasting.updating import take_in
+from multiway.tasks.forecasting.widths import stretched
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
@@ -215,7 +216,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
         bands = Bands.stored(run.calibration)
         expected = (len(bands.shares), run.config.horizon, targets)
-        fits = bands.offsets.shape == expected and bands.follow.shape == (targets,)
+        sizes = [each.shape for each in (bands.usual, bands.spread) if each is not None]
+        fits = bands.offsets.shape == expected and all(size == (targets,) for size in sizes)
         if not fits or (bands.shares.diff() <= 0).any():
             raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
 
@@ -224,11 +226,14 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         forecast = partial(network.all_forecasts, run, use=split)
         around = {name: scores.Around(tenths, self._edges(run, name)) for name, tenths in tenths_of(run.calibration)}
         bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], self._edges(run, OURS)
-        following = scores.Following(bands, windows) if bands.follow.any() else None
+        spread = network.model_of(run).fitted_for(split).spread
+        following = scores.Following(bands, windows, spread) if bands.vary else None
         around[OURS] = around[OURS]._replace(bands=following)
         errors = scores.measure(windows, forecast, run.state.target_scaler, around)
         units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
-        own = Measured(errors, units, run.state.targets, edges if following is None else edges * following.mean)
+        own = Measured(
+            errors, units, run.state.targets, edges if following is None else stretched(edges, following.mean)
+        )
         return own if prepared.panel.share is None else own.joined()
 
     def score(self, run: Run, predictions: Measured, split: str) -> list[Row]:
