@@ -4,6 +4,7 @@
 """
 
 import ast
+import functools
 import json
 import re
 import shutil
@@ -89,6 +90,7 @@ def _exported(package: str, path: str | Path, kept: set[str] | None = None) -> I
                     yield name, _defined(node.module, alias.name)
 
 
+@functools.cache
 def _defined(module: str, name: str) -> str:
     """Where a name that a module has from another is written."""
     folder = ROOT / "src" / module.replace(".", "/")

@@ -1,7 +1,8 @@
 """Fewer cases on a page, fewer measurements and draws: where it is looked at that they are there, not what they say."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,11 @@ FEWER = {
 DRAWS, DPI = 20, 30
 CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
 SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
+
+
+def few(names: Iterable[Any], *kept: Any) -> list[Any]:
+    """Cases that share their code: some of them always, the others in the slow suite."""
+    return [name if name in kept else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,8 @@ FIRST = (
 )
 """Lanes that take longest, by the beginning of their names; the many short ones after them fill what is left."""
 DEALT_OUT = ("tests/test_documents.py", "tests/test_surroundings.py", "tests/test_processors.py")
-CONTRACT = re.compile(r"tests/tasks/test_contract(?!_processes)\w*\.py::.*\[(\w+)")
+CONTRACT = re.compile(r"tests/tasks/test_(?:contract(?!_processes)\w*|titles)\.py::.*\[(\w+)")
+"""Tests of one task that look at one run of it."""
 
 
 def lane(name: str) -> str:

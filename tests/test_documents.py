@@ -39,9 +39,11 @@ NEEDS = {
 """Packages without which a document is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LONG = {
-    "forecast.md", "forecast-models.md", "multiway.md", "segment.md", "stocks.md", "text.md", "tune.md", "volumes.md",
+    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md", "forecast-models.md",
+    "images.md", "language.md", "layers.md", "multiway.md", "segment.md", "series.md", "stocks.md", "tabular.md",
+    "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
-"""Documents whose trainings take seven seconds or more."""
+"""Documents whose blocks take a second or more; the README is run always."""
 GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
 NOTES = sorted(NOTEBOOKS.glob("*.ipynb"))
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))

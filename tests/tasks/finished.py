@@ -7,7 +7,7 @@ import pytest
 
 import shapes
 from command import outcome, printed
-from fewer import show_fewer
+from fewer import fit_fewer, show_fewer
 from interruption import stop_after
 from tasks.tiny import TINY, Tiny
 
@@ -37,7 +37,10 @@ _STOPPED: dict[str, Stopped] = {}
 
 
 def finished(task: str, folders: pytest.TempPathFactory) -> Made:
-    """One run of a task for all tests of its contract, which follow each other in one worker."""
+    """One run of a task for all tests of its contract, which follow each other in one worker.
+
+    What it is compared with is fitted on as few folds: under `fit_fewer`.
+    """
     if task not in _FINISHED:
         _FINISHED[task] = _made(task, folders.mktemp("my tiny "))
     return _FINISHED[task]
@@ -48,6 +51,7 @@ def stopped(task: str, folders: pytest.TempPathFactory) -> Stopped:
     if task not in _STOPPED:
         tiny, run = finished(task, folders).tiny, folders.mktemp("stopped ") / "run"
         with pytest.MonkeyPatch.context() as patch:
+            fit_fewer(patch)
             stop_after(patch, 2)
             code, _, error = outcome(*tiny.train(run, training__seed=SEED))
         assert code == 1
@@ -57,9 +61,10 @@ def stopped(task: str, folders: pytest.TempPathFactory) -> Stopped:
 
 def _made(task: str, folder: Path) -> Made:
     tiny, run = TINY[task](folder), folder / "run"
-    with shapes.checked():
-        said = printed(*tiny.train(run, training__seed=SEED))
     with pytest.MonkeyPatch.context() as patch:
+        fit_fewer(patch)
+        with shapes.checked():
+            said = printed(*tiny.train(run, training__seed=SEED))
         show_fewer(patch)
         printed("report", run, "--out", folder / "report.html")
     return Made(tiny, run, said, (folder / "report.html").read_text())

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from command import outcome, printed
-from fewer import show_fewer
+from fewer import fit_fewer, show_fewer
 from interruption import Killed, kill_at, stop_after
 from multiway import files
 from multiway.tasks.lifecycle import load
@@ -94,6 +94,7 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
 
 
 def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
+    fit_fewer(monkeypatch)
     before = stopped(made.tiny.task, tmp_path_factory)
     assert is_one_line(before.error, "training stopped by SIGTERM")
     refused(["evaluate", before.run], "is not finished")

@@ -10,11 +10,13 @@ import pytest
 from command import outcome, printed
 from multiway import TabularClassifier, workflows
 from multiway.tasks.choice import BLEND
-from multiway.tasks.lifecycle import load
+from multiway.tasks.lifecycle import load, reread
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.scores import in_words as names_in_words
 from multiway.tasks.scores import score_of
 from tasks.finished import finished
+from tolerances import LONG32
 
 CHOOSING = [name for name in TASKS if task_of(name).has_choice]
 COUNTED = {"blocks": "windows"}
@@ -79,6 +81,20 @@ def predicted(made, out, *words):
     target = out if made.tiny.task == "segment" else out.with_suffix(".csv")
     said = printed("predict", made.run, "--data", made.tiny.data, "--out", target, *words)
     return said, pd.read_csv(target / "volumes.csv" if target.is_dir() else target)
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if name != "forecast"])
+def test_candidates_are_measured_as_the_network_measures_itself(name, tmp_path_factory):
+    run = load(finished(name, tmp_path_factory).run)
+    run.prepared = reread(run)
+    own = run.task.loss_of(run, NETWORK, run.prepared.part("validation"))
+    best = run.facts["best"][NETWORK]
+    expected = best["validation_loss"] if best["validation_score"] is None else 1 - best["validation_score"]
+    assert (
+        own is None
+        if name == "stocks" and best["validation_score"] is not None
+        else own == pytest.approx(expected, rel=LONG32)
+    )
 
 
 def test_an_unknown_model_is_refused_in_one_line(made, tmp_path):

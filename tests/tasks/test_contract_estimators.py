@@ -10,8 +10,15 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+from fewer import few
 from multiway.errors import DataError, MultiwayError, MultiwayWarning
 from tasks.tiny_estimators import ESTIMATORS, estimators
+
+FITTED = few(
+    estimators(), "Forecaster", "LanguageModel", "StockMovementClassifier",
+    "TabularClassifier", "TabularRegressor", "VolumeClassifier",
+)  # fmt: skip
+"""Those that are fitted once more: the ones with no base but that of all, and of every other base at least one."""
 
 
 @pytest.fixture(scope="module", params=list(estimators()))
@@ -28,6 +35,7 @@ def assert_same_predictions(left, right, tiny):
     np.testing.assert_array_equal(np.asarray(left.predict(*tiny.new)), np.asarray(right.predict(*tiny.new)))
 
 
+@pytest.mark.parametrize("tiny", FITTED, indirect=True)
 def test_an_unfitted_one_is_copied_and_fitted_in_a_pipeline(tiny, fitted):
     model = tiny.make()
     for duplicate in (clone, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))):
@@ -59,6 +67,7 @@ def test_few_rows_are_refused_in_one_line(tiny):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("tiny", FITTED, indirect=True)
 def test_a_search_over_a_grid_of_a_pipeline_runs(tiny):
     pipeline = make_pipeline(tiny.make())
     (step,) = pipeline.named_steps

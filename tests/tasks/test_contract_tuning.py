@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from command import printed
+from fewer import few
 from multiway import workflows
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import TASKS, task_of
@@ -77,6 +78,7 @@ def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
         lifecycle.fitted(task, task.configure(settings, as_it_is.best), str(tiny.data))
 
 
+@pytest.mark.parametrize("tiny", few(TASKS, "forecast", "language", "tabular", "volumes"), indirect=True)
 def test_training_the_best_gives_what_it_was_chosen_by(tiny, tmp_path):
     space, folder = tmp_path / "space.yaml", tmp_path / "my search"
     space.write_text(yaml.safe_dump(space_of(tiny)))

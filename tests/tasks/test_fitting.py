@@ -9,10 +9,9 @@ from command import outcome, printed
 from interruption import Killed, kill_at
 from multiway.tasks import fitting, lifecycle
 from multiway.tasks.fitting import Rival
-from multiway.tasks.lifecycle import load, reread
+from multiway.tasks.lifecycle import load
 from multiway.tasks.protocol import NETWORK
-from multiway.tasks.registry import TASKS, task_of
-from tasks.finished import finished
+from multiway.tasks.registry import task_of
 from tasks.forecasting.panels import HORIZON, make_config, make_frame
 from tasks.tiny import TINY
 from tolerances import LONG32
@@ -57,20 +56,6 @@ def test_the_rival_is_the_best_whose_loss_is_known_and_none_for_a_named_answer()
     assert Rival.among(losses, "auto") == TREES
     assert Rival.among(losses, "network") is None and Rival.among(losses, "trees") is None
     assert Rival.among({"other": None}, "auto") is None and Rival.among({}, "auto") is None
-
-
-@pytest.mark.parametrize("name", [name for name in TASKS if name != "forecast"])
-def test_candidates_are_measured_as_the_network_measures_itself(name, tmp_path_factory):
-    run = load(finished(name, tmp_path_factory).run)
-    run.prepared = reread(run)
-    own = run.task.loss_of(run, NETWORK, run.prepared.part("validation"))
-    best = run.facts["best"][NETWORK]
-    expected = best["validation_loss"] if best["validation_score"] is None else 1 - best["validation_score"]
-    assert (
-        own is None
-        if name == "stocks" and best["validation_score"] is not None
-        else own == pytest.approx(expected, rel=LONG32)
-    )
 
 
 def test_candidates_of_a_forecast_are_measured_as_the_network_is():

@@ -79,6 +79,7 @@ def _grid(table: str) -> RecipeGrid:
     return RecipeGrid.parse({**fields, "papers": papers}, f"{table}.yaml")
 
 
+@functools.cache
 def _recipe(name: str) -> Recipe:
     table = _tables_of_recipes()[name]
     cell = cells_of(table)[name]

@@ -316,6 +316,7 @@ def test_one_variate_and_one_step_work():
     assert all(np.isfinite(row["value"]) for row in run.scores)
 
 
+@pytest.mark.slow
 def test_the_paper_s_size_is_trained_by_its_name_and_reloads(tmp_path):
     """Its patches of four steps stand, though the look-back would allow longer ones."""
     frame = pd.DataFrame(np.random.default_rng(5).standard_normal((2300, 21))).add_prefix("series ")

@@ -142,6 +142,7 @@ def test_a_loaded_run_is_the_run(finished):
     assert loaded.state.plain() == finished.state.plain()
 
 
+@pytest.mark.slow  # the contract stops every task once
 @pytest.mark.parametrize(
     "changes",
     [
