@@ -327,3 +327,8 @@ def test_an_unknown_table_gets_the_nearest():
 def test_cells_of_tga_need_no_encoder_but_for_its_baseline():
     for cell in recipes_of("tga-figure-2").values():
         assert ("text" in cell.settings) == ("vectors" in cell.settings["baselines"]), cell.variant
+
+
+def test_a_recipe_is_the_callers_own_to_change():
+    load_recipe("hot-adrenal").settings["model"].clear()
+    assert load_recipe("hot-adrenal").settings["model"]["preset"] == "paper"

@@ -79,8 +79,12 @@ def _grid(table: str) -> RecipeGrid:
     return RecipeGrid.parse({**fields, "papers": papers}, f"{table}.yaml")
 
 
-@functools.cache
 def _recipe(name: str) -> Recipe:
+    return _parsed(name).model_copy(deep=True)  # settings are the caller's to change
+
+
+@functools.cache
+def _parsed(name: str) -> Recipe:
     table = _tables_of_recipes()[name]
     cell = cells_of(table)[name]
     fields = resolve(_grid(table), cell)
