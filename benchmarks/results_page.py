@@ -63,7 +63,8 @@ SPEED = {
     "leaks": "python -m benchmarks leaks",
     "adapters": (
         "python -m benchmarks.adapters speed --out results/adapters.jsonl; "
-        "python -m benchmarks.adapters text --encoder FOLDER --out results/adapters.jsonl"
+        "python -m benchmarks.adapters text --encoder FOLDER --out results/adapters.jsonl; and with --on validation "
+        "--seeds 2 --rate RATE"
     ),
     "whole_models": "python -m benchmarks.whole_models --out results/whole_models.jsonl",
     "smaller": "python -m benchmarks.smaller RUN SMALL --out results/smaller.jsonl",
