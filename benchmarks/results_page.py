@@ -72,10 +72,7 @@ SPEED = {
     "gift": "multiway reproduce gift --out results/gift.jsonl",
     "kills": "python -m benchmarks.kills",
     "tuning": "python -m benchmarks.tuning --out results/tuning.jsonl",
-    "limits": (
-        "multiway reproduce ndlinear-table-2 --rows cifar10 --variants Linear --seeds 1 --set split.validation=0.02 "
-        "--out results/limits.jsonl"
-    ),
+    "limits": "multiway reproduce ndlinear-table-2 --rows cifar10 --variants Linear --set split.validation=0.02",
     "searches": (
         "multiway tune stocks --data stocknet --space hot-stocks --pruner halving --epochs 12 --out searches/stocks "
         "--protocol chronological --set protocol.look_back=5 --set protocol.complete=true --set protocol.down=0.004999 "

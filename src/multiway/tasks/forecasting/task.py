@@ -216,8 +216,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
         bands = Bands.stored(run.calibration)
         expected = (len(bands.shares), run.config.horizon, targets)
-        sizes = [each.shape for each in (bands.usual, bands.spread) if each is not None]
-        fits = bands.offsets.shape == expected and all(size == (targets,) for size in sizes)
+        varying = (bands.usual, bands.spread, bands.slopes)
+        fits = bands.offsets.shape == expected and all(
+            each.shape[-1] == targets for each in varying if each is not None
+        )
         if not fits or (bands.shares.diff() <= 0).any():
             raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
 
