@@ -26,7 +26,7 @@ METRICS = {
 SPEED = {
     "nd_linear": "python -m benchmarks nd_linear --threads 2 --repeats 31",
     "tensor_train": "python -m benchmarks tensor_train --threads 2 --repeats 31",
-    "attention": "python -m benchmarks attention --threads 2 --repeats 31",
+    "attention": "python -m benchmarks attention --threads 2 --repeats 9",
     "graph": "python -m benchmarks graph long_graph --threads 2",
     "additive": "python -m benchmarks additive --threads 2",
     "small_layers": "python -m benchmarks small_layers --threads 1 --repeats 301",
@@ -263,7 +263,7 @@ def other_lines() -> Iterator[str]:
 
 def _plain_table(rows: Sequence[Row]) -> Iterator[str]:
     told = [{key: text for key, value in row.items() if (text := _told(value))} for row in rows]
-    several = {"benchmark"} if len({row.get("benchmark") for row in told}) > 1 else set()
+    several = {key for key in ("benchmark", "processor") if len({row.get(key) for row in told}) > 1}
     heads = list(dict.fromkeys(key for row in told for key in row if key not in MACHINE - several))
     yield from markdown(heads)
     yield from (f"| {' | '.join(row.get(head, '–') for head in heads)} |" for row in told)

@@ -6,10 +6,12 @@ import pytest
 import torch
 from benchmarks.timing import saved_bytes
 from torch.autograd import forward_ad
+from torch.library import opcheck
 
+import children
 from multiway import nn, ops
 from multiway.errors import ConfigError
-from multiway.ops import dispatch, graph_strips
+from multiway.ops import dispatch, graph_strips, ways
 from multiway.papers.reference import tga
 from tolerances import ROUNDING32, assert_same
 
@@ -128,3 +130,65 @@ def test_less_than_half_of_the_graph_is_kept():
     assert whole - lean == 4 * (entries[1] - entries[0]) and entries[0] == 512**2 / 2
     with pytest.raises(ConfigError, match=r"strip_graph_filter: damping must lie between 0 and 1"):
         ops.strip_graph_filter(x, x, 1.5)
+
+
+def operator(key, value, damping, reach, causal, normalisation):
+    return torch.ops.multiway.graph_filter.default(key, value, damping, reach, causal, normalisation)[0]
+
+
+@pytest.mark.parametrize(("causal", "normalisation"), KINDS)
+@pytest.mark.parametrize("reach", [None, 2])
+def test_the_operator_is_the_filter_and_torch_accepts_it(small_strips, reach, causal, normalisation):
+    key, value = normal(2, 11, 5).requires_grad_(), normal(2, 11, 7, seed=1).requires_grad_()
+    form = {"causal": causal, "normalisation": normalisation}
+    want = ops.strip_graph_filter(key, value, 0.7, reach=reach, **form)
+    given = (0.7, reach, causal, normalisation)
+    assert_alike(operator(key, value, *given), want, (key, value))
+    opcheck(torch.ops.multiway.graph_filter.default, (key, value, *given))
+    with torch.no_grad():
+        made = torch.ops.multiway.graph_filter.default(key, value, *given)
+        tensors = [each.detach() for each in (want, key, value, *made)]
+        opcheck(torch.ops.multiway.graph_filter_backward.default, (*tensors, *given))
+
+
+def test_the_operator_has_second_derivatives_and_takes_batches(small_strips):
+    form = (0.6, 1, False, "symmetric")
+    key, value = normal(1, 7, 3).requires_grad_(), normal(1, 7, 2, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(lambda *x: operator(*x, *form), (key, value), eps=ROUNDING32, atol=ROUNDING32)
+    assert torch.autograd.gradgradcheck(lambda *x: operator(*x, *form), (key, value), eps=ROUNDING32, atol=ROUNDING32)
+    keys, many = normal(5, 2, 7, 3, seed=2), normal(2, 5, 7, 2, seed=3)
+    together = torch.func.vmap(lambda k, v: operator(k, v, *form), (0, 1))(keys, many)
+    assert_same(together, torch.stack([operator(keys[i], many[:, i], *form) for i in range(5)]))
+
+
+GRAPHS = """
+import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+from multiway import ops
+
+def run(key, value):
+    return ops.graph_attention(key, value, 0.8, normalisation="row")
+
+def keep(module, inputs):
+    print(module.code.count("multiway.graph_filter"), end=" ")
+    return make_boxed_func(module)
+
+torch.manual_seed(0)
+compiled = torch.compile(run, fullgraph=True, dynamic=True, backend=aot_autograd(fw_compiler=keep))
+for batch, length in ((2, 131), (3, 201), (2, 401), (5, 301)):
+    leaves = [torch.randn(batch, 2, length, size, requires_grad=True) for size in (5, 7)]
+    results = []
+    for function in (compiled, run):
+        out = function(*leaves)
+        results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-4)
+"""
+"""Run in a process of its own, without shape checks."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ways.has_kernels(), reason="graphs hold operators where kernels are")
+def test_a_graph_of_any_batch_and_length_holds_the_operator_forward_and_backward(tmp_path):
+    done = children.run_program(GRAPHS, tmp_path)
+    assert done.stdout.split() == ["1"] * 4, done.stderr  # up to the widest strip and beyond, there and back

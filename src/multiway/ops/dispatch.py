@@ -19,6 +19,7 @@ from multiway.kernels import attention, compiled, lean, operators
 from multiway.kernels.attention import Factor
 from multiway.ops import plans, products, ways
 from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
+from multiway.ops.graph_operator import call_graph_filter
 from multiway.ops.graph_strips import strip_graph_filter
 
 P = ParamSpec("P")
@@ -30,6 +31,8 @@ LONGEST = 1 - 1e-6
 """Damping that one which is learnt counts as at most, where lags are left out."""
 STRIPS_FROM = 32
 """Steps that are worth a strip."""
+OPERATOR_FROM = 48
+"""Steps that are worth an operator in a graph, which takes nothing into itself of what stands around it."""
 BANDED_FROM = 3
 """Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
 _EXPORTS_OPERATORS = False
@@ -219,6 +222,9 @@ def graph_attention(
     """
     reach = functools.partial(_reach, damping, torch.finfo(key.dtype).eps if lag_tolerance is None else lag_tolerance)
     form: dict[str, Any] = {"causal": causal, "normalisation": normalisation}
+    if in_graph() and banded is not True and not isinstance(damping, Tensor) and may_be_operator(key, value):
+        if value.shape[-2] >= OPERATOR_FROM:
+            return call_graph_filter(key, value, damping, reach=reach() if banded is None else None, **form)
     if banded is None and not torch.compiler.is_exporting():
         banded, may_drop = key.shape[-2] > BANDED_FROM * reach(), True
     else:

@@ -1,8 +1,9 @@
 """The dense graph filter on a processor: Ψ in strips of rows, each score computed once, its gradient written out."""
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -86,11 +87,8 @@ def strip_graph_filter(
 class _StripFilter(torch.autograd.Function):
     @staticmethod
     def forward(ctx, key: Tensor, value: Tensor, form: StripForm) -> Tensor:  # type: ignore[no-untyped-def]
-        strips = _strips(key, form)
-        received = _received(value, strips, form)
-        before, after = degree_scales(received[..., 0], form.normalisation)
-        sent = rescaled(value, before)
-        out = rescaled(_add_sent(sent.clone(), sent, strips, form.way), after)
+        strips = form_strips(key, form)
+        out, received = filter_by_strips(value, strips, form)
         ctx.form = form
         kept = received if form.normalisation == "none" else out  # degrees alone need the output too
         ctx.save_for_backward(key, value, received, kept, *(strip.entries for strip in strips))
@@ -100,32 +98,76 @@ class _StripFilter(torch.autograd.Function):
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         key, value, received, out, *entries = ctx.saved_tensors
         if torch.is_grad_enabled() or not has_memory(grad):
-            return *plain_gradients(_plain(ctx.form), (key, value), ctx.needs_input_grad[:2], grad), None
+            return *plain_gradients(plain_filter(ctx.form), (key, value), ctx.needs_input_grad[:2], grad), None
         spans = _spans(key.shape[1], ctx.form)
         strips = [Strip(kept_entries, *span) for kept_entries, span in zip(entries, spans, strict=True)]
-        before, after = degree_scales(received[..., 0], ctx.form.normalisation)
-        arrived, sent = rescaled(grad, after), rescaled(value, before)
-        value_grad = rescaled(_add_sent(arrived.clone(), arrived, strips, BACK[ctx.form.way]), before)
-        if not ctx.needs_input_grad[0]:
-            return None, value_grad, None
-        degree_grad = _degree_gradient((grad, out), (value_grad, value), received, ctx.form)
-        return _key_gradient(key, strips, arrived, sent, degree_grad, ctx.form), value_grad, None
+        return *strip_gradients(grad, (key, value), (out, received), strips, ctx.form, ctx.needs_input_grad[0]), None
 
 
-def _strips(key: Tensor, form: StripForm) -> list[Strip]:
-    """Ψ from the diagonal on; causal: transposed, so that a row holds what its step sends."""
+def form_strips(key: Tensor, form: StripForm, places: Iterable[Tensor | None] = itertools.repeat(None)) -> list[Strip]:
+    """Ψ from the diagonal on, in these places if given; causal: transposed, so that a row holds what its step sends."""
     time, strips = _strip_weights(key, form), []
-    for start, stop, end in _spans(key.shape[1], form):
-        scores = key[:, start:stop] @ key[:, start:end].mT
+    for (start, stop, end), place in zip(_spans(key.shape[1], form), places, strict=False):
+        scores = torch.bmm(key[:, start:stop], key[:, start:end].mT, out=place)
         strips.append(Strip(_weighed(scores, time).relu_(), start, stop, end))
     return strips
 
 
+def filter_by_strips(value: Tensor, strips: Sequence[Strip], form: StripForm) -> tuple[Tensor, Tensor]:
+    """Y, and what every step receives over its edges."""
+    received = _received(value, strips, form)
+    before, after = degree_scales(received[..., 0], form.normalisation)
+    sent = rescaled(value, before)
+    return rescaled(_add_sent(sent.clone(), sent, strips, form.way), after), received
+
+
+def strip_gradients(
+    grad: Tensor,
+    inputs: tuple[Tensor, Tensor],
+    made: tuple[Tensor, Tensor],
+    strips: Sequence[Strip],
+    form: StripForm,
+    of_key: bool = True,
+) -> tuple[Tensor | None, Tensor]:
+    """Of keys and values, which are the inputs, by what `filter_by_strips` made of them."""
+    (key, value), (out, received) = inputs, made
+    before, after = degree_scales(received[..., 0], form.normalisation)
+    arrived, sent = rescaled(grad, after), rescaled(value, before)
+    value_grad = rescaled(_add_sent(arrived.clone(), arrived, strips, BACK[form.way]), before)
+    if not of_key:
+        return None, value_grad
+    degree_grad = _degree_gradient((grad, out), (value_grad, value), received, form)
+    return _key_gradient(key, strips, arrived, sent, degree_grad, form), value_grad
+
+
+def strips_in(kept: Tensor, shape: Sequence[int], form: StripForm) -> list[Strip]:
+    """The strips of keys of that shape, whose entries stand in one tensor one after another."""
+    graphs, length, _ = shape
+    strips, used = [], 0
+    for start, stop, end in _spans(length, form):
+        rows, columns = stop - start, end - start
+        count = graphs * rows * columns
+        strips.append(Strip(kept.narrow(0, used, count).view(graphs, rows, columns), start, stop, end))
+        used += count
+    return strips
+
+
+def strip_room(shape: Sequence[Any], reach: int | None) -> Any:  # numbers or symbols
+    """How many numbers `strips_in` needs at most."""
+    graphs, length, _ = shape
+    widest = length if reach is None else torch.sym_min(length, ROWS + _ahead(reach))
+    return graphs * (-(-length // ROWS) * ROWS) * widest
+
+
 def _spans(length: int, form: StripForm) -> list[tuple[int, int, int]]:
     """Start, stop and end of every strip."""
-    ahead = -(-form.reach // COLUMNS) * COLUMNS
-    starts = range(0, length, ROWS)
+    starts, ahead = range(0, length, ROWS), _ahead(form.reach)
     return [(start, min(start + ROWS, length), min(start + ROWS + ahead, length)) for start in starts]
+
+
+def _ahead(reach: int) -> int:
+    """Columns of a strip behind its square."""
+    return -(-reach // COLUMNS) * COLUMNS
 
 
 def _strip_weights(key: Tensor, form: StripForm) -> Tensor:
@@ -214,7 +256,7 @@ def _edge_gradient(strip: Strip, arrived: Tensor, sent: Tensor, degree_grad: Ten
     return entries
 
 
-def _plain(form: StripForm) -> Plain:
+def plain_filter(form: StripForm) -> Plain:
     """The same filter by operations that have derivatives."""
 
     def run(key: Tensor, value: Tensor) -> Tensor:
