@@ -10,7 +10,7 @@ from compress.models import encoder
 from multiway import compress
 from multiway.compress import LowRank
 from multiway.compress.attentions import OpenAttention, opened
-from multiway.errors import ConfigError
+from multiway.errors import ConfigError, RunError
 from multiway.nn import LowRankLinear
 from tolerances import LONG32, assert_same
 
@@ -194,3 +194,48 @@ def test_an_attention_that_cannot_be_opened_is_refused_with_its_reason(make):
 def test_a_pattern_for_the_attention_itself_names_its_layers():
     with pytest.raises(ConfigError, match="attend: its layers are in_proj and out_proj"):
         planned(nn.ModuleDict({"attend": attention()}), {"attend": LowRank(rank=1)})
+
+
+@pytest.fixture
+def adapted_encoder(generator):
+    """An encoder with branches on every layer, whose zero factors hold numbers as after training."""
+    model = compress.adapt(encoder(), EVERY, dropout=0.0, generator=generator).eval()
+    with torch.no_grad():
+        for each in compress.adapter_state_dict(model).values():
+            each.add_(torch.randn(each.shape, generator=generator), alpha=0.1)
+    return model
+
+
+def test_adapters_of_joined_projections_change_nothing_at_first_and_then_learn(generator):
+    model = compress.adapt(encoder(), {r".*(in|out)_proj": LowRank(rank=2)}, dropout=0.0, generator=generator)
+    x = torch.randn(3, 5, 12, generator=generator)
+    torch.testing.assert_close(model(x), encoder()(x), rtol=LONG32, atol=LONG32)
+    model(x).square().sum().backward()
+    learning = {name for name, each in model.named_parameters() if each.grad is not None}
+    assert learning == set(compress.adapter_state_dict(model))
+    assert {name.split(".")[3] for name in learning} == {"in_proj", "out_proj"}
+
+
+def test_merged_adapters_are_in_torchs_joined_parameter(adapted_encoder, generator):
+    x = torch.randn(3, 5, 12, generator=generator)
+    branch = adapted_encoder.layers[0].self_attn.in_proj.branch
+    expected = encoder().layers[0].self_attn.in_proj_weight + branch.dense_weight()
+    near = adapted_encoder(x)
+    merged = compress.merge_adapters(adapted_encoder)
+    assert type(merged.layers[0].self_attn) is nn.MultiheadAttention and merged.use_nested_tensor
+    assert torch.equal(merged.layers[0].self_attn.in_proj_weight, expected)
+    torch.testing.assert_close(merged(x), near, rtol=LONG32, atol=LONG32)
+
+
+def test_adapters_of_joined_projections_are_saved_loaded_and_taken_away(adapted_encoder, tmp_path, generator):
+    x = torch.randn(3, 5, 12, generator=generator)
+    compress.save_adapters(adapted_encoder, tmp_path)
+    loaded = compress.load_adapters(encoder().eval(), tmp_path)
+    assert torch.equal(loaded(x), adapted_encoder(x))
+    bare = compress.remove_adapters(loaded)
+    assert bare.state_dict().keys() == encoder().state_dict().keys()
+    assert torch.equal(bare(x), encoder().eval()(x)) and all(each.requires_grad for each in bare.parameters())
+    with pytest.raises(RunError, match="in_proj is of other weights"):
+        bare.layers[0].self_attn.in_proj_weight.data.add_(1)
+        compress.load_adapters(bare, tmp_path)
+    assert type(bare.layers[0].self_attn) is nn.MultiheadAttention

@@ -13,9 +13,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from multiway import files
+from multiway.compress.attentions import Opened, close, open_names, opened
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import dense_kind, features_of
-from multiway.compress.reading import leave_fast_paths, take_fast_paths
+from multiway.compress.reading import leave_fast_paths
 from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
 from multiway.compress.storage import (
     compressed_layer,
@@ -116,7 +117,8 @@ def adapt(
     if not inplace:
         with torch.no_grad():
             model = copy.deepcopy(model)
-    targets, _ = find_targets(model, rules, families=("dense",))
+    with opened(model):
+        targets, _ = find_targets(model, rules, families=("dense",))
     branches = [
         zero_branch(target.names[0], target.rule, *features_of(target.module), generator).to(
             target.module.get_parameter("weight")
@@ -159,7 +161,7 @@ def remove_adapters(model: nn.Module) -> nn.Module:
         set_module(model, names, adapted.dense)
     for parameter in record.trainable:
         parameter.requires_grad_(True)
-    take_fast_paths(model, record.settings)
+    close(model, Opened(open_names(model), record.settings))
     del model.__dict__[RECORD]
     return model
 
@@ -215,21 +217,28 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     stored = read_json(path / SHAPES)
     if RECORD in model.__dict__:
         raise ConfigError("load_adapters: this model has adapters already. Merge or remove them first.")
-    tensors, adapted = read_tensors(path / ADAPTERS), {}
-    try:
-        for entry in stored["layers"]:
-            names = tuple(entry["names"])
-            dense = model.get_submodule(names[0])
-            branch = compressed_layer(entry, dense).to(dense.get_parameter("weight"))
-            prefix = f"{names[0]}.branch."
-            own = {key.removeprefix(prefix): tensor for key, tensor in tensors.items() if key.startswith(prefix)}
-            fill(branch, own, path / ADAPTERS)
-            adapted[names] = Adapted(dense, branch, scale=entry["scale"], dropout=entry["dropout"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
-    if not any_base:
-        _check_base(model, stored["layers"], path / SHAPES)
+    tensors = read_tensors(path / ADAPTERS)
+    with opened(model):
+        try:
+            adapted = {
+                tuple(entry["names"]): _stored_layer(model, entry, tensors, path / ADAPTERS)
+                for entry in stored["layers"]
+            }
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
+        if not any_base:
+            _check_base(model, stored["layers"], path / SHAPES)
     return _adapted_by(model, adapted)
+
+
+def _stored_layer(model: nn.Module, entry: Mapping[str, Any], tensors: Mapping[str, Tensor], path: Path) -> Adapted:
+    """A dense layer of the model with the branch that a file has for it."""
+    name = entry["names"][0]
+    dense = model.get_submodule(name)
+    branch = compressed_layer(entry, dense).to(dense.get_parameter("weight"))
+    prefix = f"{name}.branch."
+    fill(branch, {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}, path)
+    return Adapted(dense, branch, scale=entry["scale"], dropout=entry["dropout"])
 
 
 def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -252,9 +261,11 @@ def _adapted_by(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> 
     """Freeze a model and put adapted layers in the places of its own; what was trainable is remembered."""
     record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
     model.requires_grad_(False)
-    for names, adapted in layers.items():
-        set_module(model, names, adapted.train(adapted.dense.training))
-        record.names.append(names)
+    with opened(model):
+        for names, adapted in layers.items():
+            set_module(model, names, adapted.train(adapted.dense.training))
+            record.names.append(names)
+    for names in layers:
         record.settings += leave_fast_paths(model, names)
     model.__dict__[RECORD] = record
     return model

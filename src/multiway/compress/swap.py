@@ -137,8 +137,8 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
         return f"it is part of an adapter of PEFT ({type(adapter).__name__}); merge that first"
     if isinstance(module, nn.MultiheadAttention):
         return (
-            "its projections (in_proj) are parameters and no layers, and stay so for adapters, for keys of another "
-            "size, with bias_k or add_zero_attn, and where the model reads them"
+            "its projections (in_proj) are parameters and no layers, and stay so for keys of another size, with bias_k "
+            "or add_zero_attn, and where the model reads them"
         )
     if isinstance(module, OpenAttention):
         return "its layers are in_proj and out_proj"
