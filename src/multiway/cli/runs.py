@@ -187,13 +187,19 @@ def compress_command(
             show_default="none",
         ),
     ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            help="Learning rate of these; by default half of the run's, and 1e-4 for Hugging Face.", show_default="none"
+        ),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each layer.")] = False,
 ) -> Output:
     """Swap a model's layers for smaller ones: say what that saves and loses, and write the smaller model."""
     source = model.resolve() if model.name in ("", "..") else model
     target = None if dry_run else out or source.with_name(f"{source.name}-compressed")
     done = workflows.compress(
-        model, rule, data=data, out=target, report=report, finetune=finetune, distil=distil,
+        model, rule, data=data, out=target, report=report, finetune=finetune, distil=distil, rate=rate,
         max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error,
     )  # fmt: skip
     written = (

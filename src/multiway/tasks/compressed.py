@@ -21,14 +21,16 @@ from multiway.training import RunFolder
 
 
 class Recovery(NamedTuple):
-    """Training of a network whose layers were swapped, at a part of the rate that the run was trained at.
+    """Training of a network whose layers were swapped.
 
     epochs: Passes over the training samples.
     distil: Whether it nears the outputs of the uncompressed network as well.
+    rate: Learning rate; by default half of that of a run, and 1e-4 for a Hugging Face model.
     """
 
     epochs: int
     distil: bool = False
+    rate: float | None = None
 
 
 RATE = 0.5
@@ -108,16 +110,17 @@ def network_score(run: Run) -> float | None:
 
 def _recover(run: Run, recovery: Recovery, teacher: nn.Module | None) -> None:
     """Train the network further, as its run was trained but shorter and more slowly."""
-    with _briefly(run, recovery.epochs):
+    with _briefly(run, recovery):
         run.task.fit(run, run.task.own, run.prepared, Context(teacher=teacher))
     run.model.to("cpu").eval()
 
 
 @contextlib.contextmanager
-def _briefly(run: Run, epochs: int) -> Iterator[None]:
+def _briefly(run: Run, recovery: Recovery) -> Iterator[None]:
     """Lend a run the settings of a short training."""
     config, training = run.config, run.config.training
-    shorter = training.model_copy(update={"epochs": epochs, "learning_rate": RATE * training.learning_rate})
+    rate = recovery.rate or RATE * training.learning_rate
+    shorter = training.model_copy(update={"epochs": recovery.epochs, "learning_rate": rate})
     try:
         run.config = config.model_copy(update={"training": shorter})
         yield

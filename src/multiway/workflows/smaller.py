@@ -1,6 +1,7 @@
 """A finished run or a Hugging Face model made smaller, and brought near its old answers again."""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -63,6 +64,7 @@ def compress(
     report: Path | None = None,
     finetune: int | None = None,
     distil: int | None = None,
+    rate: float | None = None,
     **limits: Unpack[RankOptions],
 ) -> Compressed:
     """Compress a run's network or a Hugging Face model by rules such as ".*fc1=tt:rank=8"; without `out` only plan.
@@ -76,7 +78,7 @@ def compress(
     is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
         raise ConfigError("compress: a run is measured on its own validation samples. Leave out the data.")
-    recovery = _recovery(finetune, distil, is_run=is_run, has_data=data is not None)
+    recovery = _recovery(finetune, distil, rate, is_run=is_run, has_data=data is not None)
     recovered: dict[str, float] = {}
     leftovers.remove(out, report)
     with files.all_or_nothing():
@@ -86,7 +88,8 @@ def compress(
             rows, labels = _rows(data, is_cut=recovery is not None)
             plan, run = compress_pretrained(folder, parsed, **limits, data=rows, out=out), None
             if out is not None and recovery is not None:
-                recovered = distil_pretrained(out, folder, rows, labels=labels, epochs=recovery.epochs)
+                rates = {} if recovery.rate is None else {"rate": recovery.rate}
+                recovered = distil_pretrained(out, folder, rows, labels=labels, epochs=recovery.epochs, **rates)
         if report is not None:
             files.write_text(report, plan.html(folder.resolve().name))
     return Compressed(plan=plan, run=run, recovered=recovered)
@@ -105,9 +108,15 @@ def _rows(data: Path | None, *, is_cut: bool) -> tuple[Any, Any]:
     return texts.inputs.tolist(), classes
 
 
-def _recovery(finetune: int | None, distil: int | None, *, is_run: bool, has_data: bool) -> Recovery | None:
+def _recovery(
+    finetune: int | None, distil: int | None, rate: float | None, *, is_run: bool, has_data: bool
+) -> Recovery | None:
     """How a run is trained further, if at all."""
     epochs = finetune if distil is None else distil
+    if rate is not None and (epochs is None or not 0 < rate < math.inf):
+        raise ConfigError(
+            f"compress: rate is a learning rate above 0 for finetune or distil. Got {rate}; give one too."
+        )
     if epochs is None:
         return None
     if finetune is not None and distil is not None:
@@ -119,7 +128,7 @@ def _recovery(finetune: int | None, distil: int | None, *, is_run: bool, has_dat
         )
     if epochs < 1:
         raise ConfigError(f"compress: a recovery takes one epoch or more. Got {epochs}.")
-    return Recovery(epochs, distil=distil is not None)
+    return Recovery(epochs, distil=distil is not None, rate=rate)
 
 
 def _parse_rules(texts: Sequence[str], *, has_budget: bool) -> dict[str, Rule]:

@@ -32,15 +32,30 @@ def test_a_smaller_run_is_trained_further_and_says_what_that_brought(run, tmp_pa
     weights = [torch.cat([each.flatten() for each in done.run.model.parameters()]) for done in runs.values()]
     assert not torch.equal(weights[0], weights[1]) and not torch.equal(weights[1], weights[2])
     stored = lifecycle.load(tmp_path / "small_distil")
-    assert stored.facts["recovery"].keys() == {"before", "after", "recovered", "epochs", "distil"}
+    assert stored.facts["recovery"].keys() == {"before", "after", "recovered", "epochs", "distil", "rate"}
     assert stored.config == run.config
     assert "of the network on validation" in distilled.lines()[-1] and len(plain.lines()) == 2
+
+
+def test_a_recovery_at_a_small_rate_stays_where_it_began(run, tmp_path):
+    plain = workflows.compress(run.folder.path, RULES, out=tmp_path / "plain")
+    near = workflows.compress(run.folder.path, RULES, out=tmp_path / "near", finetune=1, rate=1e-7)
+    moved = [
+        float((a - b).detach().abs().max()) for a, b in zip(*(_weights(each) for each in (plain, near)), strict=True)
+    ]
+    assert 0 < max(moved) < 1e-5 and near.run.facts["recovery"]["rate"] == 1e-7
+
+
+def _weights(done):
+    return list(done.run.model.parameters())
 
 
 def test_a_recovery_that_cannot_be_is_refused(run, tmp_path):
     for how, message in (
         ({"finetune": 1, "distil": 1}, "give one of finetune and distil"),
         ({"finetune": 0}, "one epoch or more. Got 0"),
+        ({"finetune": 1, "rate": 0.0}, "rate is a learning rate above 0 for finetune or distil. Got 0.0"),
+        ({"rate": 0.1}, "give one too"),
     ):
         with pytest.raises(ConfigError, match=message):
             workflows.compress(run.folder.path, RULES, out=tmp_path / "small", **how)
