@@ -32,7 +32,7 @@ LONGEST = 1 - 1e-6
 STRIPS_FROM = 32
 """Steps that are worth a strip."""
 OPERATOR_FROM = 48
-"""Steps that are worth an operator in a graph, which takes nothing into itself of what stands around it."""
+"""Steps that are worth an operator in a graph, with which a compiler fuses nothing."""
 BANDED_FROM = 3
 """Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
 _EXPORTS_OPERATORS = False

@@ -173,7 +173,8 @@ def _ahead(reach: int) -> int:
 def _strip_weights(key: Tensor, form: StripForm) -> Tensor:
     """Ω / √d in the first strip; in the others lags are the same."""
     _, stop, end = _spans(key.shape[1], form)[0]
-    lags = torch.arange(end) - torch.arange(stop)[:, None]
+    steps = torch.arange(end, device=key.device)
+    lags = steps - steps[:stop, None]
     return time_weights(lags, form.damping, form.causal, key.dtype) / math.sqrt(key.shape[2])
 
 
@@ -260,7 +261,7 @@ def plain_filter(form: StripForm) -> Plain:
     """The same filter by operations that have derivatives."""
 
     def run(key: Tensor, value: Tensor) -> Tensor:
-        near = torch.zeros(key.shape[1], key.shape[1], dtype=torch.bool)
+        near = torch.zeros(key.shape[1], key.shape[1], dtype=torch.bool, device=key.device)
         for start, stop, end in _spans(key.shape[1], form):
             near[start:stop, start:end] = near[start:end, start:stop] = True
         graph = attention_adjacency(key, form.damping, causal=form.causal)
