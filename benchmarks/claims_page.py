@@ -53,6 +53,8 @@ SECTIONS = {
 HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict")
 
 
+OWN_TRAINING = "our training"
+"""What the variant of a recipe says whose training is not print's."""
 COUNTED = """{} of {} cells in the papers' form have rows: {} of the whole training, {} cut short.
 These are the recipes that name the form `paper`; those of NdLinear and TGA have one form alone. Cells with the same
 runs share a row, and stocks have MiniLM for FinBERT."""
@@ -203,11 +205,16 @@ class Count(NamedTuple):
 
 
 def count() -> Count:
-    """How many recipes name the form `paper`, and how many of these have rows."""
-    recipes = {name: recipe for name in recipe_names() if (recipe := load_recipe(name)).form == "paper"}
+    """How many recipes name the form `paper` and are not of our own training, and how many of these have rows."""
+    recipes = {name: recipe for name in recipe_names() if is_of_paper(recipe := load_recipe(name))}
     rows = {name: row for name, row in measured().items() if name in recipes}
     short_ones = sum(kind_of(recipes[name], row) == "short" for name, row in rows.items())
     return Count(len(recipes), len(rows) - short_ones, short_ones)
+
+
+def is_of_paper(recipe: Recipe) -> bool:
+    """Whether a recipe names the form `paper` and no training of ours."""
+    return recipe.form == "paper" and OWN_TRAINING not in (recipe.variant or "")
 
 
 def _count_lines() -> Iterator[str]:
@@ -266,7 +273,7 @@ def kind_of(recipe: Recipe, row: Row | None = None) -> str:
         return "short"
     return (
         "own"
-        if recipe.table in OWN or recipe.form not in (None, "paper") or "our training" in (recipe.variant or "")
+        if recipe.table in OWN or recipe.form not in (None, "paper") or OWN_TRAINING in (recipe.variant or "")
         else "paper"
     )
 
