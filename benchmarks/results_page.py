@@ -34,7 +34,7 @@ SPEED = {
         "python -m benchmarks nd_linear --device cuda --repeats 9; "
         "python -m benchmarks attention --device cuda --repeats 7"
     ),
-    "compiled": "python -m benchmarks compiled --threads 1 --repeats 301",
+    "compiled": "python -m benchmarks compiled --threads 1 --repeats 101",
     "images-speed": "python -m benchmarks images --threads 2",
     "stocks_speed": "python -m benchmarks stocks --threads 2 --repeats 15",
     "volumes": "python -m benchmarks volumes --threads 2",

@@ -127,6 +127,8 @@ def test_the_command_distils_on_tensors(folder, classes, tmp_path):
     words = [folder, "--rule", ".*(dense|query|key|value)=lowrank:rank=2", "--data", tmp_path / "rows.safetensors"]
     printed = call(*words, "--distil", 3, "--out", tmp_path / "small")
     assert "accuracy before on rows held out: 1\n" in printed and "error recovered on rows held out: " in printed
+    still = json.loads(call(*words, "--distil", 1, "--rate", 1e-12, "--out", tmp_path / "still", "--json"))["recovery"]
+    assert still["error recovered"] == pytest.approx(still["error after"], rel=1e-6)
     with pytest.raises(ConfigError, match=r"has no samples of its own\. Give texts or tensors"):
         call(*words[:-2], "--distil", 3, "--out", tmp_path / "again")
 

@@ -37,6 +37,13 @@ def literal(key, value, damping, causal, normalisation, kept=1):
     return (tga.normalised(graph, normalisation == "row") if normalisation != "none" else eye + graph) @ value
 
 
+def kept_entries(length, reach):
+    """Entries that small strips hold, and their transposes."""
+    steps = torch.arange(length)
+    ends = steps // 3 * 3 + 3 + -(-reach // 2) * 2
+    return (steps < ends[:, None]) & (steps[:, None] < ends)
+
+
 def dense(key, value, damping, causal, normalisation):
     return ops.graph_filter(value, ops.attention_adjacency(key, damping, causal=causal), normalisation)
 
@@ -63,9 +70,8 @@ def test_the_filter_is_the_literal_one_forward_and_backward(small_strips, length
 @pytest.mark.parametrize("reach", [1, 2, 3, 5])
 def test_every_lag_up_to_the_reach_counts_and_few_others(small_strips, reach, causal, normalisation):
     key, value = normal(1, 11, 5).requires_grad_(), normal(1, 11, 7, seed=1).requires_grad_()
-    steps = torch.arange(11)
-    lags, ends = (steps[:, None] - steps).abs(), steps // 3 * 3 + 3 + -(-reach // 2) * 2
-    kept = (steps < ends[:, None]) & (steps[:, None] < ends)
+    kept = kept_entries(11, reach)
+    lags = (torch.arange(11)[:, None] - torch.arange(11)).abs()
     assert bool(kept[lags <= reach].all()) and not kept.all()
     want = literal(key[0], value[0], 0.9, causal, normalisation, kept)[None]
     options = {"causal": causal, "normalisation": normalisation}
@@ -140,9 +146,8 @@ def operator(key, value, damping, reach, causal, normalisation):
 @pytest.mark.parametrize("reach", [None, 2])
 def test_the_operator_is_the_filter_and_torch_accepts_it(small_strips, reach, causal, normalisation):
     key, value = normal(2, 11, 5).requires_grad_(), normal(2, 11, 7, seed=1).requires_grad_()
-    form = {"causal": causal, "normalisation": normalisation}
-    want = ops.strip_graph_filter(key, value, 0.7, reach=reach, **form)
-    given = (0.7, reach, causal, normalisation)
+    given, kept = (0.7, reach, causal, normalisation), 1 if reach is None else kept_entries(11, reach)
+    want = torch.stack([literal(*each, 0.7, causal, normalisation, kept) for each in zip(key, value, strict=True)])
     assert_alike(operator(key, value, *given), want, (key, value))
     opcheck(torch.ops.multiway.graph_filter.default, (key, value, *given))
     with torch.no_grad():
