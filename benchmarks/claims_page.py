@@ -30,6 +30,7 @@ CUT = {
     "ndlinear-opt",
     "ndlinear-table-7-small",
     "ndlinear-table-7-teacher",
+    "ndlinear-table-7-tenth",
     "short-hot-tables-3-5",
 }
 """Tables of recipes that are cut down themselves: fewer epochs, a narrower network or less text than print has."""

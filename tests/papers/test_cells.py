@@ -41,6 +41,7 @@ CELLS = {
     "ndlinear-table-7": 60,
     "ndlinear-table-7-small": 15,
     "ndlinear-table-7-teacher": 1,
+    "ndlinear-table-7-tenth": 9,
     "peers": 120,
     "segmentation": 2,
     "short-hot-tables-3-5": 84,
@@ -111,7 +112,11 @@ def test_a_row_may_have_another_name_than_its_key():
 
 def test_a_run_that_has_to_be_there_before_is_of_a_recipe_and_named_in_the_settings():
     needed = [recipe for table in table_names() for recipe in recipes_of(table).values() if recipe.first]
-    assert {recipe.table for recipe in needed} == {"ndlinear-figure-17", "ndlinear-table-7-small"}
+    assert {recipe.table for recipe in needed} == {
+        "ndlinear-figure-17",
+        "ndlinear-table-7-small",
+        "ndlinear-table-7-tenth",
+    }
     for recipe in needed:
         assert recipe.first == {recipe.settings["distill"]["teacher"]: "vit-teacher-cifar10"}
         assert load_recipe("vit-teacher-cifar10").task == recipe.task

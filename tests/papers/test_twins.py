@@ -41,6 +41,7 @@ def twins():
     yield "vit-small-cifar10-{}-30-6", ("nd", "dense", "low-rank", "nd-axes"), FEED_FORWARD
     for blocks in (3, 6, 9):
         yield f"vit-equal-flops-cifar10-{{}}-30-{blocks}", ("nd", "dense"), FEED_FORWARD
+        yield f"vit-tenth-cifar10-{{}}-30-{blocks}", ("nd", "dense"), FEED_FORWARD
     yield "opt-wikitext2-{}", ("linear", "ndlinear", "dense-matched", "low-rank", "ndlinear-axes"), LAYER | {"sizes"}
 
 

@@ -1,11 +1,13 @@
 """Recipes of NdLinear's table 7 and figure 17: what is published, twins of equal size, students of equal FLOPs."""
 
 import functools
+import re
 
 import pytest
 import torch
 
 from multiway.compress.measuring import count_flops
+from multiway.config import leaves
 from multiway.models import create_model
 from multiway.papers.cells import recipes_of
 from multiway.papers.printed import load_published
@@ -78,3 +80,19 @@ def test_the_protocol_is_the_published_one():
     assert (distill.temperature, distill.alpha) == (3.0, 0.5)
     assert (training.optimizer, training.learning_rate, training.weight_decay) == ("adamw", 2.75e-4, 1e-4)
     assert (training.epochs, training.batch_size, training.schedule) == (30, 256, "cosine")
+
+
+SIZES = re.compile(
+    r"model\.(name|dim|patch_size|block\.(num_heads|head_dim)|block\.feed_forward\.(sizes|hidden))"
+    r"|augment\.crop|distill\.teacher|training\.learning_rate"
+)
+"""What a student of a tenth of the widths has of its own."""
+
+
+@pytest.mark.parametrize("blocks", [3, 6, 9])
+def test_students_of_a_tenth_of_the_widths_have_the_published_protocol(blocks):
+    ours = leaves(load_recipe(f"vit-tenth-cifar10-nd-30-{blocks}").settings)
+    printed = leaves(load_recipe(f"vit-cifar10-nd-300-{blocks}").settings)
+    differing = {field for field in ours.keys() | printed.keys() if ours.get(field) != printed.get(field)}
+    assert {field for field in differing if not SIZES.fullmatch(field)} == set()
+    assert ours["model.distill_token"] is True and ours["training.epochs"] == 30
