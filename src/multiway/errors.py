@@ -2,9 +2,17 @@
 
 import contextlib
 import dataclasses
+import os
 import shlex
+import sys
+import traceback
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Self
+
+_HOME = f"{Path(__file__).parent}{os.sep}"
+"""Where the code of this package lies."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,6 +135,14 @@ class MultiwayWarning(UserWarning):
 
 class CheckWarning(MultiwayWarning):
     """What a check warns of in the data of a run that is being trained."""
+
+
+def warn(warning: str | MultiwayWarning) -> None:
+    """Warn at the line of the user's own that called this package, however deep in it the cause was found."""
+    frames = [frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe())]
+    outermost = max(level for level, file in enumerate(frames) if file.startswith(_HOME))
+    said = MultiwayWarning(warning) if isinstance(warning, str) else warning
+    warnings.warn(said, stacklevel=outermost + 2)
 
 
 class NotFittedError(MultiwayError, ValueError, AttributeError):

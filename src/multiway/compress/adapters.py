@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from multiway.compress.storage import (
 )
 from multiway.compress.swap import set_module
 from multiway.compress.targets import find_targets
-from multiway.errors import ConfigError, MultiwayWarning, RunError
+from multiway.errors import ConfigError, RunError, warn
 
 ADAPTERS, SHAPES = "adapters.safetensors", "adapters.json"
 RECORD = "_multiway_adapters"
@@ -245,7 +244,7 @@ def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Pat
     """Whether the layers are those that the branches were trained with; a file without hashes cannot tell."""
     if not all("base_sha256" in entry for entry in layers):
         words = f"{path} holds no hashes of its model: the adapters may be of another."
-        warnings.warn(words, MultiwayWarning, stacklevel=3)
+        warn(words)
         return
     for entry in layers:
         name, expected = entry["names"][0], str(entry["base_sha256"])

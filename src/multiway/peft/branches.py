@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.compress.adapters import zero_branch
 from multiway.compress.kinds import dense_kind
 from multiway.compress.rules import NdLinear, Rule, TensorTrain
-from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.errors import ConfigError, DataError, warn
 from multiway.nn import LowRankLinear, TTLinear
 from multiway.nn import NdLinear as NdLayer
 
@@ -166,11 +166,9 @@ def warn_of_size(name: str, branch: nn.Module, dense: int) -> None:
     """A branch that is no smaller than the dense weight could be that weight."""
     count = sum(factor.numel() for factor in branch.parameters())
     if count >= dense:
-        warnings.warn(
+        warn(
             f"AdapterConfig: the adapter of {name} has {count:,} parameters, and a dense weight there {dense:,}. Lower "
-            f"r, or leave the layer out.",
-            MultiwayWarning,
-            stacklevel=4,
+            f"r, or leave the layer out."
         )
 
 

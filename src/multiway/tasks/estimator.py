@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
@@ -16,16 +15,7 @@ from numpy.typing import NDArray
 from multiway.config import Config, Plain, merge, nest
 from multiway.data import datasets
 from multiway.data.samples import Array
-from multiway.errors import (
-    ELSEWHERE,
-    ConfigError,
-    DataError,
-    MultiwayError,
-    MultiwayWarning,
-    NotFittedError,
-    check_names,
-    closest,
-)
+from multiway.errors import ELSEWHERE, ConfigError, DataError, MultiwayError, NotFittedError, check_names, closest, warn
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
@@ -248,7 +238,7 @@ class Regressor(Estimator, abc.ABC):
 def tell_far(told: Iterable[str]) -> None:
     """Warn of what lies far outside the training."""
     for words in told:
-        warnings.warn(f"{words}.", MultiwayWarning, stacklevel=6)
+        warn(f"{words}.")
 
 
 def classes_as_given(names: Sequence[str]) -> Array:

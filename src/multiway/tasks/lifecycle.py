@@ -3,7 +3,6 @@
 import dataclasses
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 
 from multiway import compress
 from multiway.compress.measuring import count_flops
-from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning, spelled
+from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning, spelled, warn
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig, ValueT
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -48,7 +47,7 @@ def warned(run: Run) -> Run:
     lines = [spelled(words).strip() for words in said]
     run.facts["notes"] = list(dict.fromkeys([*run.facts["notes"], *lines]))
     for words in said if is_main() else ():
-        warnings.warn(CheckWarning.of(run.task.name, f"{run.prepared.source}: ", *words), stacklevel=2)
+        warn(CheckWarning.of(run.task.name, f"{run.prepared.source}: ", *words))
     return run
 
 

@@ -3,7 +3,6 @@
 import abc
 import dataclasses
 import importlib
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -15,7 +14,7 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Fix, Message, MultiwayWarning
+from multiway.errors import ConfigError, Fix, Message, warn
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
@@ -154,7 +153,7 @@ class Run:
         """Later data with their targets, prepared; what lies far outside the training in them is a warning."""
         prepared = self.task.prepare(self.config, source, self.state)
         for far in self.task.far_scored(self, prepared):
-            warnings.warn(f"{prepared.source}: {far.words}.", MultiwayWarning, stacklevel=4)
+            warn(f"{prepared.source}: {far.words}.")
         return prepared
 
     @property

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import hashlib
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from torch import nn
 
 from multiway import compress, files
 from multiway.config import Plain
-from multiway.errors import MultiwayError, MultiwayWarning, RunError, in_a_line
+from multiway.errors import MultiwayError, RunError, in_a_line, warn
 from multiway.tasks.choice import known_as
 from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
@@ -119,7 +118,7 @@ def load(path: Path) -> Run:
 def caution(run: Run) -> None:
     """Warn of what should be read with care."""
     for words in run.task.cautions(run):
-        warnings.warn(words, MultiwayWarning, stacklevel=2)
+        warn(words)
 
 
 def _state_of(task: AnyTask, stored: Preprocessing, path: Path) -> State:

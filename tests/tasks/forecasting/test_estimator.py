@@ -287,7 +287,10 @@ def test_a_bad_frame_is_refused_and_leaves_the_fit(frame):
 
 def test_sizes_that_are_not_given_fit_the_rows():
     """As on the command line: forty days hold no 96 steps of past."""
-    with pytest.warns(MultiwayWarning, match="frame: lookback 7, by the 28 training rows"):
+    with pytest.warns(
+        MultiwayWarning, match="frame: shortened to lookback 7, since there are 28 training rows"
+    ) as told:
         own = Forecaster(horizon=4, network=False, levels=()).fit(make_frame(rows=40, variates=1, freq="D"))
     assert (own.run_.config.lookback, own.run_.config.horizon) == (7, 4) and len(own.predict()) == 4
     assert own.get_params()["lookback"] is None
+    assert {warning.filename for warning in told} == {__file__}  # the line of the user's own, not one of the library

@@ -1,7 +1,6 @@
 """`Forecaster`: the task in scikit-learn's manners."""
 
 import dataclasses
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.data.sources.tables import as_library, library_of, source_name
-from multiway.errors import ConfigError, MultiwayWarning
+from multiway.errors import ConfigError, warn
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.ahead import planned
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -154,7 +153,7 @@ class Forecaster(Estimator):
         columns, roles = run.state.columns, run.config.roles
         rows, told = joined([grown(run.config, own, columns), located(X)], run.config.read, columns, roles)
         for words in told:
-            warnings.warn(f"{source_name(X)}: {words}", MultiwayWarning, stacklevel=2)
+            warn(f"{source_name(X)}: {words}")
         alone = run.config.replace(data=None, updates=())
         self._take(take_in(dataclasses.replace(run, config=alone, prepared=prepared), rows))
         self._rows = rows
@@ -190,7 +189,7 @@ class Forecaster(Estimator):
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
         for words in about_ended(panel, run.state.targets, run.config.horizon):
-            warnings.warn(f"{panel.source}: {words}.", MultiwayWarning, stacklevel=2)
+            warn(f"{panel.source}: {words}.")
         library = self._library if X is None else library_of(X)
         plan = planned(run, panel, future_df)
         return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles, plan), library)

@@ -4,7 +4,6 @@ import collections
 import contextlib
 import dataclasses
 import itertools
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, column_names, load_table, source_name
 from multiway.data.sources.times import looks_like_time, parse_times
-from multiway.errors import DataError, Fix, MultiwayError, MultiwayWarning
+from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
@@ -448,7 +447,7 @@ def _read_some(source: object, options: ReadOptions, names: Sequence[str], roles
         if which:
             verb = "is" if len(which) == 1 else "are"
             words = f"{panel.source}: {listed(which)} {verb} {what} and left out; the others are forecast."
-            warnings.warn(words, MultiwayWarning, stacklevel=2)
+            warn(words)
     return panel
 
 

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import itertools
-import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from multiway.data import CheckReport
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError, Fix, Message, MultiwayWarning
+from multiway.errors import ConfigError, DataError, Fix, Message, warn
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
 from multiway.tasks.answers import Answer, written
@@ -120,7 +119,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if sizes:
             words = " and ".join(f"{name} {steps}" for name, steps in sizes.items())
             rows = f"{prepared.borders.train[1]:,} training rows"
-            warnings.warn(f"{prepared.source}: {words}, by the {rows}.", MultiwayWarning, stacklevel=2)
+            warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
         panel = prepared.panel
         group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
         return config.replace(**sizes, **({} if group is None or not config.network else {"group": group}))

@@ -1,9 +1,8 @@
 """Rows that came after those of a run: joined to them, and candidates refitted on rows up to any moment."""
 
 import dataclasses
-import warnings
 
-from multiway.errors import ConfigError, Fix, MultiwayWarning
+from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import candidates, network, refitting
 from multiway.tasks.forecasting.encode import begun, prepare_panel, regressors_of, sizes_of
@@ -39,7 +38,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
         begun(run.prepared.panel, panel)
     for words in panel.warned:
         if words not in before:
-            warnings.warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words), stacklevel=2)
+            warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words))
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
     longer.facts |= refitting.refit(longer, longer.prepared, Context(), uses=("future",))
     longer.facts["notes"] = list(longer.prepared.notes)

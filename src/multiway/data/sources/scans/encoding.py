@@ -1,7 +1,6 @@
 """What training learns of scans: how to bring intensities near 0 and 1, and the sizes of the voxels it saw."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Self
 
@@ -14,7 +13,7 @@ from multiway.data.matching import Far, far_levels
 from multiway.data.scaling import Level, evenly
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array, millimetres
-from multiway.errors import ConfigError, Fix, MultiwayWarning
+from multiway.errors import ConfigError, Fix, warn
 
 BYTES = (0.0, 255.0)
 Spacings = tuple[tuple[float, float], ...]
@@ -158,9 +157,7 @@ def _far_spacing(spacing: tuple[float, ...] | None, trained: Spacings | None) ->
 
 def _warn(given: str, trained: Spacings | None) -> None:
     seen = " x ".join(f"{low:.3g}" if high <= 1.01 * low else f"{low:.3g} to {high:.3g}" for low, high in trained or ())
-    warnings.warn(
+    warn(
         f"the run was trained on voxels of {seen} mm. Got {given}, on which it may be far worse. Resample them, or set "
-        f"read.spacing in training, which brings every scan to one.",
-        MultiwayWarning,
-        stacklevel=3,
+        f"read.spacing in training, which brings every scan to one."
     )
