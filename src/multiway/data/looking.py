@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
 from multiway.data.recordings import Recordings, find_recordings
+from multiway.data.sources.across import times_of_header
 from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
@@ -128,6 +129,7 @@ class Look:
     repeats: Whether times repeat, and no column tells which series a row is of.
     is_long: Whether rows are of several series.
     is_smooth: Whether rows of numbers follow each other as those of series do.
+    is_across: Whether columns are times, and rows are series.
     recordings: By which columns rows are steps of labelled recordings; None where they are not.
     """
 
@@ -136,6 +138,7 @@ class Look:
     repeats: bool
     is_long: bool
     is_smooth: bool
+    is_across: bool = False
     recordings: Recordings | None = None
 
     @property
@@ -146,12 +149,16 @@ class Look:
     @property
     def is_of_series(self) -> bool:
         """Whether rows can be steps of series."""
+        if self.is_across:
+            return True
         numbers = any(kind == "number" for name, kind in self.kinds.items() if name != self.time)
         return numbers and not self.repeats and (self.time is not None or not self.has_words)
 
     @property
     def is_of_rows(self) -> bool:
         """Whether rows are cases of their own: without times, or many at one time."""
+        if self.is_across:
+            return self.usual_target is not None
         if len(self.kinds) < 2 or (self.time is not None and not self.repeats):
             return False
         return self.has_words or self.repeats or self.usual_target is not None or not self.is_smooth
@@ -197,7 +204,7 @@ def _look(source: object) -> Look | None:
     recordings = find_recordings(table.frame, kinds) if time is None else None
     return Look(
         kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(table, kinds),
-        recordings=recordings,
+        is_across=time is None and bool(times_of_header(table)), recordings=recordings,
     )  # fmt: skip
 
 

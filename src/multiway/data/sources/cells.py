@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.sources.budget import composed
+from multiway.data.sources.marks import without_marks
 from multiway.data.sources.options import FileOptions
 
-TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "day", "month", "year", "week")
+TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "epoch", "day", "month", "year", "week")
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
 EMPTY_CELLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "-nan", "null", "NULL", "Null", "None", "<NA>", "#N/A")
 EXACT_INTEGERS = 2.0**53
@@ -268,8 +269,13 @@ CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
 
 
 def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
-    """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else."""
+    """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else.
+
+    A currency or percent sign that every cell has is left out.
+    """
     columns = _worded(table, options)
+    bare = {name: cells for name, column in columns.items() if (cells := _bare(column, name, findings)) is not None}
+    columns |= bare
     commas = {} if options.decimal == "." else {
         name: plain_numbers(column, ".", ",") for name, column in columns.items()
         if has_decimal_commas(column, WITH_BOTH if options.decimal == "auto" else COMMA)
@@ -283,7 +289,7 @@ def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings
         findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
     if points:
         findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
-    changed = {**commas, **points}
+    changed = {**bare, **commas, **points}
     return table if not changed else dataclasses.replace(table, frame=table.frame.assign(**changed))
 
 
@@ -294,6 +300,20 @@ def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
         for name, column in table.frame.items()
         if is_text(column.dtype) and not is_label(str(name), options) and not _holds_lists(column)
     }
+
+
+def _bare(column: pd.Series, name: str, findings: Findings) -> pd.Series | None:
+    """The cells without the sign that all of them have, which a note names; None where they have none."""
+    cells, rows = distinct_cells(column)
+    cells = cells.astype("string").str.strip()
+    is_empty = cells.isna() | cells.isin(EMPTY_CELLS)
+    found = without_marks(cells[~is_empty])
+    if found is None:
+        return None
+    numbers, sign = found
+    said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
+    findings.add("signs", "note", f"{said} in column '{name}'")
+    return numbers.reindex(cells.index).take(rows).set_axis(column.index)
 
 
 def _holds_lists(column: pd.Series) -> bool:

@@ -11,14 +11,13 @@ from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Cells
 from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, with_truths, words
 from multiway.data.sources.options import FileOptions, ReadOptions
-from multiway.data.sources.times import ISO, QUARTER, best_reading, looks_like_time, quarters_of, read_stamps
+from multiway.data.sources.periods import PERIODS, first_days, period_of
+from multiway.data.sources.times import ISO, best_reading, looks_like_time, read_stamps
 from multiway.errors import Fix, Message, closest
 
 PARTIAL_TIMES = ("day", "month", "year", "week")
 AS_DECIMALS: Message = ("Set decimal to ',' (", Fix("read.decimal", ","), ")")
 """What helps where points of numbers are commas."""
-QUARTERS = "quarters"
-"""The form of dates such as 2003Q1, which are the first days of quarters."""
 CLOCK = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
 """A time of day with its offset from UTC, which the clock does not show."""
 EPOCH, DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
@@ -216,15 +215,15 @@ def _first_reading(
 ) -> tuple[str, pd.DatetimeIndex]:
     if not text.notna().any():
         return ISO, read_stamps(text, ISO)
-    if text.str.fullmatch(QUARTER, case=False, na=False)[text.notna()].mean() > 0.5:
-        return QUARTERS, _known_reading(text, QUARTERS)
+    if (kind := period_of(text)) is not None:
+        return kind, first_days(text, kind)
     return best_reading(text, table, column, options, findings, "read.drop")
 
 
 def _known_reading(text: pd.Series, form: str) -> pd.DatetimeIndex:
     """Times by the form of the training, else by the standard form, which cannot be misread."""
-    if form == QUARTERS:
-        return quarters_of(text.where(text.str.fullmatch(QUARTER, case=False, na=False)))
+    if form in PERIODS:
+        return first_days(text, form)
     stamps, standard = read_stamps(text, form), read_stamps(text, ISO)
     return stamps.where(stamps.notna(), standard)
 

@@ -5,6 +5,7 @@ import itertools
 import re
 import warnings
 import zoneinfo
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,20 @@ from multiway.data.findings import Findings
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
 from multiway.data.sources.options import FileOptions
+from multiway.data.sources.periods import first_days, period_of
 from multiway.errors import Fix
 
 ISO = "ISO8601"
-QUARTER = r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}"
 MONTHS = ("%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b-%y", "%Y %b", "%Y-%b", "%YM%m", "%m/%Y", "%m-%Y")
 """Ways to write months that pandas does not guess."""
+NUMERIC = re.compile(r"(\d+)([/.-])\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
+"""Dates of numbers; pandas does not guess those with years of two digits or with AM and PM."""
+Unit = Literal["s", "ms", "us"]
+SHORT_YEARS = ["%d %m %y", "%m %d %y", "%y %m %d"]
+UNITS: dict[Unit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}
+"""Units of times that are counted from 1970 on, and how many there are in a second."""
+COUNTED = (315_532_800, 4_102_444_800)
+"""Seconds from 1970 to 1980 and to 2100: whole numbers between them are times."""
 WRITE = "Write every time in one form, such as 2024-01-31 23:00."
 
 
@@ -60,9 +69,7 @@ def looks_like_time(raw: pd.Series) -> bool:
     if pd.api.types.is_numeric_dtype(raw):
         return False
     first = next((text for text in map(str, raw.iloc[:20]) if text.strip()), "")
-    if re.fullmatch(QUARTER, first.strip(), re.IGNORECASE):
-        return True
-    return len(first) >= 6 and bool(_formats([first], None))
+    return len(first) >= 6 and (period_of(pd.Series([first.strip()])) is not None or bool(_formats([first], None)))
 
 
 def _microseconds(stamps: pd.DatetimeIndex) -> pd.DatetimeIndex:
@@ -72,10 +79,13 @@ def _microseconds(stamps: pd.DatetimeIndex) -> pd.DatetimeIndex:
 
 
 def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
-    """Whole numbers, or dates where all are written as 20240131 or as 202401 with a jump at each new year."""
+    """Whole numbers; dates where all are seconds since 1970, or written as 20240131 or 202401 with jumps of years."""
     with np.errstate(invalid="ignore"):
         values = np.where((values == np.round(values)) & (np.abs(values) <= EXACT_INTEGERS), values, np.nan)
     known = values[~np.isnan(values)]
+    if (unit := _unit(known)) is not None:
+        findings.add("time", "note", f"whole numbers such as {int(known[0])} are read as times, in {unit} since 1970")
+        return pd.DatetimeIndex(pd.to_datetime(pd.Series(values).astype("Int64"), unit=unit))
     for form, low, high in (("%Y%m%d", 19000101, 22001231), ("%Y%m", 190001, 220012)):
         if len(known) and known.min() >= low and known.max() <= high:
             uneven = len(known) > 2 and len(np.unique(np.diff(known))) > 1
@@ -88,26 +98,24 @@ def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
     return pd.Index(values)
 
 
+def _unit(values: NDArray[np.float64]) -> Unit | None:
+    """The unit in which whole numbers count from 1970 on, where all lie between 1980 and 2100."""
+    low, high = (values.min(), values.max()) if len(values) else (0.0, 0.0)
+    return next((unit for unit, per in UNITS.items() if low >= COUNTED[0] * per and high <= COUNTED[1] * per), None)
+
+
 def _from_text(table: RawTable, column: str, options: FileOptions, findings: Findings, field: str) -> pd.Index:
     text = by_text(table.frame[column], lambda cells: cells.astype("string").str.strip())
     present = text.notna() & (text != "")
     if not present.any():
         fix = ("Name another column (", Fix(field, like="NAME"), ").")
         raise findings.fatal("time", "the time column is empty", fix, [table.place(0, column)])
-    quarters = by_text(text, lambda cells: cells.str.fullmatch(QUARTER, case=False, na=False))
-    if quarters[present].mean() > 0.5:
-        return quarters_of(text.where(quarters))
     text = text if present.all() else text.where(present)
+    if (kind := period_of(text)) is not None:
+        return first_days(text, kind)
     if distinct_cells(text)[0].dropna().str.fullmatch(r"[+-]?\d+(\.0*)?").all():
         return _whole(pd.to_numeric(text).to_numpy(np.float64, na_value=np.nan), findings)
     return _stamps(text, table, column, options, findings, field)
-
-
-def quarters_of(text: pd.Series) -> pd.DatetimeIndex:
-    """First days of quarters such as 2003Q1 or Q1 2003."""
-    year = text.str.extract(r"(\d{4})", expand=False)
-    month = pd.to_numeric(text.str.extract(r"(?i)Q([1-4])", expand=False)) * 3 - 2
-    return pd.DatetimeIndex(pd.to_datetime(year + "-" + month.astype("string"), format="%Y-%m", errors="coerce"))
 
 
 def _stamps(
@@ -192,8 +200,32 @@ def _formats(sample: list[str], day_first: bool | None) -> list[str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a guess that turns day and month around is checked on every row here
         guesses = [guess_datetime_format(text, dayfirst=order) for text, order in itertools.product(sample, orders)]
-    months = (form for form in MONTHS if not pd.isna(pd.to_datetime(sample[0].strip(), format=form, errors="coerce")))
-    return list(dict.fromkeys([*(guess for guess in guesses if guess is not None), *months]))
+    months = (form for form in MONTHS if _reads(sample[0].strip(), form))
+    numeric = (form for text in map(str.strip, sample) for form in _numeric(text, day_first) if _reads(text, form))
+    return list(dict.fromkeys([*(guess for guess in guesses if guess is not None), *months, *numeric]))
+
+
+def _reads(text: str, form: str) -> bool:
+    return not pd.isna(pd.to_datetime(text, format=form, errors="coerce"))
+
+
+def _numeric(text: str, day_first: bool | None) -> list[str]:
+    """Forms of a date of numbers; a year of two digits may stand first where nothing is said of days."""
+    found = NUMERIC.fullmatch(text)
+    if found is None:
+        return []
+    first, mark, last, clock, seconds, half = found.groups()
+    orders = ["%Y %m %d"] if len(first) == 4 else ["%d %m %Y", "%m %d %Y"] if len(last) == 4 else SHORT_YEARS
+    if day_first is not None and len(first) < 4:
+        orders = [order for order in orders if order.startswith("%d" if day_first else "%m")]
+    return [order.replace(" ", mark) + _clock(clock, seconds, half) for order in orders]
+
+
+def _clock(clock: str | None, seconds: str | None, half: str | None) -> str:
+    """The form of a time of day behind a date."""
+    if clock is None:
+        return ""
+    return f" {'%I' if half else '%H'}:%M{':%S' if seconds else ''}{(half or '')[:-2]}{'%p' if half else ''}"
 
 
 def read_stamps(text: pd.Series, form: str, *, zoned: bool = False) -> pd.DatetimeIndex:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.sources import columns as col
+from multiway.data.sources.across import with_times_in_rows
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
@@ -145,7 +146,7 @@ def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles
 def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None) -> Panel:
     if options.frequency is not None:
         check_frequency(options.frequency)
-    table = load_table(source, options, findings)
+    table = with_times_in_rows(load_table(source, options, findings), options.time_column, findings)
     time = col.find_time_column(table, options, findings)
     table, times = timed(table, time, options, findings)
     for role in ROLES:
@@ -407,8 +408,8 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
 
 
 def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
-    """Columns as they are written."""
-    return load_table(source, options, findings).frame
+    """Columns as they are written, a row for each time."""
+    return with_times_in_rows(load_table(source, options, findings), options.time_column, findings).frame
 
 
 def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:

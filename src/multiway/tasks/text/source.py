@@ -17,6 +17,7 @@ from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.columns import named_cells, require_column, require_columns, usual_column
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
+from multiway.data.sources.times import looks_like_time
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
 
@@ -235,8 +236,8 @@ def _wordy(raw: RawTable, taken: set[str | None]) -> str | None:
 
 
 def _words_of(column: pd.Series) -> float:
-    """Words of a cell on average; none in a column of numbers."""
-    if pd.api.types.is_numeric_dtype(column):
+    """Words of a cell on average; none in a column of numbers or of times."""
+    if pd.api.types.is_numeric_dtype(column) or looks_like_time(column):
         return 0.0
     return float(as_text(column.head(LOOKED_AT)).map(lambda cell: len(cell.split())).mean())
 

@@ -1,0 +1,59 @@
+"""Tables whose header holds the times, a series in each row, made into a row for each series and time."""
+
+import dataclasses
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+
+from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.sources.cells import RawTable
+from multiway.data.sources.columns import column_of_times
+from multiway.data.sources.options import FileOptions
+from multiway.data.sources.times import looks_like_time, parse_times
+
+TIME, VALUE = "time", "value"
+"""Columns of the table that is made."""
+FEWEST = 6
+"""Times in a header, below which it is taken for names."""
+DIGITS = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])([0-2]\d|3[01])?)?")
+"""Years, months and days of digits alone, such as 1960, 202401 and 20240131."""
+
+
+def times_of_header(table: RawTable, time: str | None = None) -> list[str]:
+    """Columns that are named by times, where most are and no column holds any; none in other tables.
+
+    time: A column that is said to hold the times.
+    """
+    if time not in (None, TIME) or {TIME, VALUE} & set(table.names):
+        return []
+    named = _times_among(table.names)
+    is_most = FEWEST <= len(named) < len(table.names) <= 2 * len(named)
+    return named if is_most and column_of_times(table.drop(named)) is None else []
+
+
+def _times_among(names: list[str]) -> list[str]:
+    """Names that are times of one form, each of which stands once; a few are looked at before all."""
+    digits = [name for name in names if DIGITS.fullmatch(name)]
+    pool = digits if 2 * len(digits) >= len(names) else [name for name in names if re.search(r"\d", name)]
+    if len(pool) < FEWEST or not (digits or looks_like_time(pd.Series(pool[len(pool) // 2 :]))):
+        return []
+    try:
+        times, good = parse_times(RawTable.whole(pd.DataFrame({TIME: pool})), TIME, FileOptions(), Findings(""))
+    except Unreadable:
+        return []
+    return list(itertools.compress(pool, good)) if times.is_unique else []
+
+
+def with_times_in_rows(table: RawTable, time: str | None, findings: Findings) -> RawTable:
+    """A row for each series and time, where the header holds the times; another table as it is."""
+    named = times_of_header(table, time)
+    if not named:
+        return table
+    others = [name for name in table.names if name not in named]
+    rows = np.tile(np.arange(len(table.frame)), len(named))
+    frame = table.frame.melt(others, named, var_name=TIME, value_name=VALUE)
+    said = f"columns '{quoted(named[0])}' to '{quoted(named[-1])}' are {len(named)} times, and each row is a series"
+    findings.add("layout", "note", said)
+    return dataclasses.replace(table, frame=frame, rows=table.rows[rows], broken=table.broken[rows])
