@@ -12,13 +12,12 @@ from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import column_of_times
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.times import looks_like_time, parse_times
+from multiway.data.sources.titles import DIGITS
 
 TIME, VALUE = "time", "value"
 """Columns of the table that is made."""
 FEWEST = 6
 """Times in a header, below which it is taken for names."""
-DIGITS = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])([0-2]\d|3[01])?)?")
-"""Years, months and days of digits alone, such as 1960, 202401 and 20240131."""
 
 
 def times_of_header(table: RawTable, time: str | None = None) -> list[str]:

@@ -4,6 +4,7 @@ import io
 import warnings
 import zipfile
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable, restored
 from multiway.data.sources.options import FileOptions
+from multiway.data.sources.titles import LOOK, about_titles, rows_above
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
@@ -49,7 +51,11 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     if needed > options.max_bytes:
         raise too_large(f"it unpacks to {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings)
     _check_characters(raw, findings)
-    header, *rows = _cells(raw, options, findings) or [()]
+    cells = _cells(raw, options, findings)
+    top = above(cells)
+    if top:
+        findings.add("header", "note", about_titles(1, top, "row"))
+    header, *rows = cells[top:] or [()]
     kept = [row for row, cells in enumerate(rows) if cells]
     if not kept or not header:
         raise findings.fatal(
@@ -63,13 +69,13 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
             f"its cells take {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings
         )
     broken = np.array([len(rows[row]) > len(header) for row in kept])
-    _refuse_wide(np.array(kept)[broken] + 2, len(header), findings)
+    _refuse_wide(np.array(kept)[broken] + top + 2, top + 1, len(header), findings)
     columns = {
         place: _column([rows[row][place] if place < len(rows[row]) else None for row in kept])
         for place in range(len(header))
     }
     frame = pd.DataFrame(columns).set_axis(_named(header, findings), axis=1)
-    return RawTable(frame=frame, rows=np.array(kept) + 2, unit="row", broken=broken)
+    return RawTable(frame=frame, rows=np.array(kept) + top + 2, unit="row", broken=broken)
 
 
 def _check_characters(raw: bytes, findings: Findings) -> None:
@@ -96,19 +102,27 @@ def _longest_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> int:
     return longest
 
 
-def _refuse_wide(rows: NDArray[np.int64], width: int, findings: Findings) -> None:
+def above(cells: Sequence[Row]) -> int:
+    """How many rows of a sheet stand above its header; rows end where their cells do."""
+    some = cells[:LOOK]
+    width = max(map(len, some), default=0)
+    return rows_above([(*row, *[None] * (width - len(row))) if row else () for row in some])
+
+
+def _refuse_wide(rows: NDArray[np.int64], header: int, width: int, findings: Findings) -> None:
     if len(rows):
         places = [Place(row=int(row), unit="row") for row in rows[:20]]
-        rule = f"{len(rows)} rows have cells beyond the {width} columns that row 1 names"
+        rule = f"{len(rows)} rows have cells beyond the {width} columns that row {header} names"
         findings.add("fields", "error", rule, "Name these columns, or empty the cells.", places, len(rows))
 
 
 def names_of_sheet(raw: bytes) -> list[str]:
-    """The first row of the first sheet, as far as it can be read."""
+    """The header of the first sheet, as far as it can be read."""
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
     try:
-        rows = _sheet(openpyxl, raw).iter_rows(max_row=1, values_only=True)
-        return [restored(str(name).strip()) for row in rows for name in row if name is not None]
+        rows = [_trimmed(row) for row in _sheet(openpyxl, raw).iter_rows(max_row=LOOK, values_only=True)]
+        header = rows[above(rows)] if rows else ()
+        return [restored(str(name).strip()) for name in header if name is not None]
     except BROKEN:
         return []
 

@@ -21,6 +21,7 @@ from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
 from multiway.data.sources.text import characters, read_text
+from multiway.data.sources.titles import LOOK, lines_above
 from multiway.errors import DataError, in_a_line
 
 BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
@@ -247,7 +248,8 @@ def column_names(source: Any) -> list[str]:
         if raw[:4] == b"PAR1":
             return list(pyarrow.parquet.read_schema(path).names)
         encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-        line = raw.decode(encoding, errors="replace").lstrip("\r\n").partition("\n")[0].rstrip("\r")
+        lines = raw.decode(encoding, errors="replace").lstrip("\r\n").replace("\r\n", "\n").split("\n", LOOK)
+        line = lines[lines_above(lines, ",;\t|")]
         separator = max(",;\t|", key=line.count)
         return [restored(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
     except (*BROKEN, *PACKING_BROKEN, csv.Error):

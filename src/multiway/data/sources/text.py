@@ -32,6 +32,7 @@ from multiway.data.sources.cells import (
     restored,
 )
 from multiway.data.sources.options import FileOptions
+from multiway.data.sources.titles import LOOK, about_titles, lines_above
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -171,29 +172,38 @@ def _note_lost(text: str, findings: Findings) -> None:
 
 def _lines(text: bytes, findings: Findings) -> Lines:
     """Find header and separator; a file of numbers alone has no header."""
-    blank = len(text) - len(text.lstrip(b"\n"))
-    header, below = _line(text, blank)
+    top, number = _top(text, findings)
+    header, below = _line(text, top)
     separator = _separator(header, _line(text, below)[0])
     if header.count(separator) >= MAX_COLUMNS:
-        raise _too_wide(header.count(separator) + 1, text.count(b"\n", blank), findings)
-    refuse_open_quote(
-        header, separator, blank + 1, findings, "a quotation mark in the header is not closed on its line"
-    )
+        raise _too_wide(header.count(separator) + 1, text.count(b"\n", top), findings)
+    refuse_open_quote(header, separator, number, findings, "a quotation mark in the header is not closed on its line")
     names = next(csv.reader([header], delimiter=separator), [])
     if all(map(_is_number, names)) and not _is_count(names):
         findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
-        return Lines.of([str(i) for i in range(len(names))], text, blank, separator, blank + 1)
+        return Lines.of([str(i) for i in range(len(names))], text, top, separator, number)
     if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
     names = [restored(name.strip()) for name in names]
     _check_names(names, findings)
     if len(names) == 1 and not _is_number(_line(text[below:].lstrip(b"\n"), 0)[0]):
         shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
-        place = Place(row=blank + 1, value=header)
+        place = Place(row=number, value=header)
         raise findings.fatal(
             "separator", "no column separator was found", f"Separate columns by one of {shown}", [place]
         )
-    return Lines.of(names, text, below, separator, blank + 2)
+    return Lines.of(names, text, below, separator, number + 1)
+
+
+def _top(text: bytes, findings: Findings) -> tuple[int, int]:
+    """Where the header begins, behind blank lines and titles, and its 1-based line."""
+    blank = len(text) - len(text.lstrip(b"\n"))
+    lines = text[blank : blank + HEAD].split(b"\n", LOOK)[:LOOK]
+    whole = lines if len(lines) == LOOK or len(text) <= blank + HEAD else lines[:-1]
+    above = lines_above([line.decode() for line in whole], SEPARATORS)
+    if above:
+        findings.add("header", "note", about_titles(blank + 1, blank + above, "line"))
+    return blank + sum(len(line) + 1 for line in lines[:above]), blank + above + 1
 
 
 def _line(text: bytes, start: int) -> tuple[str, int]:
