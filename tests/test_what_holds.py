@@ -96,7 +96,7 @@ def test_rows_that_were_cut_short_say_their_epochs():
 
 ABOUT = {
     "attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads",
-    "preset", "rank", "sizes", "use_ffn",
+    "preset", "rank", "sizes", "use_attention", "use_ffn",
 }  # fmt: skip
 """Fields of a network by their last names, which claims are about."""
 SAID = {
@@ -156,7 +156,7 @@ SHORT = re.compile(
 )
 """Cells of the paper's tables: one epoch of 100, many in bfloat16."""
 
-MEANS = re.compile(r"hot-components-(?:ettm1|weather)-|hot-order-ettm1-")
+MEANS = re.compile(r"hot-components-weather-|hot-order-ettm1-")
 """Of these, rows with the mean over patches, where the recipe now takes them all."""
 
 

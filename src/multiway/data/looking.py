@@ -130,6 +130,7 @@ class Look:
     is_long: Whether rows are of several series.
     is_smooth: Whether rows of numbers follow each other as those of series do.
     is_across: Whether columns are times, and rows are series.
+    has_names: Whether a column of words names each row, so that rows with times are cases of their own.
     recordings: By which columns rows are steps of labelled recordings; None where they are not.
     """
 
@@ -139,6 +140,7 @@ class Look:
     is_long: bool
     is_smooth: bool
     is_across: bool = False
+    has_names: bool = False
     recordings: Recordings | None = None
 
     @property
@@ -152,7 +154,8 @@ class Look:
         if self.is_across:
             return True
         numbers = any(kind == "number" for name, kind in self.kinds.items() if name != self.time)
-        return numbers and not self.repeats and (self.time is not None or not self.has_words)
+        is_timed = self.time is not None and not self.has_names
+        return numbers and not self.repeats and (is_timed or not (self.time or self.has_words))
 
     @property
     def is_of_rows(self) -> bool:
@@ -160,7 +163,7 @@ class Look:
         if self.is_across:
             return self.usual_target is not None
         if len(self.kinds) < 2 or (self.time is not None and not self.repeats):
-            return False
+            return len(self.kinds) > 2 and self.has_names
         return self.has_words or self.repeats or self.usual_target is not None or not self.is_smooth
 
     @property
@@ -204,6 +207,7 @@ def _look(source: object) -> Look | None:
     recordings = find_recordings(table.frame, kinds) if time is None else None
     return Look(
         kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(table, kinds),
+        has_names=any(kind == "identifier" and not is_numeric(table.frame[name]) for name, kind in kinds.items()),
         is_across=time is None and bool(times_of_header(table)), recordings=recordings,
     )  # fmt: skip
 

@@ -371,10 +371,17 @@ def test_missing_policies():
 
 def test_a_column_without_values():
     frame = wide(q=np.nan)
+    for options in (ReadOptions(), ReadOptions(missing="ffill")):
+        panel = read_panel(frame, options)
+        assert panel.names == ("p", "r")
+        assert any("columns q hold no value at all and are left out" in str(words) for words in panel.warned)
+    named = ("q",)
     with pytest.raises(DataError, match=r"40 cells are missing"):
-        read_panel(frame)
+        read_panel(frame, ReadOptions(variates=named))
     with pytest.raises(DataError, match=r"columns hold no value at all: column 'q'"):
-        read_panel(frame, ReadOptions(missing="ffill"))
+        read_panel(frame, ReadOptions(missing="ffill", variates=named))
+    with pytest.raises(DataError):
+        read_panel(frame[["date", "q"]])
     assert any("hold no value at all" in note for note in read_panel(frame, ReadOptions(missing="mask")).notes)
 
 

@@ -83,6 +83,8 @@ def test_rows_are_told_from_steps_of_series(tmp_path):
     assert [look_at(follows(numbers, share)).is_of_rows for share in (0.2, 0.45)] == [True, False]
     assert look_at(numbers.cumsum().assign(target=1 - numbers.a.round() % 2)).is_of_rows
     assert not look_at(numbers.assign(date=days)).is_of_rows
+    customers = numbers.assign(date=days, customer=[f"C{row}" for row in range(200)])
+    assert look_at(customers).is_of_rows and not look_at(customers).is_of_series
     orders = numbers.assign(date=days[generator.integers(0, 50, 200)], city=generator.choice(["Ulm", "Bonn"], 200))
     assert look_at(orders).is_of_rows and not look_at(orders).is_of_series
     assert look_at(orders.assign(label=generator.choice(["x", "y"], 200))).likely_target == "label"

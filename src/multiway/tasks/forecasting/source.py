@@ -231,9 +231,8 @@ def _wide(
         names = later.among(names, findings)
     elif options.variates is not None:
         names = col.require_columns(names, options.variates, "variates", findings)
-    elif same := [name for name in names if _is_one_word(table.frame[name])]:
-        findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
-        names = [name for name in names if name not in same]
+    else:
+        names = _without_idle(table, names, options, findings)
     if later is None and options.variates is None:
         _refuse_several(table, names, times, findings)
     _note_truths(table, names, options, findings)
@@ -244,6 +243,18 @@ def _wide(
         values=col.parse_numbers(table, names, findings), times=times, names=tuple(names),
         origin=np.arange(len(times))[:, None], table=table, options=options, findings=findings,
     )  # fmt: skip
+
+
+def _without_idle(table: RawTable, names: list[str], options: ReadOptions, findings: Findings) -> list[str]:
+    """Columns that can be series: without those of one word, and those without a value unless these are masked."""
+    same = [name for name in names if _is_one_word(table.frame[name])]
+    if same:
+        findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
+    empty = [name for name in names if _is_empty(table.frame[name])] if options.missing != "mask" else []
+    if empty and len(empty) + len(same) < len(names):
+        findings.add("columns", "warning", f"columns {listed(empty)} hold no value at all and are left out")
+        same += empty
+    return [name for name in names if name not in same]
 
 
 def _refuse_several(table: RawTable, names: Sequence[str], times: pd.Index, findings: Findings) -> None:
@@ -279,6 +290,11 @@ def _note_truths(table: RawTable, names: Sequence[str], options: ReadOptions, fi
 def _is_one_word(raw: pd.Series) -> bool:
     """Whether a column says one word throughout, as the name of the only shop."""
     return isinstance(raw.iloc[0], str) and raw.nunique(dropna=False) == 1 and not looks_numeric(words(raw.iloc[:1]))
+
+
+def _is_empty(raw: pd.Series) -> bool:
+    """Whether no cell of a column holds anything."""
+    return bool(raw.isna().all() if pd.api.types.is_numeric_dtype(raw) else (words(raw) == "").all())
 
 
 CELL = ["stamp", "series"]
