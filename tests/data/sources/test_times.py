@@ -77,3 +77,21 @@ def test_weeks_are_their_mondays(form):
     mondays = pd.date_range("2019-12-30", periods=120, freq="W-MON")  # over a year of 53 weeks
     cells = [form.format(*day.isocalendar()[:2]) for day in mondays]
     assert list(parsed(cells)[0]) == list(mondays)
+
+
+@pytest.mark.parametrize("ends", [["Total"], ["Total", "Source: the shop"]])
+def test_words_below_the_last_row_are_left_out(ends):
+    findings = Findings("table")
+    table = RawTable.whole(pd.DataFrame({"when": [*LONG.strftime("%Y-%m-%d"), *ends]}))
+    times, good = parse_times(table, "when", FileOptions(), findings)
+    assert list(times) == list(LONG.normalize()) and good.tolist() == [True] * 401 + [False] * len(ends)
+    assert not findings.errors() and "in place of times and are left out" in " ".join(map(str, findings.warnings()))
+
+
+@pytest.mark.parametrize("place", [0, 200, 401])
+@pytest.mark.parametrize("word", ["Total", "2024-13-45", ""])
+def test_other_rows_without_a_time_are_errors(place, word):
+    findings = Findings("table")
+    cells = [*LONG[:place].strftime("%Y-%m-%d"), word, *LONG[place:].strftime("%Y-%m-%d")]
+    parse_times(RawTable.whole(pd.DataFrame({"when": cells})), "when", FileOptions(), findings)
+    assert bool(findings.errors()) == ((place, word) != (401, "Total"))

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.tseries.api import guess_datetime_format
 
-from multiway.data.findings import Findings
+from multiway.data.findings import Findings, listed
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
 from multiway.data.sources.options import FileOptions
@@ -25,6 +25,8 @@ MONTHS = ("%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b-%y", "%Y %b", "%Y-%b", "%YM%m"
 NUMERIC = re.compile(r"(\d+)([/.-])\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
 """Dates of numbers; pandas does not guess those with years of two digits or with AM and PM."""
 Unit = Literal["s", "ms", "us"]
+MOST_BELOW = 3
+"""Rows below a table that are no part of it."""
 SHORT_YEARS = ["%d %m %y", "%m %d %y", "%y %m %d"]
 UNITS: dict[Unit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}
 """Units of times that are counted from 1970 on, and how many there are in a second."""
@@ -244,10 +246,13 @@ def _failures(times: pd.DatetimeIndex, text: pd.Series) -> int:
 
 def _report_bad(table: RawTable, column: str, good: NDArray[np.bool_], findings: Findings) -> None:
     """Say which rows have no sound time; rows already reported as irregular are passed over."""
-    bad = np.flatnonzero(~good & ~table.broken)
+    bad, raw = np.flatnonzero(~good & ~table.broken), table.frame[column]
     if not len(bad):
         return
-    raw = table.frame[column]
+    if _are_below(bad, raw):
+        said = f"the last rows say {listed([str(cell) for cell in raw.iloc[bad]])} in place of times and are left out"
+        findings.add("time", "warning", said, places=[table.place(int(row), column) for row in bad])
+        return
     places = [table.place(int(row), column, raw.iloc[row]) for row in bad[:20]]
     rule = f"{len(bad)} of {len(raw)} times are absent or not written like the others"
     if not good.any():
@@ -255,6 +260,12 @@ def _report_bad(table: RawTable, column: str, good: NDArray[np.bool_], findings:
     findings.add(
         "time", "error", rule, f"{WRITE} Mixed orders of day and month cannot be told apart.", places, len(bad)
     )
+
+
+def _are_below(bad: NDArray[np.int64], raw: pd.Series) -> bool:
+    """Whether rows without a time are the last few, and say words there, as totals and sources below a table do."""
+    is_end = len(bad) <= MOST_BELOW < len(raw) and bad[0] == len(raw) - len(bad)
+    return is_end and all(re.fullmatch(r"\s*[^\W\d]\D*", str(cell)) is not None for cell in raw.iloc[bad])
 
 
 OFFSET = r":\d\d(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)$"
