@@ -89,7 +89,7 @@ def test_words_below_the_last_row_are_left_out(ends):
 
 
 @pytest.mark.parametrize("place", [0, 200, 401])
-@pytest.mark.parametrize("word", ["Total", "2024-13-45", ""])
+@pytest.mark.parametrize("word", ["Total", "2024-13-45", "", None])
 def test_other_rows_without_a_time_are_errors(place, word):
     findings = Findings("table")
     cells = [*LONG[:place].strftime("%Y-%m-%d"), word, *LONG[place:].strftime("%Y-%m-%d")]

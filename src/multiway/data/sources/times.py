@@ -265,7 +265,7 @@ def _report_bad(table: RawTable, column: str, good: NDArray[np.bool_], findings:
 def _are_below(bad: NDArray[np.int64], raw: pd.Series) -> bool:
     """Whether rows without a time are the last few, and say words there, as totals and sources below a table do."""
     is_end = len(bad) <= MOST_BELOW < len(raw) and bad[0] == len(raw) - len(bad)
-    return is_end and all(re.fullmatch(r"\s*[^\W\d]\D*", str(cell)) is not None for cell in raw.iloc[bad])
+    return is_end and all(isinstance(cell, str) and re.match(r"\s*[^\W\d]\D*$", cell) for cell in raw.iloc[bad])
 
 
 OFFSET = r":\d\d(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)$"
