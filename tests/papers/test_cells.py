@@ -27,6 +27,7 @@ CELLS = {
     "hot-table-4": 48,
     "hot-table-5": 72,
     "hot-table-6": 72,
+    "hot-table-9": 1,
     "hot-later-code": 5,
     "hot-figure-3-right": 54,
     "ndlinear-figure-17": 15,

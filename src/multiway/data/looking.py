@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
 from multiway.data.recordings import Recordings, find_recordings
-from multiway.data.sources.across import times_of_header
+from multiway.data.sources.across import times_of_header, with_months_in_rows
 from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.parts import holds_parts
+from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import load_table, source_name
 from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.errors import DataError, Fix
@@ -198,18 +199,24 @@ def _look_at_file(path: str, changed: int, size: int) -> Look | None:
 def _look(source: object) -> Look | None:
     findings = Findings("")
     try:
-        table = load_table(source, FileOptions(), findings)
+        raw = load_table(source, FileOptions(), findings)
     except (DataError, Unreadable):
         return None
+    table = with_joined_times(with_months_in_rows(raw, findings), None, findings)
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
-    kinds = {name: kind_of(table.frame[name], name) for name in table.names}
+    kinds = {name: kind_of(raw.frame[name], name) for name in raw.names}
     recordings = find_recordings(table.frame, kinds) if time is None else None
     return Look(
-        kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(table, kinds),
-        has_names=any(kind == "identifier" and not is_numeric(table.frame[name]) for name, kind in kinds.items()),
+        kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(raw, kinds),
+        has_names=any(kind == "identifier" and _says_words(raw.frame[name]) for name, kind in kinds.items()),
         is_across=time is None and bool(times_of_header(table)), recordings=recordings,
     )  # fmt: skip
+
+
+def _says_words(raw: pd.Series) -> bool:
+    """Whether cells are no numbers, also where they are kept as text."""
+    return not is_numeric(raw) and not looks_numeric(words(raw))
 
 
 def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:

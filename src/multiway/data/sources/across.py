@@ -11,10 +11,12 @@ from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import column_of_times
 from multiway.data.sources.options import FileOptions
+from multiway.data.sources.split_times import WHOLE_MONTHS, with_joined_times
+from multiway.data.sources.tables import load_table
 from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.data.sources.titles import DIGITS
 
-TIME, VALUE = "time", "value"
+TIME, MONTH, VALUE = "time", "month", "value"
 """Columns of the table that is made."""
 FEWEST = 6
 """Times in a header, below which it is taken for names."""
@@ -50,9 +52,37 @@ def with_times_in_rows(table: RawTable, time: str | None, findings: Findings) ->
     named = times_of_header(table, time)
     if not named:
         return table
-    others = [name for name in table.names if name not in named]
-    rows = np.tile(np.arange(len(table.frame)), len(named))
-    frame = table.frame.melt(others, named, var_name=TIME, value_name=VALUE)
     said = f"columns '{quoted(named[0])}' to '{quoted(named[-1])}' are {len(named)} times, and each row is a series"
     findings.add("layout", "note", said)
+    return _in_rows(table, named, TIME)
+
+
+def with_months_in_rows(table: RawTable, findings: Findings) -> RawTable:
+    """A row for each year and month, where rows are years and columns the twelve months; another table as it is."""
+    own = {name.lower(): name for name in table.names}
+    forms = ([month[:letters] for month in WHOLE_MONTHS] for letters in (3, None))
+    named = next(([own[month] for month in months] for months in forms if own.keys() >= {*months}), [])
+    if not named or "year" not in own or {MONTH, VALUE} & own.keys():
+        return table
+    findings.add("layout", "note", f"rows are years, and columns '{named[0]}' to '{named[-1]}' their months")
+    return _in_rows(table, named, MONTH)
+
+
+def _in_rows(table: RawTable, named: list[str], called: str) -> RawTable:
+    """The values of some columns one below the other, row by row, with the names of the columns."""
+    count = len(table.frame)
+    frame = table.frame.melt([name for name in table.names if name not in named], named, called, VALUE)
+    order = np.arange(len(frame)).reshape(len(named), count).T.ravel()
+    rows = np.repeat(np.arange(count), len(named))
+    frame = frame.iloc[order].reset_index(drop=True)
     return dataclasses.replace(table, frame=frame, rows=table.rows[rows], broken=table.broken[rows])
+
+
+def load_series_table(source: object, options: FileOptions, time: str | None, findings: Findings) -> RawTable:
+    """A table of series, with a row for each time and one column of times.
+
+    time: A column that is said to hold the times.
+    """
+    table = with_months_in_rows(load_table(source, options, findings), findings)
+    table = with_joined_times(table, time, findings)
+    return with_times_in_rows(table, time, findings)

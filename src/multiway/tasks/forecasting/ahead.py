@@ -9,8 +9,9 @@ import torch
 from multiway.data import datasets
 from multiway.data.findings import Findings, listed, soundly
 from multiway.data.sources import columns as col
+from multiway.data.sources.across import load_series_table
 from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.tables import load_table, source_name
+from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.config import ForecastConfig
@@ -45,7 +46,8 @@ def _read(
     panel: Panel, source: object, options: ReadOptions, run: Run, roles: Roles, findings: Findings
 ) -> Covariates | None:
     """Cells of the table at every step and series of the horizon."""
-    table, columns = load_table(source, options, findings), run.state.columns
+    columns = run.state.columns
+    table = load_series_table(source, options, columns.time, findings)
     keys = [name for name in (columns.time, *columns.ids) if name is not None]
     col.require_columns(table.names, [*keys, *roles.future], "future data", findings)
     table, times = timed(table, columns.time, options, findings)

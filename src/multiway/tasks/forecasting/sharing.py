@@ -18,6 +18,7 @@ from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.parts import ROWS, Chosen, Parts, codes_of, read_parts, values_of
+from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
 from multiway.models.weighed_forecasts import NAIVE
@@ -61,6 +62,7 @@ def _ids(parts: Parts, config: ForecastConfig) -> tuple[str, ...]:
         return config.read.id_column
     table, findings = RawTable.whole(parts.read(0).to_pandas()), Findings(source_name(parts.folder))
     with contextlib.suppress(Unreadable):
+        table = with_joined_times(table, config.read.time_column, findings)
         time = col.find_time_column(table, config.read, findings)
         table, times = timed(table, time, config.read, findings)
         long = find_long(table.drop(list(config.roles.columns)), time, times, config.read, findings)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import with_times_in_rows
+from multiway.data.sources.across import load_series_table
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.tables import SOURCE, column_names, load_table, source_name
+from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
@@ -146,7 +146,7 @@ def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles
 def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None) -> Panel:
     if options.frequency is not None:
         check_frequency(options.frequency)
-    table = with_times_in_rows(load_table(source, options, findings), options.time_column, findings)
+    table = load_series_table(source, options, options.time_column, findings)
     time = col.find_time_column(table, options, findings)
     table, times = timed(table, time, options, findings)
     for role in ROLES:
@@ -425,7 +425,7 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
 
 def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:
     """Columns as they are written, a row for each time."""
-    return with_times_in_rows(load_table(source, options, findings), options.time_column, findings).frame
+    return load_series_table(source, options, options.time_column, findings).frame
 
 
 def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:
