@@ -75,9 +75,10 @@ SPEED = {
     "limits": "multiway reproduce ndlinear-table-2 --rows cifar10 --variants Linear --set split.validation=0.02",
     "searches-volumes": (
         "multiway tune volumes --data adrenalmnist3d --space hot-volumes --trials 30 --pruner halving --epochs 6 "
-        "--out searches/adrenal --set read.shape_transform=true --set model.name=hot_volume_classifier_paper --set model.dim=64 "
-        "--set model.stem_channels=22 --set training.optimizer=adam --set training.learning_rate=0.0002 --set training.schedule=constant "
-        "--set training.warmup_steps=0 --set training.weight_decay=0 --set training.clip_norm=null --set training.average=null"
+        "--out searches/adrenal --set read.shape_transform=true --set model.name=hot_volume_classifier_paper "
+        "--set model.dim=64 --set model.stem_channels=22 --set training.optimizer=adam "
+        "--set training.learning_rate=0.0002 --set training.schedule=constant --set training.warmup_steps=0 "
+        "--set training.weight_decay=0 --set training.clip_norm=null --set training.average=null"
     ),
     "searches": (
         "multiway tune stocks --data stocknet --space hot-stocks --pruner halving --epochs 12 --out searches/stocks "
