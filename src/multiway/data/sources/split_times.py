@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text, parse_cells
@@ -16,6 +17,8 @@ LARGEST = {"year": (1900, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 2
 CLOCKS = ("time", "hour", "hr")
 """Names of columns with a time of day next to a date."""
 CLOCK = re.compile(r"\d{1,2}[:.]\d\d([:.]\d\d)?( ?[AaPp][Mm])?")
+LOOKED_AT = 1000
+"""Rows that show whether cells are times of day."""
 WHOLE_MONTHS = tuple(pd.date_range("2000-01-01", periods=12, freq="MS").month_name().str.lower())
 MONTHS = {name[:letters]: month for letters in (3, None) for month, name in enumerate(WHOLE_MONTHS, start=1)}
 """Numbers of months by their names, whole and of three letters."""
@@ -41,18 +44,21 @@ def with_joined_times(table: RawTable, time: str | None, findings: Findings) -> 
 def parts_of_times(table: RawTable) -> list[str]:
     """Columns that hold parts of the times by their names, the largest part first; none where one holds whole times."""
     own = {name.lower(): name for name in reversed(table.names)}
+    if not own.keys() & {PARTS[0], *CLOCKS}:
+        return []
     dates = [name for name in table.names if name.lower() not in PARTS and _is_date(table.frame[name])]
     if dates:
         clock = next((own[name] for name in CLOCKS if name in own and own[name] != dates[0]), None)
         return [] if clock is None else [dates[0], clock]
     absent = next((place for place, part in enumerate(PARTS) if part not in own), len(PARTS))
-    others = set(own) & set(TIME_NAMES) - set(PARTS)
+    others = own.keys() & set(TIME_NAMES) - set(PARTS)
     return [own[part] for part in PARTS[:absent]] if absent > 1 and not others else []
 
 
 def _is_date(raw: pd.Series) -> bool:
     """Whether a column holds dates, and not times of day alone, which points would make dates."""
-    return looks_like_time(raw) and not (_is_clock(raw) and as_text(raw).str.contains(":", regex=False).all())
+    head = raw.head(LOOKED_AT)
+    return looks_like_time(raw) and not (_is_clock(head) and as_text(head).str.contains(":", regex=False).all())
 
 
 def _is_clock(raw: pd.Series) -> bool:
@@ -61,19 +67,14 @@ def _is_clock(raw: pd.Series) -> bool:
 
 
 def _dates(table: RawTable, parts: list[str]) -> pd.Series | None:
-    """ISO 8601 of a year, a month and what else there is; None where a cell is no such part."""
+    """Times of a year, a month and what else there is; None where a cell is no such part."""
     numbers = {name.lower(): _numbers(table.frame[name], name.lower()) for name in parts}
     if any(each is None for each in numbers.values()):
         return None
-    years, months, *others = ([f"{number:02d}" for number in each] for each in numbers.values() if each is not None)
-    day, *clock = [*others, *(["01"] * len(years) for _ in range(3 - len(numbers)))]
-    hours, minutes = [*clock, *(["00"] * len(years) for _ in range(2 - len(clock)))]
-    cells = zip(years, months, day, hours, minutes, strict=True)
-    form = "{}-{}-{}" if not clock else "{}-{}-{} {}:{}"
-    return pd.Series([form.format(*cell) for cell in cells], dtype="str")
+    return pd.to_datetime(pd.DataFrame({"day": 1} | numbers, index=table.frame.index), errors="coerce")
 
 
-def _numbers(raw: pd.Series, part: str) -> np.ndarray | None:
+def _numbers(raw: pd.Series, part: str) -> NDArray[np.int64] | None:
     """Whole numbers of a part of a date, names of months among them; hours of 1 to 24 begin an hour before."""
     text = as_text(raw).str.lower()
     words = [str(MONTHS.get(cell, cell)) for cell in text]
@@ -82,7 +83,7 @@ def _numbers(raw: pd.Series, part: str) -> np.ndarray | None:
     if part == "hour" and len(values) and values.max() == high + 1 and values.min() >= 1:
         values = values - 1
     is_whole = np.isfinite(values).all() and (values == np.round(values)).all()
-    return values.astype(int) if is_whole and ((values >= low) & (values <= high)).all() else None
+    return values.astype(np.int64) if is_whole and ((values >= low) & (values <= high)).all() else None
 
 
 def _date_and_clock(table: RawTable, date: str, clock: str) -> pd.Series | None:
@@ -90,14 +91,11 @@ def _date_and_clock(table: RawTable, date: str, clock: str) -> pd.Series | None:
     raw, hours = table.frame[date], table.frame[clock]
     if raw.is_unique:
         return None
-    days = raw.dt.strftime("%Y-%m-%d").where(raw.dt.normalize() == raw) if _is_stamps(raw) else as_text(raw)
+    is_stamps = pd.api.types.is_datetime64_any_dtype(raw)
+    days = raw.dt.strftime("%Y-%m-%d").where(raw.dt.normalize() == raw) if is_stamps else as_text(raw)
     if days.isna().any() or days.str.contains(":", regex=False).any():
         return None
     if _is_clock(hours):
         return days + " " + as_text(hours).str.replace(".", ":", regex=False)
     numbers = _numbers(hours, "hour")
-    return None if numbers is None else days + " " + pd.Series([f"{hour:02d}:00" for hour in numbers], dtype="str")
-
-
-def _is_stamps(raw: pd.Series) -> bool:
-    return pd.api.types.is_datetime64_any_dtype(raw)
+    return None if numbers is None else days + " " + pd.Series(numbers, raw.index).astype(str).str.zfill(2) + ":00"
