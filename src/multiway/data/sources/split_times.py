@@ -13,7 +13,8 @@ from multiway.data.sources.times import looks_like_time
 
 PARTS = ("year", "month", "day", "hour", "minute")
 """Names of columns with a part of a date; each but the first two may be absent, and then so are those behind it."""
-LARGEST = {"year": (1900, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)}
+RANGES = {"year": (1900, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)}
+"""The least and the largest number of each part."""
 CLOCKS = ("time", "hour", "hr")
 """Names of columns with a time of day next to a date."""
 CLOCK = re.compile(r"\d{1,2}[:.]\d\d([:.]\d\d)?( ?[AaPp][Mm])?")
@@ -79,7 +80,7 @@ def _numbers(raw: pd.Series, part: str) -> NDArray[np.int64] | None:
     text = as_text(raw).str.lower()
     words = [str(MONTHS.get(cell, cell)) for cell in text]
     values = parse_cells(pd.Series(words, dtype="str") if part == "month" else text)[0]
-    low, high = LARGEST[part]
+    low, high = RANGES[part]
     if part == "hour" and len(values) and values.max() == high + 1 and values.min() >= 1:
         values = values - 1
     is_whole = np.isfinite(values).all() and (values == np.round(values)).all()
