@@ -202,7 +202,7 @@ def _look(source: object) -> Look | None:
         raw = load_table(source, FileOptions(), findings)
     except (DataError, Unreadable):
         return None
-    table = with_joined_times(with_months_in_rows(raw, findings), None, findings)
+    table = with_joined_times(with_months_in_rows(raw, None, findings), None, FileOptions(), findings)
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
     kinds = {name: kind_of(raw.frame[name], name) for name in raw.names}

@@ -12,13 +12,19 @@ from multiway.tasks.forecasting.source import read_panel
 HOURS = pd.date_range("2023-11-29", periods=173, freq="h")
 DAYS = pd.date_range("2022-11-29", periods=83, freq="D")
 MONTHS = pd.date_range("2001-01-01", periods=48, freq="MS")
+HOUR = pd.Timedelta(hours=1)
 PARTS = {
     "date and clock": (HOURS, {"Date": HOURS.strftime("%Y-%m-%d"), "Time": HOURS.strftime("%H:%M:%S")}),
     "clock with points": (HOURS, {"Date": HOURS.strftime("%d/%m/%Y"), "Time": HOURS.strftime("%H.%M.%S")}),
     "clock first": (HOURS, {"time": HOURS.strftime("%H:%M"), "date": HOURS.strftime("%d.%m.%y")}),
     "halves of a day": (HOURS, {"Date": HOURS.strftime("%m/%d/%Y"), "Time": HOURS.strftime("%I:%M %p")}),
     "date and hour": (HOURS, {"date": HOURS.strftime("%Y-%m-%d"), "hour": HOURS.hour}),
-    "hours from one": (HOURS, {"date": HOURS.normalize(), "hr": HOURS.hour + 1}),
+    "hours by their ends": (HOURS + HOUR, {"date": HOURS.normalize(), "hr": HOURS.hour + 1}),
+    "few of them": (HOURS[:9] + HOUR, {"date": HOURS[:9].strftime("%d.%m.%Y"), "hr": HOURS[:9].hour + 1}),
+    "to their ends": (
+        HOURS + HOUR,
+        {"year": HOURS.year, "month": HOURS.month, "day": HOURS.day, "hour": HOURS.hour + 1},
+    ),
     "to the hour": (HOURS, {"year": HOURS.year, "month": HOURS.month, "day": HOURS.day, "hour": HOURS.hour}),
     "to the day": (DAYS, {"Day": DAYS.day, "Month": DAYS.month, "Year": DAYS.year}),
     "to the month": (MONTHS, {"YEAR": MONTHS.year, "MONTH": MONTHS.month}),
@@ -73,6 +79,7 @@ def test_years_by_months_are_a_series(letters, tmp_path):
     panel = read_panel(tmp_path / "rain.csv")
     assert list(panel.times) == list(MONTHS) and look_at(tmp_path / "rain.csv").is_of_series
     np.testing.assert_array_equal(panel.values[:, 0], values(48))
+    assert len(read_panel(tmp_path / "rain.csv", ReadOptions(time_column="Year")).names) == 12
 
 
 def test_a_plan_may_have_parts_too():
@@ -81,7 +88,7 @@ def test_a_plan_may_have_parts_too():
     frame["price"] = 90 - frame["wind"] + values(len(times))[::-1] / 9
     own = {"horizon": 24, "lookback": 48, "network": False, "future": ["wind"]}
     forecaster = Forecaster(**own).fit(frame[:-24])
-    whole = frame.assign(date=times).drop(columns="hour")
+    whole = frame.assign(date=times + HOUR).drop(columns="hour")
     same = Forecaster(**own).fit(whole[:-24])
     plan = forecaster.predict(future_df=frame[-24:].drop(columns="price"))
     pd.testing.assert_frame_equal(plan, same.predict(future_df=whole[-24:].drop(columns="price")))

@@ -57,12 +57,14 @@ def with_times_in_rows(table: RawTable, time: str | None, findings: Findings) ->
     return _in_rows(table, named, TIME)
 
 
-def with_months_in_rows(table: RawTable, findings: Findings) -> RawTable:
+def with_months_in_rows(table: RawTable, time: str | None, findings: Findings) -> RawTable:
     """A row for each year and month, where rows are years and columns the twelve months; another table as it is."""
     own = {name.lower(): name for name in table.names}
     forms = ([month[:letters] for month in WHOLE_MONTHS] for letters in (3, None))
     named = next(([own[month] for month in months] for months in forms if own.keys() >= {*months}), [])
     if not named or "year" not in own or {MONTH, VALUE} & own.keys():
+        return table
+    if time not in (None, f"{own['year']} {MONTH}"):
         return table
     findings.add("layout", "note", f"rows are years, and columns '{named[0]}' to '{named[-1]}' their months")
     return _in_rows(table, named, MONTH)
@@ -83,6 +85,6 @@ def load_series_table(source: object, options: FileOptions, time: str | None, fi
 
     time: A column that is said to hold the times.
     """
-    table = with_months_in_rows(load_table(source, options, findings), findings)
-    table = with_joined_times(table, time, findings)
+    table = with_months_in_rows(load_table(source, options, findings), time, findings)
+    table = with_joined_times(table, time, options, findings)
     return with_times_in_rows(table, time, findings)

@@ -14,7 +14,7 @@ from multiway.data.sources.budget import composed
 from multiway.data.sources.marks import without_marks
 from multiway.data.sources.options import FileOptions
 
-TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "epoch", "day", "month", "year", "week")
+TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
 EMPTY_CELLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "-nan", "null", "NULL", "Null", "None", "<NA>", "#N/A")
 EXACT_INTEGERS = 2.0**53

@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, Unreadable, listed
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text, parse_cells
-from multiway.data.sources.times import looks_like_time
+from multiway.data.sources.options import FileOptions
+from multiway.data.sources.times import looks_like_time, parse_times
 
 PARTS = ("year", "month", "day", "hour", "minute")
 """Names of columns with a part of a date; each but the first two may be absent, and then so are those behind it."""
-RANGES = {"year": (1900, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 23), "minute": (0, 59)}
-"""The least and the largest number of each part."""
+RANGES = {"year": (1900, 2200), "month": (1, 12), "day": (1, 31), "hour": (0, 24), "minute": (0, 59)}
+"""The least and the largest number of each part; hour 24 is midnight, as where hours are named by their ends."""
 CLOCKS = ("time", "hour", "hr")
 """Names of columns with a time of day next to a date."""
 CLOCK = re.compile(r"\d{1,2}[:.]\d\d([:.]\d\d)?( ?[AaPp][Mm])?")
@@ -25,15 +26,20 @@ MONTHS = {name[:letters]: month for letters in (3, None) for month, name in enum
 """Numbers of months by their names, whole and of three letters."""
 
 
-def with_joined_times(table: RawTable, time: str | None, findings: Findings) -> RawTable:
+def with_joined_times(table: RawTable, time: str | None, options: FileOptions, findings: Findings) -> RawTable:
     """The same with one column of times in the place of their parts; a table without parts as it is.
+
+    Dates that differ in all rows need no clock, unless the training had one.
 
     time: A column that is said to hold the times.
     """
     parts = parts_of_times(table)
     if not parts or time not in (None, " ".join(parts)):
         return table
-    joined = _dates(table, parts) if parts[0].lower() == PARTS[0] else _date_and_clock(table, *parts)
+    is_whole = parts[0].lower() != PARTS[0]
+    if is_whole and time is None and table.frame[parts[0]].is_unique:
+        return table
+    joined = _date_and_clock(table, parts[0], parts[1], options) if is_whole else _dates(table, parts)
     if joined is None:
         return table
     findings.add("time", "note", f"columns {listed(parts)} are parts of one time")
@@ -72,26 +78,24 @@ def _dates(table: RawTable, parts: list[str]) -> pd.Series | None:
     numbers = {name.lower(): _numbers(table.frame[name], name.lower()) for name in parts}
     if any(each is None for each in numbers.values()):
         return None
-    return pd.to_datetime(pd.DataFrame({"day": 1} | numbers, index=table.frame.index), errors="coerce")
+    own = pd.DataFrame({"day": 1, "hour": 0, "minute": 0} | numbers, index=table.frame.index)
+    days = pd.to_datetime(own[["year", "month", "day"]], errors="coerce")
+    return days + pd.to_timedelta(60 * own["hour"] + own["minute"], unit="min")
 
 
 def _numbers(raw: pd.Series, part: str) -> NDArray[np.int64] | None:
-    """Whole numbers of a part of a date, names of months among them; hours of 1 to 24 begin an hour before."""
+    """Whole numbers of a part of a date, names of months among them; None where a cell is no such number."""
     text = as_text(raw).str.lower()
     words = [str(MONTHS.get(cell, cell)) for cell in text]
     values = parse_cells(pd.Series(words, dtype="str") if part == "month" else text)[0]
     low, high = RANGES[part]
-    if part == "hour" and len(values) and values.max() == high + 1 and values.min() >= 1:
-        values = values - 1
     is_whole = np.isfinite(values).all() and (values == np.round(values)).all()
     return values.astype(np.int64) if is_whole and ((values >= low) & (values <= high)).all() else None
 
 
-def _date_and_clock(table: RawTable, date: str, clock: str) -> pd.Series | None:
-    """Dates with the time of day behind them; None where dates have one already, differ in all rows, or no clock is."""
+def _date_and_clock(table: RawTable, date: str, clock: str, options: FileOptions) -> pd.Series | None:
+    """Dates with the time of day behind them; None where dates have one already, or there is no clock."""
     raw, hours = table.frame[date], table.frame[clock]
-    if raw.is_unique:
-        return None
     is_stamps = pd.api.types.is_datetime64_any_dtype(raw)
     days = raw.dt.strftime("%Y-%m-%d").where(raw.dt.normalize() == raw) if is_stamps else as_text(raw)
     if days.isna().any() or days.str.contains(":", regex=False).any():
@@ -99,4 +103,10 @@ def _date_and_clock(table: RawTable, date: str, clock: str) -> pd.Series | None:
     if _is_clock(hours):
         return days + " " + as_text(hours).str.replace(".", ":", regex=False)
     numbers = _numbers(hours, "hour")
-    return None if numbers is None else days + " " + pd.Series(numbers, raw.index).astype(str).str.zfill(2) + ":00"
+    try:
+        stamps, good = parse_times(table, date, options, Findings(""))
+    except Unreadable:
+        return None
+    if numbers is None or not good.all() or not isinstance(stamps, pd.DatetimeIndex):
+        return None
+    return pd.Series(stamps + pd.to_timedelta(numbers, unit="h"), raw.index)

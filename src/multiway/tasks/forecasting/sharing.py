@@ -62,7 +62,7 @@ def _ids(parts: Parts, config: ForecastConfig) -> tuple[str, ...]:
         return config.read.id_column
     table, findings = RawTable.whole(parts.read(0).to_pandas()), Findings(source_name(parts.folder))
     with contextlib.suppress(Unreadable):
-        table = with_joined_times(table, config.read.time_column, findings)
+        table = with_joined_times(table, config.read.time_column, config.read, findings)
         time = col.find_time_column(table, config.read, findings)
         table, times = timed(table, time, config.read, findings)
         long = find_long(table.drop(list(config.roles.columns)), time, times, config.read, findings)
