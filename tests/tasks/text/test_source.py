@@ -62,6 +62,14 @@ def test_rows_are_kept_by_their_cells_from_the_top():
     assert tuple(found.inputs) == tuple(reviews()["review"][40:43]) and found.rows.tolist() == [40, 41, 42]
 
 
+def test_as_many_rows_are_kept_of_each_split():
+    frame = reviews().iloc[::-1]
+    found = read_texts(frame, LabelledTextOptions(split="part", first=3))
+    rows = [*range(10, 13), *range(20, 23)]
+    assert tuple(found.inputs) == tuple(frame["review"].iloc[[*range(3), *rows]])
+    assert [found.official.count(name) for name in ("train", "test", "")] == [3, 3, 3]
+
+
 def test_splits_go_by_several_names():
     config = TextConfig.parse({"read": {"split": "part"}, "text": {"encoder": "hashed"}})
     found = TASK.prepare(config, reviews())

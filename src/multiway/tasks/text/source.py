@@ -49,7 +49,7 @@ class LabelledTextOptions(FileOptions):
     where: dict[str, str] = Field(default_factory=dict)
     """Rows to keep, by the cell of a column: {dataset: mr}."""
     first: int | None = Field(None, ge=1)
-    """Only so many of these rows, from the top."""
+    """Only so many of these rows, from the top; of each split where a column says it."""
     empty: Literal["error", "keep"] = "error"
     """Rows without a text: refuse, or keep as texts without words."""
 
@@ -202,12 +202,21 @@ def _kept(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> Ra
     chosen = np.ones(len(raw.frame), dtype=bool)
     for name, value in options.where.items():
         chosen &= (as_text(raw.frame[name]) == value).to_numpy(bool)
-    rows = np.flatnonzero(chosen)[: options.first]
+    rows = _first_of_each(np.flatnonzero(chosen), raw, options)
     if not len(rows):
         cells = ", ".join(f"{name} = {value}" for name, value in options.where.items())
         raise findings.fatal("where", f"no row has {quoted(cells, 80)}", "Name cells that are there (read.where).")
     frame = raw.frame.iloc[rows].reset_index(drop=True)
     return dataclasses.replace(raw, frame=frame, rows=raw.rows[rows], broken=raw.broken[rows])
+
+
+def _first_of_each(rows: NDArray[np.int64], raw: RawTable, options: LabelledTextOptions) -> NDArray[np.int64]:
+    """The first of these rows, of each split where a column says it."""
+    if options.first is None or options.split not in raw.names:
+        return rows[: options.first]
+    split = as_text(raw.frame[options.split].iloc[rows]).to_numpy()
+    kept: NDArray[np.int64] = pd.Series(rows).groupby(split, sort=False).head(options.first).to_numpy()
+    return kept
 
 
 def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> tuple[tuple[str, ...], str | None]:
