@@ -49,7 +49,7 @@ rows.
 SECTIONS = {
     "paper": ("In the paper's form", "Networks as printed; data, split and what print leaves open as the recipe says."),
     "own": ("In our own form", "Other forms of the network, or another training."),
-    "short": ("Cut short", "Fewer epochs than the whole training has; these rows decide no claim."),
+    "short": ("Cut short", "Fewer epochs or samples than the whole training has; these rows decide no claim."),
 }
 HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict")
 
@@ -269,7 +269,7 @@ def _hours(row: Row) -> str:
 def kind_of(recipe: Recipe, row: Row | None = None) -> str:
     """`short`, `own` or `paper`; without a row, what a whole one would be."""
     epochs = recipe.settings.get("training", {}).get("epochs", 0)
-    is_cut = row is not None and row["settings"]["training"]["epochs"] < epochs
+    is_cut = row is not None and (row["settings"]["training"]["epochs"] < epochs or _first_of(recipe, row))
     if is_cut or recipe.table in CUT:
         return "short"
     return (
@@ -291,8 +291,16 @@ def _lines_of(name: str, row: Row, kind: str) -> Iterator[str]:
 
 
 def _epochs(recipe: Recipe, row: Row) -> str:
-    """How many a row has of those of its recipe."""
-    return f"{row['settings']['training']['epochs']} of {recipe.settings['training']['epochs']}"
+    """How many a row has of those of its recipe, and of how many samples where it has not all."""
+    first = _first_of(recipe, row)
+    samples = f", first {first:,} of each split" if first else ""
+    return f"{row['settings']['training']['epochs']} of {recipe.settings['training']['epochs']}{samples}"
+
+
+def _first_of(recipe: Recipe, row: Row) -> int | None:
+    """As many samples of each split as a row was cut to; None where its recipe has no more."""
+    first: int | None = row["settings"].get("read", {}).get("first")
+    return None if first == recipe.settings.get("read", {}).get("first") else first
 
 
 def _verdict(stated: Row, metric: str) -> tuple[str, str]:

@@ -36,6 +36,7 @@ CELLS = {
     "ndlinear-table-2": 20,
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,
+    "ndlinear-table-3-searched": 2,
     "ndlinear-table-4": 72,
     "ndlinear-table-5": 6,
     "ndlinear-table-6": 40,
