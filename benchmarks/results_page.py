@@ -80,6 +80,14 @@ SPEED = {
         "--set training.learning_rate=0.0002 --set training.schedule=constant --set training.warmup_steps=0 "
         "--set training.weight_decay=0 --set training.clip_norm=null --set training.average=null"
     ),
+    "searches-text": (
+        "multiway tune text --data cola --space ndlinear-tuned-text --pruner halving --epochs 6 --out searches/cola "
+        "--inputs tokens --encoder minilm --set read.split=null --set read.where.split=train --set read.first=3000 "
+        "--set split.validation=0.2 --set split.test=0.2 --set split.seed=42 --set model.name=text_head_published "
+        "--set training.optimizer=adamw --set training.schedule=constant --set training.warmup_steps=0 "
+        "--set training.clip_norm=null --set training.weight_decay=0.01 --set training.patience=0; and "
+        "text_head_dense in another folder"
+    ),
     "searches": (
         "multiway tune stocks --data stocknet --space hot-stocks --pruner halving --epochs 12 --out searches/stocks "
         "--protocol chronological --set protocol.look_back=5 --set protocol.complete=true --set protocol.down=0.004999 "

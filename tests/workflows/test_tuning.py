@@ -346,7 +346,10 @@ def test_several_processes_are_refused(tiny, monkeypatch):
         search(tiny)
 
 
-SPACES = {"hot-forecast": ("forecast", 1440), "hot-stocks": ("stocks", 108), "hot-volumes": ("volumes", 1080)}
+SPACES = {
+    "hot-forecast": ("forecast", 1440), "hot-stocks": ("stocks", 108), "hot-volumes": ("volumes", 1080),
+    "ndlinear-tuned-text": ("text", 8),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SPACES)
