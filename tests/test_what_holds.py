@@ -89,9 +89,10 @@ def test_recipes_that_are_cut_down_are_short_whatever_their_epochs():
     assert kind_of(load_recipe("vit-cifar10-nd-200-3")) == "paper"
 
 
-def test_rows_that_were_cut_short_say_their_epochs():
+def test_rows_that_were_cut_short_say_their_epochs_and_samples():
     told = page().partition("## Cut short")[2].partition("\n## ")[0]
     assert "| `hot-exchange-96` | 3 of 100 | mse |" in told and "| `adrenal-resnet18` | 6 of 40 | auc |" in told
+    assert "| `text-sst2-tuned-ndlinear` | 2 of 2, first 6,735 of each split | acc |" in told
 
 
 ABOUT = {
@@ -149,6 +150,10 @@ OVERRIDDEN = {
     },
     "image-cifar10-ndlinear-ours": {"training.precision"},
     **{f"image-cifar100-12k-{each}": {"training.precision"} for each in ("linear-logits", "ndlinear")},
+    **{
+        f"text-sst2-tuned-{each}": {"read.first"}
+        for each in ("linear", "ndlinear", "dense-matched", "low-rank", "tensor-train")
+    },
 }  # fmt: skip
 SHORT = re.compile(
     r"hot-adrenal(-trainable)?|hot-(type|order|heads|components)-adrenal-.*|hot-components-.*"
