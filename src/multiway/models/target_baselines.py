@@ -43,15 +43,11 @@ class TfidfLogistic(nn.Module):
         Ids `(batch, words)`; output `(batch, num_classes)`, float64.
     """
 
-    gain: Tensor
-    weight: Tensor
-    bias: Tensor
-
     def __init__(self, num_words: int, num_classes: int) -> None:
         super().__init__()
-        self.register_buffer("gain", torch.ones(num_words, dtype=torch.float64))
-        self.register_buffer("weight", torch.zeros(num_classes, num_words, dtype=torch.float64))
-        self.register_buffer("bias", torch.zeros(num_classes, dtype=torch.float64))
+        self.gain = nn.Buffer(torch.ones(num_words, dtype=torch.float64))
+        self.weight = nn.Buffer(torch.zeros(num_classes, num_words, dtype=torch.float64))
+        self.bias = nn.Buffer(torch.zeros(num_classes, dtype=torch.float64))
 
     def fit(self, ids: Tensor, labels: Tensor, held_ids: Tensor, held_labels: Tensor) -> Facts:
         """Learn gains and weights; the penalty is that of the lowest validation loss."""
