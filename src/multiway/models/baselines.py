@@ -5,7 +5,7 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -52,22 +52,27 @@ class Mean(nn.Module):
         return self.mean.expand(len(x), -1)
 
 
-class Solved(Protocol):
-    """A model that a solver fills."""
-
-    def keep(self, weight: Tensor, bias: Tensor) -> None:
-        """Take a solution over."""
-
-
-class Linear(nn.Module):
-    """A linear map of standardised features: its outputs are logits or numbers, by what it was fitted to."""
+class Solved(nn.Module):
+    """A linear map that a solver fills, in float64."""
 
     def __init__(self, num_features: int, num_outputs: int) -> None:
         super().__init__()
-        self.centre = nn.Buffer(torch.zeros(num_features, dtype=torch.float64))
-        self.spread = nn.Buffer(torch.ones(num_features, dtype=torch.float64))
         self.weight = nn.Buffer(torch.zeros(num_outputs, num_features, dtype=torch.float64))
         self.bias = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
+
+    def keep(self, weight: Tensor, bias: Tensor) -> None:
+        """Take a solution over."""
+        self.weight.copy_(weight)
+        self.bias.copy_(bias)
+
+
+class Linear(Solved):
+    """A linear map of standardised features: its outputs are logits or numbers, by what it was fitted to."""
+
+    def __init__(self, num_features: int, num_outputs: int) -> None:
+        super().__init__(num_features, num_outputs)
+        self.centre = nn.Buffer(torch.zeros(num_features, dtype=torch.float64))
+        self.spread = nn.Buffer(torch.ones(num_features, dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
         """`(batch, features)` to `(batch, outputs)`."""
@@ -83,11 +88,6 @@ class Linear(nn.Module):
     def standardised(self, x: Tensor) -> Tensor:
         """Features less their centre, in spreads, float64."""
         return (x.double() - self.centre) / self.spread
-
-    def keep(self, weight: Tensor, bias: Tensor) -> None:
-        """Take a solution over."""
-        self.weight.copy_(weight)
-        self.bias.copy_(bias)
 
 
 @torch.no_grad()
