@@ -1,9 +1,11 @@
 """Fit a rule's layer to a dense one: what each rank costs and loses, and the layer of the rank that was chosen."""
 
+import abc
 import functools
 import math
+import operator
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,8 +14,10 @@ from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
 from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn import NdLinear as NdLayer
 from multiway.nn.factorised import relative_error
+from multiway.nn.factorised_convolutions import Convolution
 
 Compressed = NdLayer | TTLinear | LowRankLinear | TuckerConv | CPConv | TTEmbedding
+DenseT = TypeVar("DenseT", bound=nn.Linear | Convolution)
 THRESHOLDS = 64
 
 
@@ -139,12 +143,11 @@ class PairFit:
 
     def options(self) -> list[RankChoice]:
         """One for each rank."""
-        per_rank = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
-        return _by_rank(self.spectrum, self.linear, per_rank)
+        return _by_rank(self.spectrum, self.linear, sum(map(operator.mul, self.in_sizes, self.out_sizes)))
 
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most the smaller side of the rearranged matrix."""
-        return (min(rank, *(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))),)
+        return (min(rank, *map(operator.mul, self.in_sizes, self.out_sizes)),)
 
     def empty(self, ranks: tuple[int, ...]) -> NdLayer | TTLinear:
         """Of so many terms, or a bond of that rank."""
@@ -168,14 +171,36 @@ class PairFit:
         return _filled(self.empty(ranks).to(self.linear.weight), self.linear, values)
 
 
-class TrainFit:
+class ByThreshold(abc.ABC):
+    """Ranks of several matrices from their spectra: all share a threshold of the error."""
+
+    @functools.cached_property
+    @abc.abstractmethod
+    def errors(self) -> list[list[float]]:
+        """Relative errors of each matrix at each rank from 1."""
+
+    def options(self) -> list[RankChoice]:
+        """One for each threshold; the error promised is the bound of successive SVDs, which the layer stays within."""
+        allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
+        choices = {tuple(first_within(errors, limit) for errors in self.errors) for limit in allowed}
+        return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
+
+    def _bound(self, ranks: tuple[int, ...]) -> float:
+        return math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, ranks, strict=True)))
+
+    @abc.abstractmethod
+    def _parameters(self, ranks: tuple[int, ...]) -> int:
+        """Numbers of a layer of these ranks, bias included."""
+
+
+class TrainFit(ByThreshold):
     """A train of three cores or more: ranks from the singular values at each bond, cores by TT-SVD."""
 
     def __init__(self, linear: nn.Linear, in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> None:
         self.linear, self.in_sizes, self.out_sizes = linear, in_sizes, out_sizes
 
     @functools.cached_property
-    def bonds(self) -> list[list[float]]:
+    def errors(self) -> list[list[float]]:
         """Relative errors of every bond at each rank from 1."""
         count = len(self.in_sizes)
         pairs = [axis for mode in range(count) for axis in (mode, mode + count)]
@@ -185,15 +210,9 @@ class TrainFit:
             for bond in range(1, count)
         ]
 
-    def options(self) -> list[RankChoice]:
-        """All bonds share a threshold; the error promised is TT-SVD's bound, which the layer stays within."""
-        allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
-        choices = {tuple(first_within(errors, limit) for errors in self.bonds) for limit in allowed}
-        return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
-
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most what each bond can hold."""
-        return tuple(min(rank, len(errors)) for errors in self.bonds)
+        return tuple(min(rank, len(errors)) for errors in self.errors)
 
     def empty(self, ranks: tuple[int, ...]) -> TTLinear:
         """With these bonds."""
@@ -203,30 +222,29 @@ class TrainFit:
         """Cores by TT-SVD."""
         return TTLinear.from_linear(self.linear, self.in_sizes, self.out_sizes, tt_ranks=ranks)
 
-    def _bound(self, ranks: tuple[int, ...]) -> float:
-        return math.hypot(*(errors[rank - 1] for errors, rank in zip(self.bonds, ranks, strict=True)))
-
     def _parameters(self, ranks: tuple[int, ...]) -> int:
         ends = (1, *ranks, 1)
         cores = zip(ends[:-1], self.in_sizes, self.out_sizes, ends[1:], strict=True)
         return sum(math.prod(core) for core in cores) + bias_of(self.linear)
 
 
-class TermsFit:
-    """NdLinear over three modes or more, by alternating least squares; ranks 1, 2, 4, … are tried."""
+class ByDoubling(abc.ABC, Generic[DenseT]):
+    """A sum of terms by alternating least squares; ranks 1, 2, 4, … are tried, and each is fitted once.
 
-    def __init__(self, rule: NdLinear, linear: nn.Linear) -> None:
-        self.linear = linear
-        self.in_sizes, self.out_sizes = rule.sizes(linear.in_features, linear.out_features)
-        self.built: dict[int, Compressed] = {}
+    Args:
+        dense: The layer.
+        per_rank: Numbers of a term.
+    """
+
+    def __init__(self, dense: DenseT, per_rank: int) -> None:
+        self.dense, self.per_rank, self.built = dense, per_rank, dict[int, Compressed]()
 
     def options(self) -> list[RankChoice]:
         """Powers of two while the layer stays smaller than the dense one."""
-        per_rank = sum(out * in_ for out, in_ in zip(self.out_sizes, self.in_sizes, strict=True))
         options, rank = list[RankChoice](), 1
-        while rank == 1 or rank * per_rank < self.linear.weight.numel():
+        while rank == 1 or rank * self.per_rank < self.dense.weight.numel():
             error = approximation_of(self.build((rank,))).error
-            options.append(RankChoice(rank * per_rank + bias_of(self.linear), error, (rank,)))
+            options.append(RankChoice(rank * self.per_rank + bias_of(self.dense), error, (rank,)))
             rank *= 2
         return falling(options)
 
@@ -234,16 +252,31 @@ class TermsFit:
         """As given."""
         return (rank,)
 
-    def empty(self, ranks: tuple[int, ...]) -> NdLayer:
-        """Of so many terms."""
-        return _terms(self.in_sizes, self.out_sizes, *ranks, has_bias=self.linear.bias is not None)
-
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Fit once per rank."""
         (rank,) = ranks
         if rank not in self.built:
-            self.built[rank] = NdLayer.from_linear(self.linear, self.in_sizes, self.out_sizes, rank=rank)
+            self.built[rank] = self._fitted(rank)
         return self.built[rank]
+
+    @abc.abstractmethod
+    def _fitted(self, rank: int) -> Compressed:
+        """The layer of so many terms."""
+
+
+class TermsFit(ByDoubling[nn.Linear]):
+    """NdLinear over three modes or more."""
+
+    def __init__(self, rule: NdLinear, linear: nn.Linear) -> None:
+        self.in_sizes, self.out_sizes = rule.sizes(linear.in_features, linear.out_features)
+        super().__init__(linear, sum(map(operator.mul, self.in_sizes, self.out_sizes)))
+
+    def empty(self, ranks: tuple[int, ...]) -> NdLayer:
+        """Of so many terms."""
+        return _terms(self.in_sizes, self.out_sizes, *ranks, has_bias=self.dense.bias is not None)
+
+    def _fitted(self, rank: int) -> Compressed:
+        return NdLayer.from_linear(self.dense, self.in_sizes, self.out_sizes, rank=rank)
 
 
 def _terms(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rank: int, *, has_bias: bool) -> NdLayer:
@@ -264,9 +297,9 @@ def falling(options: Sequence[RankChoice]) -> list[RankChoice]:
     return kept
 
 
-def bias_of(linear: nn.Linear) -> int:
+def bias_of(dense: nn.Linear | Convolution) -> int:
     """Parameters of the bias."""
-    return 0 if linear.bias is None else linear.bias.numel()
+    return 0 if dense.bias is None else dense.bias.numel()
 
 
 def approximation_of(layer: Compressed) -> Approximation:

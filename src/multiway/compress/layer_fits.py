@@ -8,16 +8,15 @@ from typing import cast
 from torch import nn
 
 from multiway.compress.fits import (
-    THRESHOLDS,
+    ByDoubling,
+    ByThreshold,
     Compressed,
     Fit,
     LowRankSpectrum,
     PairFit,
     RankChoice,
     TrainFit,
-    approximation_of,
-    falling,
-    first_within,
+    bias_of,
     fit_of,
 )
 from multiway.compress.kinds import FAMILY, as_linear, layer_kind, linear_over
@@ -37,7 +36,7 @@ def fit_of_layer(rule: Rule, module: nn.Module) -> Fit:
     return TableFit(rule, cast(nn.Embedding, module)) if family == "embedding" else fit_of(rule, as_linear(module))
 
 
-class TuckerFit:
+class TuckerFit(ByThreshold):
     """Ranks of both modes of channels from their spectra; a kernel of one place is a matrix, and has one rank."""
 
     def __init__(self, dense: Convolution) -> None:
@@ -49,12 +48,6 @@ class TuckerFit:
         """Relative errors at each rank from 1, of the channels in and the channels out."""
         modes = (1, 0) if self.places > 1 else (0,)
         return [LowRankSpectrum(self.weight.movedim(mode, 0).flatten(1)).errors() for mode in modes]
-
-    def options(self) -> list[RankChoice]:
-        """Both modes share a threshold; the error promised is the bound of HOSVD."""
-        allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
-        choices = {tuple(first_within(errors, limit) for errors in self.errors) for limit in allowed}
-        return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
 
     def fixed(self, rank: int) -> tuple[int, ...]:
         """At most the channels of each side."""
@@ -69,53 +62,26 @@ class TuckerFit:
         """By singular vectors of both modes."""
         return TuckerConv.from_convolution(self.dense, ranks)
 
-    def _bound(self, ranks: tuple[int, ...]) -> float:
-        return math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, ranks, strict=True)))
-
     def _parameters(self, ranks: tuple[int, ...]) -> int:
         ends = (self.dense.in_channels, *ranks, self.dense.out_channels)
         matrices = [first * second for first, second in itertools.pairwise(ends)]
         if len(ranks) == 2:
             matrices[1] *= self.places
-        return sum(matrices) + (0 if self.dense.bias is None else self.dense.out_channels)
+        return sum(matrices) + bias_of(self.dense)
 
 
-class CPFit:
-    """A sum of outer products by alternating least squares; ranks 1, 2, 4, … are tried."""
+class CPFit(ByDoubling[Convolution]):
+    """A sum of outer products."""
 
     def __init__(self, dense: Convolution) -> None:
-        self.dense = dense
-        self.built: dict[int, Compressed] = {}
-        self.per_rank = dense.in_channels + dense.out_channels + sum(dense.kernel_size)
-
-    def options(self) -> list[RankChoice]:
-        """Powers of two while the layer stays smaller than the dense one."""
-        bias = 0 if self.dense.bias is None else self.dense.out_channels
-        ranks = itertools.takewhile(
-            lambda rank: rank == 1 or rank * self.per_rank < self.dense.weight.numel(),
-            (2**n for n in itertools.count()),
-        )
-        return falling(
-            [
-                RankChoice(rank * self.per_rank + bias, approximation_of(self.build((rank,))).error, (rank,))
-                for rank in ranks
-            ]
-        )
-
-    def fixed(self, rank: int) -> tuple[int, ...]:
-        """As given."""
-        return (rank,)
+        super().__init__(dense, dense.in_channels + dense.out_channels + sum(dense.kernel_size))
 
     def empty(self, ranks: tuple[int, ...]) -> CPConv:
         """Of so many products."""
         return CPConv(self.dense, ranks)
 
-    def build(self, ranks: tuple[int, ...]) -> Compressed:
-        """Fit once per rank."""
-        (rank,) = ranks
-        if rank not in self.built:
-            self.built[rank] = CPConv.from_convolution(self.dense, ranks)
-        return self.built[rank]
+    def _fitted(self, rank: int) -> Compressed:
+        return CPConv.from_convolution(self.dense, (rank,))
 
 
 class TableFit:

@@ -36,6 +36,10 @@ class _Ranked:
 class _Factored(_Ranked):
     """A rule that takes the features of a layer as several modes."""
 
+    counted: ClassVar[str]
+    """Option with the number of factors of each side where no sizes are given."""
+    fewest: ClassVar[str]
+    """What is said where these are too few."""
     in_sizes: tuple[int, ...] | None = None
     out_sizes: tuple[int, ...] | None = None
 
@@ -47,11 +51,13 @@ class _Factored(_Ranked):
                 raise ConfigError(f"{type(self).__name__}: {option} holds at least two positive factors. Got {sizes}.")
             if sizes is not None:
                 object.__setattr__(self, option, tuple(sizes))
+        if self.count < MIN_CORES:
+            raise ConfigError(f"{type(self).__name__}: {self.fewest}. Got {self.counted}={self.count}.")
 
     @property
     def count(self) -> int:
         """Factors of each side where no sizes are given."""
-        raise NotImplementedError
+        return int(getattr(self, self.counted))
 
     def sizes(self, in_features: int, out_features: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Factors of inputs and outputs, as many as either side gives."""
@@ -126,18 +132,8 @@ class NdLinear(_Factored):
         max_share: As in `LowRank`.
     """
 
-    kind = "nd"
+    kind, counted, fewest = "nd", "num_modes", "there are at least two modes"
     num_modes: int = MIN_CORES
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.num_modes < MIN_CORES:
-            raise ConfigError(f"NdLinear: there are at least two modes. Got num_modes={self.num_modes}.")
-
-    @property
-    def count(self) -> int:
-        """As given."""
-        return self.num_modes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -153,19 +149,9 @@ class TensorTrain(_Factored):
         max_share: As in `LowRank`.
     """
 
-    kind = "tt"
+    kind, counted, fewest = "tt", "num_cores", "a chain has at least two cores"
     families = ("dense", "embedding")
     num_cores: int = MIN_CORES
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.num_cores < MIN_CORES:
-            raise ConfigError(f"TensorTrain: a chain has at least two cores. Got num_cores={self.num_cores}.")
-
-    @property
-    def count(self) -> int:
-        """As given."""
-        return self.num_cores
 
 
 Rule = LowRank | NdLinear | TensorTrain | Tucker | CP

@@ -27,6 +27,15 @@ FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.md")
 FORMAT = 1
 TABLE = "tt_embedding"
 CHAINS: dict[str, type[TuckerConv] | type[CPConv]] = {Tucker.kind: TuckerConv, CP.kind: CPConv}
+KEPT: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
+    Tucker.kind: (TuckerConv, ("ranks",)),
+    CP.kind: (CPConv, ("ranks",)),
+    TABLE: (TTEmbedding, ("tt_ranks", "padding_idx", "words", "sizes")),
+    LowRank.kind: (LowRankLinear, ("rank",)),
+    TensorTrain.kind: (TTLinear, ("tt_ranks", "in_sizes", "out_sizes")),
+    NdLinear.kind: (NdLayer, ("rank", "in_sizes", "out_sizes")),
+}
+"""Layers by the name of their kind, and what of each is needed to rebuild it."""
 
 
 def save(model: nn.Module, folder: str | Path) -> None:
@@ -108,47 +117,34 @@ def write_swaps(model: nn.Module, folder: Path, **facts: Any) -> None:
 
 def layer_facts(layer: Compressed) -> dict[str, Any]:
     """What is needed to rebuild such a layer."""
-    facts: dict[str, Any]
-    if isinstance(layer, TuckerConv | CPConv):
-        facts = {"kind": Tucker.kind if isinstance(layer, TuckerConv) else CP.kind, "ranks": layer.ranks}
-    elif isinstance(layer, TTEmbedding):
-        facts = {"kind": TABLE, "tt_ranks": layer.tt_ranks, "padding_idx": layer.padding_idx}
-        facts |= {"words": layer.words, "sizes": layer.sizes}
-    elif isinstance(layer, LowRankLinear):
-        facts = {"kind": LowRank.kind, "rank": layer.rank, "bias": layer.bias is not None}
-    elif isinstance(layer, TTLinear):
-        facts = {"kind": TensorTrain.kind, "tt_ranks": layer.tt_ranks, "bias": layer.bias is not None}
-    else:
-        facts = {"kind": NdLinear.kind, "rank": layer.rank, "bias": layer.full_bias is not None}
-    if isinstance(layer, NdLayer | TTLinear):
-        facts |= {"in_sizes": layer.in_sizes, "out_sizes": layer.out_sizes}
+    kind = next(kind for kind, (known, _) in KEPT.items() if isinstance(layer, known))
+    facts = {"kind": kind, **{name: getattr(layer, name) for name in KEPT[kind][1]}}
+    if isinstance(layer, NdLayer | TTLinear | LowRankLinear):
+        facts["bias"] = (layer.full_bias if isinstance(layer, NdLayer) else layer.bias) is not None
     return facts | {"error": layer.approximation.error if layer.approximation else None}
 
 
 def compressed_layer(entry: Mapping[str, Any], dense: nn.Module) -> Compressed:
     """The layer that `layer_facts` describes, for the place of this one; torch's generator is left as it was."""
     kind = entry["kind"]
+    if kind not in (*CHAINS, TABLE):
+        return dense_branch(entry, *features_of(dense))
     with torch.random.fork_rng(devices=[]):
-        if kind in CHAINS:
-            layer: Compressed = CHAINS[kind](dense, entry["ranks"])  # type: ignore[arg-type]
-        elif kind == TABLE:
-            layer = TTEmbedding(
-                features_of(dense)[0],
-                entry["sizes"],
-                words=entry["words"],
-                tt_ranks=entry["tt_ranks"],
-                padding_idx=entry["padding_idx"],
-            )
-        else:
-            return dense_branch(entry, *features_of(dense))
-        layer.approximation = None if entry["error"] is None else Approximation(entry["error"])
+        if kind == TABLE:
+            given = {name: entry[name] for name in KEPT[TABLE][1]}
+            return _as_fitted(TTEmbedding(features_of(dense)[0], **given), entry)
+        return _as_fitted(CHAINS[kind](dense, entry["ranks"]), entry)  # type: ignore[arg-type]
+
+
+def _as_fitted(layer: Compressed, entry: Mapping[str, Any]) -> Compressed:
+    layer.approximation = None if entry["error"] is None else Approximation(entry["error"])
     return layer
 
 
 def dense_branch(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
     """The same, in the place of a dense layer of these sizes."""
     with torch.random.fork_rng(devices=[]):
-        return _build_layer(entry, in_features, out_features)
+        return _as_fitted(_build_layer(entry, in_features, out_features), entry)
 
 
 def _build_layer(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
@@ -161,18 +157,14 @@ def _build_layer(entry: Mapping[str, Any], in_features: int, out_features: int) 
             f"sizes {entry['in_sizes']} and {entry['out_sizes']} do not multiply to the layer's {in_features} inputs "
             f"and {out_features} outputs."
         )
-    layer: Compressed
     if kind == LowRank.kind:
-        layer = LowRankLinear(in_features, out_features, rank=entry["rank"], bias=bias)
-    elif kind == TensorTrain.kind:
-        layer = TTLinear(entry["in_sizes"], entry["out_sizes"], tt_ranks=entry["tt_ranks"], bias=bias)
-    elif kind == NdLinear.kind:
+        return LowRankLinear(in_features, out_features, rank=entry["rank"], bias=bias)
+    if kind == TensorTrain.kind:
+        return TTLinear(entry["in_sizes"], entry["out_sizes"], tt_ranks=entry["tt_ranks"], bias=bias)
+    if kind == NdLinear.kind:
         full = "full" if bias else False
-        layer = NdLayer(entry["in_sizes"], entry["out_sizes"], rank=entry["rank"], bias=full, flat=True)
-    else:
-        raise RunError(f"there is no kind of layer {kind!r}.")
-    layer.approximation = None if entry["error"] is None else Approximation(entry["error"])
-    return layer
+        return NdLayer(entry["in_sizes"], entry["out_sizes"], rank=entry["rank"], bias=full, flat=True)
+    raise RunError(f"there is no kind of layer {kind!r}.")
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> dict[str, str]:

@@ -53,9 +53,9 @@ class Operator(NamedTuple):
         """Define the operator and its passes, and how graphs, derivatives, vmap and autocast see them."""
         schema = f"Tensor x, Tensor[] parameters{self.constants}"
         needed = schema.replace("parameters", "parameters, bool[] needed", 1)
-        _define(self.name, schema, "Tensor", self._run, self._fake)
-        _define(f"{self.name}_forward", schema, "Tensor", self._run, self._fake)
-        _define(f"{self.name}_backward", f"Tensor grad, {needed}", "Tensor[]", self._run_backward, _fake_gradients)
+        define(self.name, schema, "Tensor", self._run, self._fake)
+        define(f"{self.name}_forward", schema, "Tensor", self._run, self._fake)
+        define(f"{self.name}_backward", f"Tensor grad, {needed}", "Tensor[]", self._run_backward, _fake_gradients)
         LIBRARY.impl(self.name, self._follow, "Autograd")
         for device in DEVICES:
             LIBRARY.impl(self.name, self._cast, f"Autocast{device}")
@@ -126,7 +126,8 @@ class Operator(NamedTuple):
             return call_operator(self.name, x.to(dtype), [each.to(dtype) for each in parameters], *constants)
 
 
-def _define(name: str, schema: str, result: str, run: Callable[..., object], fake: Callable[..., object]) -> None:
+def define(name: str, schema: str, result: str, run: Callable[..., object], fake: Callable[..., object]) -> None:
+    """Add an operation to the library, and what it makes of shapes alone."""
     LIBRARY.define(f"{name}({schema}) -> {result}", tags=TAGS)
     LIBRARY.impl(name, run, "CompositeExplicitAutograd")
     torch.library.register_fake(f"{LIBRARY.ns}::{name}", fake, lib=LIBRARY)

@@ -44,16 +44,13 @@ class DrawnIn(nn.Module):
     r"""Values as $\operatorname{arsinh}((y - m) / s)$, m and s median and median absolute deviation in training."""
 
     takes_covariates = True
-    centre: Tensor
-    spread: Tensor
-    penalty: Tensor
     """Of the fit; 0 until it is chosen."""
 
     def __init__(self, num_series: int) -> None:
         super().__init__()
-        self.register_buffer("penalty", torch.zeros((), dtype=torch.float64))
-        self.register_buffer("centre", torch.zeros(num_series, dtype=torch.float64))
-        self.register_buffer("spread", torch.ones(num_series, dtype=torch.float64))
+        self.penalty = nn.Buffer(torch.zeros((), dtype=torch.float64))
+        self.centre = nn.Buffer(torch.zeros(num_series, dtype=torch.float64))
+        self.spread = nn.Buffer(torch.ones(num_series, dtype=torch.float64))
 
     def into(self, values: Tensor) -> Tensor:
         """arsinh of values in robust units."""

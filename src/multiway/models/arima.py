@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from multiway.lazy import load_extra
 
@@ -32,19 +32,13 @@ class Arima(nn.Module):
     ar, ma: `(series, TERMS)` φ and θ.
     """
 
-    differences: Tensor
-    constant: Tensor
-    deviation: Tensor
-    ar: Tensor
-    ma: Tensor
-
     def __init__(self, num_series: int) -> None:
         super().__init__()
-        self.register_buffer("differences", torch.ones(num_series, dtype=torch.int64))
-        self.register_buffer("constant", torch.zeros(num_series, dtype=torch.float64))
-        self.register_buffer("deviation", torch.ones(num_series, dtype=torch.float64))
-        self.register_buffer("ar", torch.zeros(num_series, TERMS, dtype=torch.float64))
-        self.register_buffer("ma", torch.zeros(num_series, TERMS, dtype=torch.float64))
+        self.differences = nn.Buffer(torch.ones(num_series, dtype=torch.int64))
+        self.constant = nn.Buffer(torch.zeros(num_series, dtype=torch.float64))
+        self.deviation = nn.Buffer(torch.ones(num_series, dtype=torch.float64))
+        self.ar = nn.Buffer(torch.zeros(num_series, TERMS, dtype=torch.float64))
+        self.ma = nn.Buffer(torch.zeros(num_series, TERMS, dtype=torch.float64))
 
     def fit_series(self, training: Iterable[Values]) -> None:
         """Choose and fit the model of every series on its training values."""

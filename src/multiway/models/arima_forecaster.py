@@ -36,16 +36,13 @@ class ArimaForecaster(nn.Module):
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
-    constant: Tensor
-    weight: Tensor
-
     def __init__(self, lookback: int, horizon: int, season: int, units: Units) -> None:
         super().__init__()
         self.season, self.units, self.forms = season, units, Forms()
         weight = torch.zeros(len(units.mean), horizon, lookback, dtype=torch.float64)
         weight[..., -1] = 1.0
-        self.register_buffer("weight", weight)
-        self.register_buffer("constant", torch.zeros(weight.shape[:2], dtype=torch.float64))
+        self.weight = nn.Buffer(weight)
+        self.constant = nn.Buffer(torch.zeros(weight.shape[:2], dtype=torch.float64))
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""

@@ -18,12 +18,10 @@ class Autoregression(nn.Module):
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
-    penalty: Tensor
-
     def __init__(self, lookback: int, horizon: int) -> None:
         super().__init__()
         self.floor = LinearFloor(1, horizon, lookback, trained=False)
-        self.register_buffer("penalty", torch.ones((), dtype=torch.float64))
+        self.penalty = nn.Buffer(torch.ones((), dtype=torch.float64))
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""

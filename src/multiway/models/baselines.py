@@ -5,7 +5,7 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,9 @@ SMALLEST_SPREAD = 1e-9
 class Majority(nn.Module):
     """The shares of the classes in training, whatever the sample; the most frequent class is named."""
 
-    shares: Tensor
-
     def __init__(self, num_classes: int) -> None:
         super().__init__()
-        self.register_buffer("shares", torch.full((num_classes,), 1.0 / num_classes, dtype=torch.float64))
+        self.shares = nn.Buffer(torch.full((num_classes,), 1.0 / num_classes, dtype=torch.float64))
 
     def fit(self, labels: Tensor) -> None:
         """Count the classes of the training samples."""
@@ -41,11 +39,9 @@ class Majority(nn.Module):
 class Mean(nn.Module):
     """The mean of the training targets, whatever the sample."""
 
-    mean: Tensor
-
     def __init__(self, num_outputs: int = 1) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.zeros(num_outputs, dtype=torch.float64))
+        self.mean = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
 
     def fit(self, targets: Tensor) -> None:
         """Average `(samples, outputs)`."""
@@ -56,27 +52,27 @@ class Mean(nn.Module):
         return self.mean.expand(len(x), -1)
 
 
-class Solved(Protocol):
-    """A model that a solver fills."""
-
-    def keep(self, weight: Tensor, bias: Tensor) -> None:
-        """Take a solution over."""
-
-
-class Linear(nn.Module):
-    """A linear map of standardised features: its outputs are logits or numbers, by what it was fitted to."""
-
-    centre: Tensor
-    spread: Tensor
-    weight: Tensor
-    bias: Tensor
+class Solved(nn.Module):
+    """A linear map that a solver fills, in float64."""
 
     def __init__(self, num_features: int, num_outputs: int) -> None:
         super().__init__()
-        self.register_buffer("centre", torch.zeros(num_features, dtype=torch.float64))
-        self.register_buffer("spread", torch.ones(num_features, dtype=torch.float64))
-        self.register_buffer("weight", torch.zeros(num_outputs, num_features, dtype=torch.float64))
-        self.register_buffer("bias", torch.zeros(num_outputs, dtype=torch.float64))
+        self.weight = nn.Buffer(torch.zeros(num_outputs, num_features, dtype=torch.float64))
+        self.bias = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
+
+    def keep(self, weight: Tensor, bias: Tensor) -> None:
+        """Take a solution over."""
+        self.weight.copy_(weight)
+        self.bias.copy_(bias)
+
+
+class Linear(Solved):
+    """A linear map of standardised features: its outputs are logits or numbers, by what it was fitted to."""
+
+    def __init__(self, num_features: int, num_outputs: int) -> None:
+        super().__init__(num_features, num_outputs)
+        self.centre = nn.Buffer(torch.zeros(num_features, dtype=torch.float64))
+        self.spread = nn.Buffer(torch.ones(num_features, dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
         """`(batch, features)` to `(batch, outputs)`."""
@@ -92,11 +88,6 @@ class Linear(nn.Module):
     def standardised(self, x: Tensor) -> Tensor:
         """Features less their centre, in spreads, float64."""
         return (x.double() - self.centre) / self.spread
-
-    def keep(self, weight: Tensor, bias: Tensor) -> None:
-        """Take a solution over."""
-        self.weight.copy_(weight)
-        self.bias.copy_(bias)
 
 
 @torch.no_grad()

@@ -34,13 +34,12 @@ class LaggedTrees(nn.Module):
     """
 
     takes_covariates = True
-    heeds: Tensor
     """Whether covariates say anything, as validation has it."""
 
     def __init__(self, lookback: int, horizon: int, season: int, num_matrices: int, calendar: int = 0) -> None:
         super().__init__()
         self.lookback, self.horizon, self.season, self.calendar = lookback, horizon, season, calendar
-        self.register_buffer("heeds", torch.tensor(False))
+        self.heeds = nn.Buffer(torch.tensor(False))
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.trees = TreeEnsemble(ROUNDS, LEAVES, 1)
 

@@ -58,15 +58,13 @@ class OLinear(torch_nn.Module):
 
     read_layers = ("enter", "leave", "head.0")
     """Layers whose weights are folded with others, so that none can be swapped for a layer without a weight."""
-    past_basis: Tensor
-    future_basis: Tensor
 
     def __init__(self, config: OLinearConfig) -> None:
         super().__init__()
         self.config = config
         series, channels, dim = config.num_variates, config.channels, config.dim
-        self.register_buffer("past_basis", torch.eye(config.lookback))
-        self.register_buffer("future_basis", torch.eye(config.horizon))
+        self.past_basis = torch_nn.Buffer(torch.eye(config.lookback))
+        self.future_basis = torch_nn.Buffer(torch.eye(config.horizon))
         self.gain, self.shift = torch_nn.Parameter(torch.ones(series)), torch_nn.Parameter(torch.zeros(series))
         self.multiples = torch_nn.Parameter(torch.randn(channels))
         self.past_offset = torch_nn.Parameter(torch.zeros(series, 1, config.lookback))

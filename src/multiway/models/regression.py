@@ -61,11 +61,8 @@ class Regression(nn.Module):
     """
 
     takes_covariates = True
-    effect: Tensor
     """β, `(series, lags, columns)`."""
-    recent: Tensor
     """`(horizon, recent, features)`."""
-    form: Tensor
     """Reach of effects, whether calendar and products have some, penalties, whether ridge is shared, as chosen."""
 
     def __init__(
@@ -88,9 +85,9 @@ class Regression(nn.Module):
         self.products = products if products <= MOST_PRODUCTS else 0
         self.floor = LinearFloor(num_matrices, horizon, lookback, trained=False)
         columns = self.varying + self.products + calendar
-        self.register_buffer("effect", torch.zeros(series, 2 * REACH + 1, columns))
-        self.register_buffer("recent", torch.zeros(horizon, recent, seen))
-        self.register_buffer("form", torch.zeros(10, dtype=torch.float64))
+        self.effect = nn.Buffer(torch.zeros(series, 2 * REACH + 1, columns))
+        self.recent = nn.Buffer(torch.zeros(horizon, recent, seen))
+        self.form = nn.Buffer(torch.zeros(10, dtype=torch.float64))
 
     def forward(self, past: Tensor, covariates: Regressors) -> Tensor:
         """Forecast, in scaled units."""

@@ -34,17 +34,13 @@ class RandomKernels(nn.Module):
         Input `(batch, steps, variates)`, NaN where missing; output `(batch, 2 count)` float32.
     """
 
-    weight: Tensor
-    bias: Tensor
-    dilation: Tensor
-
     def __init__(self, variates: int, steps: int, count: int) -> None:
         super().__init__()
         reach = max(math.log2(max(steps - 1, 1) / (LENGTH - 1)), 0.0)
         weight = torch.randn(count, variates, LENGTH)
-        self.register_buffer("weight", (weight - weight.mean(2, keepdim=True)) * _chosen(count, variates))
-        self.register_buffer("bias", 2 * torch.rand(count) - 1)
-        self.register_buffer("dilation", torch.exp2(torch.rand(count) * reach).long().sort().values)
+        self.weight = nn.Buffer((weight - weight.mean(2, keepdim=True)) * _chosen(count, variates))
+        self.bias = nn.Buffer(2 * torch.rand(count) - 1)
+        self.dilation = nn.Buffer(torch.exp2(torch.rand(count) * reach).long().sort().values)
 
     def forward(self, x: Tensor) -> Tensor:
         """Features of every series."""
@@ -70,13 +66,11 @@ class RandomKernels(nn.Module):
 class Rocket(nn.Module):
     """Ridge regression of the classes on features of random kernels: `(batch, steps, variates)` to logits."""
 
-    sharpness: Tensor
-
     def __init__(self, variates: int, steps: int, num_classes: int, count: int = 1000) -> None:
         super().__init__()
         self.kernels = RandomKernels(variates, steps, count)
         self.linear = Linear(2 * count, num_classes)
-        self.register_buffer("sharpness", torch.ones((), dtype=torch.float64))
+        self.sharpness = nn.Buffer(torch.ones((), dtype=torch.float64))
 
     @torch.no_grad()
     def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts:

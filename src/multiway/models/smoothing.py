@@ -52,7 +52,6 @@ class Smoothing(nn.Module):
     beta: Tensor
     gamma: Tensor
     phi: Tensor
-    kind: Tensor
 
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__()
@@ -60,7 +59,7 @@ class Smoothing(nn.Module):
         count, self.forms = len(units.mean), Forms()
         for name, start in {"alpha": 0.5, "beta": 0.0, "gamma": 0.0, "phi": 0.0}.items():
             self.register_buffer(name, torch.full((count,), start, dtype=torch.float64))
-        self.register_buffer("kind", torch.zeros(count, dtype=torch.int64))
+        self.kind = nn.Buffer(torch.zeros(count, dtype=torch.int64))
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""
@@ -129,12 +128,10 @@ class Theta(nn.Module):
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
-    alpha: Tensor
-
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__()
         self.season, self.horizon, self.units, self.forms = season, horizon, units, Forms()
-        self.register_buffer("alpha", torch.full((len(units.mean),), 0.5, dtype=torch.float64))
+        self.alpha = nn.Buffer(torch.full((len(units.mean),), 0.5, dtype=torch.float64))
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""
@@ -205,12 +202,10 @@ class Intermittent(nn.Module):
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
     """
 
-    decays: Tensor
-
     def __init__(self, horizon: int, units: Units) -> None:
         super().__init__()
         self.horizon, self.units = horizon, units
-        self.register_buffer("decays", torch.ones(2, len(units.mean), dtype=torch.float64))
+        self.decays = nn.Buffer(torch.ones(2, len(units.mean), dtype=torch.float64))
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""

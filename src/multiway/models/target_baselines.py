@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.errors import ConfigError
 from multiway.lazy import is_installed, load_extra
-from multiway.models.baselines import Facts, Linear, Majority, Mean, fit_logistic, fit_ridge, keep_best
+from multiway.models.baselines import Facts, Linear, Majority, Mean, Solved, fit_logistic, fit_ridge, keep_best
 from multiway.models.tree_ensemble import TreeEnsemble
 
 PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -32,7 +32,7 @@ ROUNDS, LEAVES = 100, 31
 """Of the boosted trees: what scikit-learn has by default."""
 
 
-class TfidfLogistic(nn.Module):
+class TfidfLogistic(Solved):
     r"""Counts of words, weighed by how few texts have them, scaled to length one; logistic regression on those.
 
     $$x_{iw} = \frac{n_{iw}\, g_w}{\lVert n_i \odot g \rVert}, \qquad g_w = 1 + \ln\frac{1 + N}{1 + N_w}$$
@@ -43,15 +43,9 @@ class TfidfLogistic(nn.Module):
         Ids `(batch, words)`; output `(batch, num_classes)`, float64.
     """
 
-    gain: Tensor
-    weight: Tensor
-    bias: Tensor
-
     def __init__(self, num_words: int, num_classes: int) -> None:
-        super().__init__()
-        self.register_buffer("gain", torch.ones(num_words, dtype=torch.float64))
-        self.register_buffer("weight", torch.zeros(num_classes, num_words, dtype=torch.float64))
-        self.register_buffer("bias", torch.zeros(num_classes, dtype=torch.float64))
+        super().__init__(num_words, num_classes)
+        self.gain = nn.Buffer(torch.ones(num_words, dtype=torch.float64))
 
     def fit(self, ids: Tensor, labels: Tensor, held_ids: Tensor, held_labels: Tensor) -> Facts:
         """Learn gains and weights; the penalty is that of the lowest validation loss."""
@@ -60,11 +54,6 @@ class TfidfLogistic(nn.Module):
         features, held = self.features(ids), self.features(held_ids)
         path = ops.logistic_path(features, labels, PENALTIES, len(self.bias))
         return keep_best(self, zip(PENALTIES, path, strict=True), held, held_labels, F.cross_entropy)
-
-    def keep(self, weight: Tensor, bias: Tensor) -> None:
-        """Take a solution over."""
-        self.weight.copy_(weight)
-        self.bias.copy_(bias)
 
     def features(self, ids: Tensor) -> Tensor:
         """TF-IDF of texts, sparse `(texts, num_words)`, float64."""

@@ -31,8 +31,7 @@ class TransformedRidge(nn.Module):
         super().__init__()
         self.kind, self.units = kind, units
         self.floor = regression or LinearFloor(num_matrices, horizon, lookback, trained=False)
-        self.penalty: Tensor
-        self.register_buffer("penalty", torch.ones((), dtype=torch.float64))
+        self.penalty = nn.Buffer(torch.ones((), dtype=torch.float64))
 
     @property
     def transformed(self) -> Tensor:

@@ -27,20 +27,14 @@ class TreeEnsemble(nn.Module):
         Input `(batch, features)` without NaN; output `(batch, num_outputs)` float64.
     """
 
-    feature: Tensor
-    threshold: Tensor
-    sides: Tensor
-    value: Tensor
-    start: Tensor
-
     def __init__(self, num_trees: int, num_leaves: int, num_outputs: int) -> None:
         super().__init__()
         shape = (num_trees, num_outputs, 2 * num_leaves - 1)
-        self.register_buffer("feature", torch.zeros(shape, dtype=torch.int64))
-        self.register_buffer("threshold", torch.zeros(shape, dtype=torch.float64))
-        self.register_buffer("sides", torch.arange(shape[-1])[:, None].expand(*shape, 2).clone())
-        self.register_buffer("value", torch.zeros(shape, dtype=torch.float64))
-        self.register_buffer("start", torch.zeros(num_outputs, dtype=torch.float64))
+        self.feature = nn.Buffer(torch.zeros(shape, dtype=torch.int64))
+        self.threshold = nn.Buffer(torch.zeros(shape, dtype=torch.float64))
+        self.sides = nn.Buffer(torch.arange(shape[-1])[:, None].expand(*shape, 2).clone())
+        self.value = nn.Buffer(torch.zeros(shape, dtype=torch.float64))
+        self.start = nn.Buffer(torch.zeros(num_outputs, dtype=torch.float64))
 
     def fit(self, x: Tensor, y: Tensor, seed: int = 0, smallest: int = 20) -> dict[str, Any]:
         """Boost as many trees as there is room for with scikit-learn, and keep their nodes.

@@ -140,11 +140,8 @@ class WeighedForecasts(nn.Module):
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
     """
 
-    weight: Tensor
     """`(candidates, horizon)`, in the order of `names`; every column sums to one."""
-    explained: Tensor
     """Whether the network forecasts what effects of covariates leave, as validation has it."""
-    heeds: Tensor
     """Whether it is shown covariates besides."""
 
     def __init__(
@@ -162,10 +159,10 @@ class WeighedForecasts(nn.Module):
         self.refits = nn.ModuleDict({each: nn.ModuleDict(made) for each, made in (refits or {}).items()})
         self.network = network
         self.names = (*NAIVE, *candidates, *([] if network is None else ["network"]))
-        self.register_buffer("weight", torch.zeros(len(self.names), horizon, dtype=torch.float64))
+        self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
-        self.register_buffer("explained", torch.tensor(False))
-        self.register_buffer("heeds", torch.tensor(True))
+        self.explained = nn.Buffer(torch.tensor(False))
+        self.heeds = nn.Buffer(torch.tensor(True))
 
     @property
     def floor(self) -> LinearFloor:

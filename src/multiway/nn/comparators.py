@@ -114,8 +114,7 @@ class FullKernelAttention(FullAttention):
         self.log_features = ops.FEATURE_MAPS[
             checks.check_choice("feature_map", feature_map, ops.FEATURE_MAPS, type(self).__name__)
         ]
-        self.projection: Tensor
-        self.register_buffer("projection", ops.draw_projection(feature_map, dim // num_heads).to(options.get("device")))
+        self.projection = nn.Buffer(ops.draw_projection(feature_map, dim // num_heads).to(options.get("device")))
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Apply A (Bᵀ V) without forming A Bᵀ."""

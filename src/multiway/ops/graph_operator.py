@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from multiway.kernels.compiled import plain_gradients
-from multiway.kernels.operators import LIBRARY, TAGS
+from multiway.kernels.operators import LIBRARY, define
 from multiway.ops.graph_strips import (
     StripForm,
     filter_by_strips,
@@ -94,16 +94,10 @@ def _batched(info: Any, in_dims: Any, key: Tensor, value: Tensor, *given: Any) -
     return (out.unflatten(0, size), received.unflatten(0, size), kept), (0, 0, None)
 
 
-def _define(name: str, given: str, made: str, run: Any, fake: Any) -> None:
-    LIBRARY.define(f"{name}({given}, {FORM}) -> {made}", tags=TAGS)
-    LIBRARY.impl(name, run, "CompositeExplicitAutograd")
-    torch.library.register_fake(f"multiway::{name}", fake, lib=LIBRARY)
-
-
-_define("graph_filter", "Tensor key, Tensor value", "(Tensor, Tensor, Tensor)", _filter, _fake_filter)
-_define(
+define("graph_filter", f"Tensor key, Tensor value, {FORM}", "(Tensor, Tensor, Tensor)", _filter, _fake_filter)
+define(
     "graph_filter_backward",
-    "Tensor grad, Tensor key, Tensor value, Tensor out, Tensor received, Tensor kept",
+    f"Tensor grad, Tensor key, Tensor value, Tensor out, Tensor received, Tensor kept, {FORM}",
     "(Tensor, Tensor)",
     _gradients,
     _fake_gradients,

@@ -53,7 +53,7 @@ class Context:
 
     callbacks: Hear of the training of each network.
     teacher: A network whose outputs the one that is trained nears as well.
-    fitted: Models of the run that are fitted already: what a network is remeasuredst.
+    fitted: Models of the run that are fitted already: what a network is measured against.
     """
 
     folder: RunFolder | None = None

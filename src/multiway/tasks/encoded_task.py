@@ -16,38 +16,19 @@ from multiway.data.checking import Hook, check_samples, warnings_of
 from multiway.data.findings import Findings
 from multiway.data.matching import Far
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
-from multiway.data.sources.budget import Limits, within
+from multiway.data.sources.budget import within
 from multiway.data.sources.tables import source_name
-from multiway.data.splitting import Shares, Splits, drawn_notes, split
+from multiway.data.splitting import Splits, drawn_notes, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
 from multiway.tasks.fitting import Rival, nearing
 from multiway.tasks.lifecycle import announce
-from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task, TaskConfig
+from multiway.tasks.options import RunConfig
+from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import lopsided, sentence_of
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective, Source, TrainingConfig, train
-
-
-class SampleConfig(TaskConfig, Protocol):
-    """A config of such a task."""
-
-    @property
-    def read(self) -> Limits:
-        """How data are read, and how much of them."""
-
-    @property
-    def split(self) -> Shares:
-        """Shares of the splits."""
-
-    @property
-    def baselines(self) -> Sequence[str] | None:
-        """Names of the baselines; None until the data settle them."""
-
-    @property
-    def draws(self) -> int:
-        """Bootstrap samples behind each interval."""
 
 
 class Part(Source, Protocol):
@@ -79,7 +60,7 @@ class SampleFacts(SplitFacts[Counts]):
     """Of samples."""
 
 
-ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+ConfigT = TypeVar("ConfigT", bound=RunConfig)
 LearntT = TypeVar("LearntT", bound=State)
 
 

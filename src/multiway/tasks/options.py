@@ -11,7 +11,8 @@ from typing import ClassVar, Self
 from pydantic import BeforeValidator, Field, model_validator
 from torch import nn
 
-from multiway.config import Config, Plain, merge, nest
+from multiway.config import Plain, merge, nest
+from multiway.data.sources.budget import Limits
 from multiway.data.splitting import Shares
 from multiway.errors import Fix, closest
 from multiway.models import create_model, list_models, model_config
@@ -58,7 +59,7 @@ class RunConfig(Answering):
 
     data: str | None = None
     """A path, or the name of a known data set; None for what is in memory."""
-    read: Config
+    read: Limits
     split: Shares
     model: Plain = Field(default_factory=dict)
     """Fields of the network without those that the data set; `name` is one of its named sizes."""

@@ -20,7 +20,8 @@ from multiway.models import target_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, join_own_columns, written
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import EncodedTask, SampleConfig
+from multiway.tasks.encoded_task import EncodedTask
+from multiway.tasks.options import RunConfig
 from multiway.tasks.protocol import NETWORK, Context, Fitted, Row, State
 from multiway.tasks.run import Models, Run
 from multiway.tasks.scores import sentence_of
@@ -51,7 +52,7 @@ class SampleState(State, Protocol):
         """Scale of a target that is a number."""
 
 
-ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+ConfigT = TypeVar("ConfigT", bound=RunConfig)
 StateT = TypeVar("StateT", bound=SampleState)
 
 

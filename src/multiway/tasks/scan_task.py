@@ -3,10 +3,11 @@
 import abc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 import pandas as pd
 
+from multiway.config import Config
 from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
@@ -16,10 +17,10 @@ from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError
-from multiway.tasks.encoded_task import EncodedTask, SampleConfig
+from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.estimator import Estimator, estimator, located
-from multiway.tasks.options import numbers, read_names
-from multiway.tasks.protocol import Option, State
+from multiway.tasks.options import RunConfig, numbers, read_names
+from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
 from multiway.training.memory import settled
 
@@ -57,23 +58,24 @@ SCANS = (
 """Options of the command line for scans, of classification and segmentation alike."""
 
 
-class ScanState(State, Protocol):
-    """What training learnt of scans."""
+class ScanState(Config):
+    """What a run has learnt of its scans."""
 
-    @property
-    def channels(self) -> int:
-        """Values per voxel."""
+    classes: tuple[str, ...]
+    """Names, in the order of the logits."""
+    channels: int
+    """Values per voxel."""
+    axes: tuple[str, ...]
+    """Names of the axes."""
+    scale: IntensityScale
+    """Intensities of the training scans."""
+    spacings: Spacings | None = None
+    """Least and greatest millimetres per voxel after preparing; None where the scans do not say it."""
+    target_name: str | None = None
+    """Column of classes or masks; None where they have none, and in a run that does not say it."""
 
-    @property
-    def scale(self) -> IntensityScale:
-        """Intensities of the training."""
 
-    @property
-    def spacings(self) -> Spacings | None:
-        """Least and greatest millimetres per voxel."""
-
-
-ConfigT = TypeVar("ConfigT", bound=SampleConfig)
+ConfigT = TypeVar("ConfigT", bound=RunConfig)
 StateT = TypeVar("StateT", bound=ScanState)
 
 

@@ -220,7 +220,6 @@ def segmentation_loss(
     background: bool = True,
     dice_weight: float = 1.0,
     cl_dice_weight: float = 0.0,
-    skeleton_iterations: int = 5,
     class_weights: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy, plus one minus the soft Dice, plus one minus the soft clDice, summed over samples.
@@ -233,7 +232,6 @@ def segmentation_loss(
         background: Class 0 is background and has no Dice of its own.
         dice_weight: Weight of the Dice term.
         cl_dice_weight: Weight of the clDice term, for thin connected structures (Shit et al. 2021).
-        skeleton_iterations: Erosions of the soft skeleton.
         class_weights: `(classes,)` weights of the cross-entropy.
 
     Returns:
@@ -250,7 +248,7 @@ def segmentation_loss(
         predicted, expected = _masks(logits, target, first=int(background))
         total = total + dice_weight * (1 - soft_dice(predicted, expected).mean(1))
         if cl_dice_weight:
-            total = total + cl_dice_weight * (1 - soft_cl_dice(predicted, expected, skeleton_iterations).mean(1))
+            total = total + cl_dice_weight * (1 - soft_cl_dice(predicted, expected).mean(1))
     return total.sum(), torch.tensor(float(len(target)), device=logits.device)
 
 
@@ -260,7 +258,7 @@ def soft_dice(predicted: Tensor, target: Tensor) -> Tensor:
     return (2 * both + SMOOTH) / (sizes + SMOOTH)
 
 
-def soft_cl_dice(predicted: Tensor, target: Tensor, iterations: int) -> Tensor:
+def soft_cl_dice(predicted: Tensor, target: Tensor, iterations: int = 5) -> Tensor:
     """Centre-line Dice of probabilities, `(batch, classes, *sizes)` to `(batch, classes)` (Shit et al. 2021)."""
     precision = _share(soft_skeleton(predicted, iterations), target)
     sensitivity = _share(soft_skeleton(target, iterations), predicted)

@@ -364,7 +364,7 @@ def test_missing_policies():
     with pytest.raises(DataError, match=r"frame: 2 cells are missing: row 1, column 'q', time .* \(and 1 more\)"):
         read_panel(frame)
     masked = read_panel(frame, ReadOptions(missing="mask"))
-    assert masked.has_missing and int(np.isnan(masked.values).sum()) == 2
+    assert int(np.isnan(masked.values).sum()) == 2
     assert any("2 cells are missing (missing=mask)" in note for note in masked.notes)
     assert read_panel(frame, ReadOptions(missing="ffill")).values[:3, 1].tolist() == [0.5, 0.5, 0.5]
 

@@ -100,7 +100,8 @@ def test_check_and_audit_know_the_task(folder):
         ({"model": {"variates": 3}}, r"model\.variates is set by the data"),
         ({"model": {"layer": "low_rank"}}, "tensor_train and low_rank, which need one"),
         ({"model": {"name": "tabular_mlp"}}, "model.name must be one of series_classifier"),
-        ({"training": {"loss": "mse"}}, "loss of classes is cross_entropy"),
+        ({"training": {"loss": "mse"}}, "classes are trained with training.loss=cross_entropy"),
+        ({"training": {"validation_loss": "mse"}}, "classes are trained with training.loss=cross_entropy"),
         ({"baselines": ["forest"]}, "baselines"),
     ],
 )

@@ -76,11 +76,6 @@ class Panel:
         """Number of series."""
         return len(self.names)
 
-    @property
-    def has_missing(self) -> bool:
-        """Whether any value is missing."""
-        return bool(np.isnan(self.values).any())
-
     def slice(self, start: int, stop: int) -> Self:
         """Rows from `start` up to `stop`; covariates are known ahead of them too."""
         first = start if start >= 0 else max(self.num_rows + start, 0)

@@ -92,17 +92,19 @@ class Windows:
     def _count(self) -> int:
         return max(len(self.rows) - self.lookback - self.horizon + 1, 0)
 
+    def _but(self, **changes: object) -> Self:
+        """The same windows but for some attributes."""
+        part = copy.copy(self)
+        vars(part).update(changes)
+        return part
+
     def only(self, chosen: Tensor) -> Self:
         """Some of the windows, by their positions."""
-        part = copy.copy(self)
-        part.chosen = chosen if self.chosen is None else self.chosen[chosen]
-        return part
+        return self._but(chosen=chosen if self.chosen is None else self.chosen[chosen])
 
     def with_rows(self, rows: Tensor) -> Self:
         """The same windows of other values, `(rows, variates)`."""
-        part = copy.copy(self)
-        part.rows = rows.contiguous()
-        return part
+        return self._but(rows=rows.contiguous())
 
     def with_covariates(self, rows: Regressors | None) -> Self:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
@@ -111,21 +113,15 @@ class Windows:
 
     def of_covariates(self, covariates: Regressors | None) -> Self:
         """The same windows with covariates of their rows."""
-        part = copy.copy(self)
-        part.covariates = covariates
-        return part
+        return self._but(covariates=covariates)
 
     def shared(self, share: Share | None) -> Self:
         """The same windows, of series that are a share of all."""
-        part = copy.copy(self)
-        part.share = share
-        return part
+        return self._but(share=share)
 
     def hiding(self, since: Tensor) -> Self:
         """The same windows without the series in those whose targets begin before a row of each."""
-        part = copy.copy(self)
-        part.since = since
-        return part
+        return self._but(since=since)
 
     @property
     def all_targets(self) -> int:
@@ -138,19 +134,18 @@ class Windows:
 
     def of_next(self) -> Self:
         """The windows of the same rows whose future is the next step."""
-        part = copy.copy(self)
-        part.horizon = 1
-        return part
+        return self._but(horizon=1)
 
     def of_targets(self) -> Self:
         """The same windows of the targets alone, with their own past."""
-        part, targets = copy.copy(self), slice(self.num_variates - self.num_targets, None)
-        part.num_variates, part.rows = self.num_targets, self.rows[:, targets].contiguous()
-        part.observed = None if self.observed is None else self.observed[:, targets].contiguous()
-        part.since = None if self.since is None else self.since[targets]
-        if self.covariates is not None:
-            part.covariates = self.covariates.of_last(self.num_targets)
-        return part
+        targets = slice(self.num_variates - self.num_targets, None)
+        return self._but(
+            num_variates=self.num_targets,
+            rows=self.rows[:, targets].contiguous(),
+            observed=None if self.observed is None else self.observed[:, targets].contiguous(),
+            since=None if self.since is None else self.since[targets],
+            covariates=None if self.covariates is None else self.covariates.of_last(self.num_targets),
+        )
 
     @property
     def is_explained(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from multiway.auditing.duplicates import by_split, check_duplicates
 from multiway.auditing.near_texts import share_in
 from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.samples import audited
 from multiway.data.findings import quoted
 from multiway.data.samples import Rows
 from multiway.tasks.language.encode import PreparedText, TokenOptions, Vocabulary, learn_vocabulary
@@ -24,8 +25,7 @@ TOLERATED = 0.01
 
 def audit_documents(prepared: PreparedText, used: Vocabulary | None = None) -> AuditReport:
     """Whether documents or lines are in two splits, and whether the vocabulary is that of the training text."""
-    counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
-    return AuditReport.of(f"{prepared.source}: {counts}", _verdicts(prepared, used))
+    return audited(prepared, _verdicts(prepared, used))
 
 
 def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdict | None]:

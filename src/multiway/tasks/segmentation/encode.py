@@ -8,16 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.config import Config, Plain
+from multiway.config import Plain
 from multiway.data.findings import listed
 from multiway.data.samples import Rows, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of
+from multiway.data.sources.scans.encoding import IntensityScale, spacings_of
 from multiway.data.sources.scans.loading import FileScans
 from multiway.data.sources.scans.preparing import to_file
 from multiway.data.sources.scans.volume import Array, VolumeHeader
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
+from multiway.tasks.scan_task import ScanState
 from multiway.tasks.segmentation.source import (
     LARGEST_PATCH,
     SegmentConfig,
@@ -32,27 +33,15 @@ PLAIN = "unet"
 MEMORY_LIMIT = 2 * 2**30
 
 
-class SegmentState(Config):
+class SegmentState(ScanState):
     """What a run has learnt of its images."""
 
-    classes: tuple[str, ...]
-    """Names, in the order of the logits."""
     values: tuple[int, ...]
     """Values of the masks, in the order of `classes`."""
-    channels: int
-    """Values per voxel."""
-    axes: tuple[str, ...]
-    """Names of the axes of an image."""
-    scale: IntensityScale
-    """Intensities of the training images."""
     patch: tuple[int, ...]
     """Sizes that the network sees at once."""
     background: bool
     """Whether class 0 is what no mask marks."""
-    spacings: Spacings | None = None
-    """Least and greatest millimetres per voxel after preparing; None where the images do not say it."""
-    target_name: str | None = None
-    """Column of masks; None where they have none, and in a run that does not say it."""
 
     @property
     def num_modes(self) -> int:

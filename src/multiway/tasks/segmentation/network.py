@@ -100,11 +100,9 @@ class Baseline(Protocol):
 class Constant(nn.Module):
     """The same class everywhere: background, or the most frequent one where nothing is background."""
 
-    label: Tensor
-
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("label", torch.zeros((), dtype=torch.int64))
+        self.label = nn.Buffer(torch.zeros((), dtype=torch.int64))
 
     def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Count the training voxels."""
@@ -122,11 +120,9 @@ class Constant(nn.Module):
 class Threshold(nn.Module):
     """Class 1 where the one channel lies in an interval: the one of greatest Dice over all training voxels."""
 
-    ends: Tensor
-
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("ends", torch.zeros(2, dtype=torch.float64))
+        self.ends = nn.Buffer(torch.zeros(2, dtype=torch.float64))
 
     def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
         """Try every interval between 256 levels of the training range, by histograms of both classes."""

@@ -29,7 +29,7 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import NetworkConfig, read_names, starting_from
+from multiway.tasks.options import NetworkConfig, check_class_losses, read_names, starting_from
 from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
@@ -59,8 +59,7 @@ class SeriesConfig(NetworkConfig):
 
     @model_validator(mode="after")
     def _loss_fits(self) -> Self:
-        if self.training.loss != "cross_entropy":
-            raise ValueError(f"training.loss of classes is cross_entropy. Got {self.training.loss}")
+        check_class_losses(self.training)
         return self
 
 

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from multiway.models.arima import Arima
 from multiway.models.baselines import Facts
@@ -59,11 +59,9 @@ def baseline_in(run: Run, name: str) -> StockBaseline:
 class MovementMajority(nn.Module):
     """The share of rises in training, whatever the ticker and day; the more frequent direction is named."""
 
-    share: Tensor
-
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("share", torch.zeros((), dtype=torch.float64))
+        self.share = nn.Buffer(torch.zeros((), dtype=torch.float64))
 
     def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Count the training labels."""
@@ -87,11 +85,9 @@ class Previous(MovementMajority):
 class Random(nn.Module):
     """A fair coin for every stock and day; seed, ticker and day alone decide how it falls."""
 
-    seed: Tensor
-
     def __init__(self, seed: int) -> None:
         super().__init__()
-        self.register_buffer("seed", torch.tensor(seed))
+        self.seed = nn.Buffer(torch.tensor(seed))
 
     def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Learn nothing."""
@@ -111,13 +107,10 @@ class Calendar(nn.Module):
     shares: Share of rises in each cell, as many as the table has.
     """
 
-    choice: Tensor
-    shares: Tensor
-
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("choice", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("shares", torch.zeros(MOST_CELLS, dtype=torch.float64))
+        self.choice = nn.Buffer(torch.zeros((), dtype=torch.int64))
+        self.shares = nn.Buffer(torch.zeros(MOST_CELLS, dtype=torch.float64))
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -145,11 +138,9 @@ class Calendar(nn.Module):
 class TrainingQuantiles(nn.Module):
     """The quantiles of all training movements together, whatever the stock and day."""
 
-    levels: Tensor
-
     def __init__(self, count: int) -> None:
         super().__init__()
-        self.register_buffer("levels", torch.zeros(count, dtype=torch.float64))
+        self.levels = nn.Buffer(torch.zeros(count, dtype=torch.float64))
 
     def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Take those that the scale has learnt."""
@@ -168,11 +159,9 @@ class PriceArima(Arima):
     share: Of rises in training: what is said where the forecast is the last price itself.
     """
 
-    share: Tensor
-
     def __init__(self, num_stocks: int) -> None:
         super().__init__(num_stocks)
-        self.register_buffer("share", torch.zeros((), dtype=torch.float64))
+        self.share = nn.Buffer(torch.zeros((), dtype=torch.float64))
 
     def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Choose and fit on the rows up to the last training day."""

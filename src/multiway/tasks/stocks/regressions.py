@@ -52,14 +52,11 @@ class WordLogistic(nn.Module):
     Without a text, or of a ticker that training tells nothing of, the share of rises in training is named.
     """
 
-    share: Tensor
-    learnt: Tensor
-
     def __init__(self, num_words: int, parts: int = 1) -> None:
         super().__init__()
         self.parts = nn.ModuleList(TfidfLogistic(num_words + FIRST, 2) for _ in range(parts))
-        self.register_buffer("share", torch.zeros((), dtype=torch.float64))
-        self.register_buffer("learnt", torch.zeros(parts, dtype=torch.bool))
+        self.share = nn.Buffer(torch.zeros((), dtype=torch.float64))
+        self.learnt = nn.Buffer(torch.zeros(parts, dtype=torch.bool))
 
     def fit(self, training: StockInputs, held: StockInputs) -> Facts:
         """Choose the penalty of each part on validation."""

@@ -8,15 +8,16 @@ import torch
 from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
-from multiway.config import Config, Plain, merge
+from multiway.config import Plain, merge
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of, warn_of_spacing
+from multiway.data.sources.scans.encoding import IntensityScale, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import DataError
 from multiway.tasks.options import NetworkConfig, check_class_losses
+from multiway.tasks.scan_task import ScanState
 from multiway.training import TrainingConfig
 
 Baseline = Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"]
@@ -29,26 +30,14 @@ TRAINING: Plain = {
 """Fields of `TrainingConfig` where classes of volumes differ from a forecast."""
 
 
-class VolumeState(Config):
+class VolumeState(ScanState):
     """What a run has learnt of its volumes."""
 
     target: ClassVar[None] = None
-    classes: tuple[str, ...]
-    """Names, in the order of the logits."""
-    channels: int
-    """Values per voxel."""
     sizes: tuple[int, ...]
     """Voxels along each axis, after preparing."""
-    axes: tuple[str, ...]
-    """Names of the axes."""
-    scale: IntensityScale
-    """Intensities of the training volumes."""
     label_kind: str = "text"
     """Kind of the labels that were given: "text", "number" or "bool"."""
-    spacings: Spacings | None = None
-    """Least and greatest millimetres per voxel after preparing; None where the scans do not say it."""
-    target_name: str | None = None
-    """Column of classes; None where they have none, and in a run that does not say it."""
 
     @classmethod
     def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
