@@ -288,9 +288,11 @@ def _constant(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:
-    """One line for each column with words that training did not see."""
+    """One line for each column with words that the training rows lack."""
+    own = {name: covariates.values[..., place] for place, name in enumerate(covariates.names)}
+    there = {name: [words[int(code)] for code in _present(own[name])] for name, words in covariates.words.items()}
     return [
-        f"{name}: {listed(unseen)} {'is' if len(unseen) == 1 else 'are'} new to the run and count as none of its words"
+        f"{listed(unseen)} of '{name}' {'is' if len(unseen) == 1 else 'are'} new to the run and {'counts' if len(unseen) == 1 else 'count'} as none"
         for name, levels in learnt.words.items()
-        if (unseen := sorted(set(covariates.words.get(name, ())) - set(levels)))
+        if (unseen := sorted(set(there.get(name, ())) - set(levels)))
     ]
