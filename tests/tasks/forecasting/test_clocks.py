@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway import Forecaster
 from multiway.data import ReadOptions
 from multiway.errors import DataError, spelled
 from multiway.tasks.forecasting.source import check_file, read_panel
@@ -127,3 +128,15 @@ def test_without_a_step_the_option_is_named(tmp_path):
     path = written(tmp_path / "load.csv", [f"2024-01-01 {clock}" for clock in IRREGULAR])
     with pytest.raises(DataError, match=r"set frequency to the step.* \(read\.frequency=D read\.resample=sum\)"):
         read_panel(path, ReadOptions(gaps="fill", missing="mask"))
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m/%d/%Y", "%d-%m-%y", "%Y%m", "%Y-M%m", "%d-%b-%y", "%d %b %y"])
+def test_a_year_of_months_is_read_as_the_run_read_many(form):
+    months = pd.date_range("2015-01-01", periods=96, freq="MS")
+    frame = pd.DataFrame({"date": months.strftime(form), "y": np.random.default_rng(1).normal(50, 5, 96)})
+    frame["date"] = frame["date"].astype("int64") if form == "%Y%m" else frame["date"]
+    forecaster = Forecaster(horizon=3, lookback=6, levels=(), settings={"answer": "ridge"}).fit(frame)
+    own = forecaster.predict()
+    assert list(own["ds"]) == list(pd.date_range("2023-01-01", periods=3, freq="MS"))
+    for rows in (12, 6):
+        pd.testing.assert_frame_equal(forecaster.predict(frame.tail(rows)), own)

@@ -25,6 +25,8 @@ class Columns(Config):
     """Of series names; none in a wide table."""
     value: str | None = None
     """Of values, in a long table."""
+    day_first: bool | None = None
+    """Whether dates of numbers were read day before month; None where they are not written so."""
 
 
 class Share(NamedTuple):

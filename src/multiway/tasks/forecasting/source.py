@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import load_series_table
+from multiway.data.sources.across import TIME, VALUE, load_series_table
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, column_names, source_name
-from multiway.data.sources.times import looks_like_time, parse_times
+from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
 from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
@@ -149,6 +149,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     table = load_series_table(source, options, options.time_column, findings)
     time = col.find_time_column(table, options, findings)
     table, times = timed(table, time, options, findings)
+    day_first = None if time is None else is_day_first(table.frame[time], times)
     for role in ROLES:
         col.require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
     own = table.drop(list(roles.columns))
@@ -186,7 +187,10 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
         warned=findings.warnings(),
-        columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
+        columns=Columns(
+            time=time, ids=() if long is None else long.ids, value=None if long is None else long.value,
+            day_first=day_first,
+        ),
         covariates=covariates,
     )  # fmt: skip
 
@@ -429,11 +433,12 @@ def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.Dat
 
 
 def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:
-    """How a later table is read: by the columns of the training, where it has them."""
-    named = {"time_column": columns.time, "id_column": columns.ids or None, "value_column": columns.value}
-    wanted = [name for name in (columns.time, *columns.ids, columns.value) if name is not None]
-    if not set(wanted) <= set(column_names(source)):
-        return options
+    """How a later table is read: by the columns of the training, where it has them, and its order of day and month."""
+    there, wanted = set(column_names(source)), {columns.time, *columns.ids, columns.value} - {None}
+    is_across = wanted - there == {TIME, VALUE}
+    named: dict[str, object] = {"day_first": columns.day_first}
+    if wanted <= there or is_across:
+        named |= {"time_column": columns.time, "id_column": columns.ids or None, "value_column": columns.value}
     return options.replace(**{name: value for name, value in named.items() if getattr(options, name) is None})
 
 
