@@ -292,7 +292,8 @@ def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:
     own = {name: covariates.values[..., place] for place, name in enumerate(covariates.names)}
     there = {name: [words[int(code)] for code in _present(own[name])] for name, words in covariates.words.items()}
     return [
-        f"{listed(unseen)} of '{name}' {'is' if len(unseen) == 1 else 'are'} new to the run and {'counts' if len(unseen) == 1 else 'count'} as none"
+        f"{listed(new)} of '{name}' {'is' if len(new) == 1 else 'are'} new to the run and "
+        f"{'counts' if len(new) == 1 else 'count'} as none"
         for name, levels in learnt.words.items()
-        if (unseen := sorted(set(there.get(name, ())) - set(levels)))
+        if (new := sorted(set(there.get(name, ())) - set(levels)))
     ]

@@ -45,7 +45,9 @@ def infer_frequency(times: pd.Index) -> str | None:
         calendar = next((alias for alias in CALENDAR if _follows(unique, alias)), None)
         if calendar is not None:
             return calendar
-    return _alias(common, unique) if share > 0.5 else None
+        if _is_monthly(unique):
+            return "MS"
+    return _alias(common, unique) if share > 0.5 and _is_on_grid(unique, common) else None
 
 
 def _exact(times: pd.DatetimeIndex) -> str | None:
@@ -60,10 +62,23 @@ def _exact(times: pd.DatetimeIndex) -> str | None:
 
 def _follows(times: pd.DatetimeIndex, alias: str) -> bool:
     """Whether nearly all times lie on a calendar's grid and nearly all of the grid is there."""
-    grid = pd.date_range(times[0].normalize(), times[-1], freq=alias)
-    common = len(times.normalize().intersection(grid))
+    days = times.tz_localize(None).normalize()
+    grid = pd.date_range(days[0], days[-1], freq=alias)
+    common = len(days.intersection(grid))
     share = 1.0 if alias == "B" else MIN_SHARE  # a single weekend day is no business day
     return common >= share * len(times) and common >= 0.5 * len(grid)
+
+
+def _is_monthly(times: pd.DatetimeIndex) -> bool:
+    """Whether nearly all follow in the next month, on whatever day of it, such as the 15th or the last Friday."""
+    months = np.asarray(12 * times.year + times.month)
+    return float((np.diff(months) == 1).mean()) >= MIN_SHARE
+
+
+def _is_on_grid(times: pd.DatetimeIndex, step: pd.Timedelta) -> bool:
+    """Whether most times are whole steps of days after the first; shorter steps are not looked at."""
+    wall = times.tz_localize(None).normalize()
+    return step < pd.Timedelta(days=1) or float(((wall - wall[0]) % step == pd.Timedelta(0)).mean()) > 0.5
 
 
 def _alias(step: pd.Timedelta, times: pd.DatetimeIndex) -> str:
@@ -136,7 +151,22 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     if frequency is None:
         return None
     _check_length((times[-1] - times[0]) / _length_of(frequency), times)
-    return pd.date_range(times[0], times[-1], freq=frequency).as_unit(times.unit)
+    return stepped(times[0], frequency, last=times[-1]).as_unit(times.unit)
+
+
+def stepped(
+    first: pd.Timestamp, frequency: str, *, last: pd.Timestamp | None = None, count: int | None = None
+) -> pd.DatetimeIndex:
+    """Times that a step leads to from one on, up to the last or so many.
+
+    Steps of days and more keep their hour when clocks change: the next one where that is skipped, the first of two.
+    """
+    offset = to_offset(frequency)
+    if first.tz is None or (isinstance(offset, pd.offsets.Tick) and offset.rule_code != "D"):
+        return pd.date_range(first, last, periods=count, freq=frequency)
+    stop = None if last is None else last.tz_localize(None)
+    wall = pd.date_range(first.tz_localize(None), stop, periods=count, freq=frequency)
+    return wall.tz_localize(first.tz, ambiguous=np.ones(len(wall), bool), nonexistent="shift_forward")
 
 
 def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:

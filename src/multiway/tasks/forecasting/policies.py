@@ -187,7 +187,7 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
     if len(off):
         rule = f"{_counted(len(off), 'row')} off the step of {frequency or 'the others'}"
         step = Fix("read.frequency", frequency or "D")
-        resample = Fix("read.resample", "last")
+        resample = Fix("read.resample", "mean" if frequency == "MS" else "last")  # else a month would move to the next
         move = (" Round these times to the step, or have it done (", step, " ", resample, ").")
         draft.note("gaps", draft.times.get_indexer_for(off), rule, *move, policy=strict)
     if len(absent):

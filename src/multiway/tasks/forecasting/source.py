@@ -23,7 +23,7 @@ from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
-from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
+from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of, stepped
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
@@ -495,5 +495,5 @@ def _follows(times: pd.DatetimeIndex, frequency: str, own: str | None) -> bool:
 
 def _fit(times: pd.DatetimeIndex, frequency: str) -> float:
     """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-    grid = pd.date_range(times[0], times[-1], freq=frequency)
+    grid = stepped(times[0], frequency, last=times[-1])
     return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0
