@@ -150,6 +150,26 @@ def test_words_that_the_training_rows_lack_are_named(fitted, recwarn):
         fitted.predict(past, future_df=frame)
 
 
+def test_numbers_far_from_the_training_are_refused():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"date": pd.date_range("2024-01-01", periods=120), "price": rng.uniform(2, 3, 120), "fee": 7.0}
+    )
+    frame["y"] = 90 - 9 * frame["price"] + rng.normal(0, 0.1, 120)
+    roles = {"future": ["price"], "past": ["fee"], "levels": (), "settings": {"answer": "regression"}}
+    own = Forecaster(**SIZES, **roles).fit(frame.iloc[:-HORIZON])
+    ahead = frame.iloc[-HORIZON:][["date", "price"]]
+    expected = own.predict(frame.iloc[:-HORIZON].assign(fee=8.0), future_df=ahead)  # a constant explains nothing
+    np.testing.assert_allclose(expected["y"], frame["y"].iloc[-HORIZON:], atol=1.0)
+    cents = ahead.assign(price=100 * ahead["price"])
+    with pytest.raises(DataError, match=r"'price' lies [\d,]+ deviations .* in 100 % of the plan\. Mind the"):
+        own.predict(future_df=cents)
+    with pytest.warns(MultiwayWarning, match="frame: 'price' lies"):
+        own.predict(future_df=cents, far=True)
+    with pytest.raises(DataError, match=r"'price' lies .* of the last rows"):
+        own.predict(frame.iloc[:-HORIZON].assign(price=lambda each: 100 * each["price"]), future_df=ahead)
+
+
 def test_an_empty_cell_of_the_history_is_refused_with_its_row():
     frame = history(shop()).assign(visitors=lambda each: each["visitors"].where(each.index != 7))
     with pytest.raises(DataError, match=r"1 cell of a covariate is missing: row 7, column .visitors."):

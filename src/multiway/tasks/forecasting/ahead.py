@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.data import datasets
 from multiway.data.findings import Findings, listed, soundly
+from multiway.data.matching import hold_to_training
 from multiway.data.sources import columns as col
 from multiway.data.sources.across import load_series_table
 from multiway.data.sources.cells import RawTable
@@ -24,8 +25,16 @@ from multiway.tasks.forecasting.source import as_trained, labels_of, timed
 from multiway.tasks.run import Run
 
 
-def planned(run: Run, panel: Panel, source: object) -> Covariates | None:
-    """The plan in a file or frame; None where none is given. Words that the training rows lack are named in a warning.
+def planned(run: Run, panel: Panel, source: object, *, far: bool = False) -> Covariates | None:
+    """The plan in a file or frame; None where none is given.
+
+    Words that the training rows lack, and numbers far from theirs, are named in warnings.
+
+    Args:
+        run: A fitted run.
+        panel: The history.
+        source: The plan.
+        far: Whether numbers much too far from the training are answered all the same.
 
     Raises:
         DataError: It is given and the run has no covariate that is known ahead, or it is no sound table.
@@ -33,10 +42,18 @@ def planned(run: Run, panel: Panel, source: object) -> Covariates | None:
     learnt: LearntCovariates | None = run.state.covariates
     plan = None if source is None else _plan(run, panel, source, learnt)
     seen = panel.slice(-run.config.lookback, panel.num_rows).covariates
-    told = [words for each in (seen, plan) if each and learnt for words in new_words(each, learnt)]
-    for words in dict.fromkeys(told):
-        warn(f"{panel.source}: {words}.")
+    if learnt is None or seen is None:
+        return plan
+    parts = [(seen, panel.source, "the last rows"), *([] if plan is None else [(plan, _name(source), "the plan")])]
+    for covariates, name, word in parts:
+        told = hold_to_training(learnt.far(covariates, word), name, is_allowed=far)
+        for words in (*told, *new_words(covariates, learnt)):
+            warn(f"{name}: {words}.")
     return plan
+
+
+def _name(source: object) -> str:
+    return source_name(datasets.locate(source) if isinstance(source, str) else source)
 
 
 def _plan(run: Run, panel: Panel, source: object, learnt: LearntCovariates | None) -> Covariates | None:

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from multiway.config import Config
 from multiway.data.findings import Findings, listed
-from multiway.data.scaling import Floats
+from multiway.data.matching import Far, far_columns
+from multiway.data.scaling import Floats, Scaler
 from multiway.data.sources import columns as col
 from multiway.data.sources.budget import Names
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
@@ -237,6 +238,15 @@ class LearntCovariates(Config):
             known.append(calendar_features(times, self.frequency)[:, None])
         ahead, before = (_joined(each, (rows, series)) for each in (known, seen))
         return Regressors(ahead, before, torch.from_numpy(clock_of(times, self.frequency)))
+
+    def far(self, covariates: Covariates, word: str) -> list[Far]:
+        """Columns of numbers that lie far from the training rows; `word` is what the rows are called."""
+        numbers = [place for place, name in enumerate(covariates.names) if name not in self.words]
+        names = [covariates.names[place] for place in numbers]
+        own = [self.roles.columns.index(name) for name in names]
+        never = np.flatnonzero((self.std[own] == 1.0) & (self.mean[own] != 0.0))  # constant: they explain nothing
+        scaler = Scaler(self.mean[own], self.std[own], tuple(never.tolist()))
+        return far_columns(covariates.values[..., numbers].reshape(-1, len(numbers)), names, scaler, word)
 
     def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
         """`(rows, series, features)`."""
