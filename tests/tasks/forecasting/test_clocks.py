@@ -140,3 +140,19 @@ def test_a_year_of_months_is_read_as_the_run_read_many(form):
     assert list(own["ds"]) == list(pd.date_range("2023-01-01", periods=3, freq="MS"))
     for rows in (12, 6):
         pd.testing.assert_frame_equal(forecaster.predict(frame.tail(rows)), own)
+
+
+def test_hours_of_a_later_table_are_those_of_the_zone_of_the_run():
+    hours = pd.date_range(
+        "2024-09-20", periods=24 * 30, freq="h", tz="Europe/Berlin"
+    )  # up to a week before clocks change
+    rng = np.random.default_rng(2)
+    load = np.where(hours.hour < 7, 20.0, 60.0) * (1 + rng.normal(0, 0.01, len(hours)))
+    frame = pd.DataFrame({"time": hours, "load": load})
+    own = {"horizon": 4, "lookback": 5, "levels": (), "network": False}
+    forecaster = Forecaster(**own, settings={"answer": "regression", "calendar": True}).fit(frame)
+    later = frame.iloc[-50:-1]  # what follows are the first hours of a day
+    expected = forecaster.predict(later)
+    for zone in ("UTC", "Asia/Tokyo", "+02:00"):
+        moved = forecaster.predict(later.assign(time=later["time"].dt.tz_convert(zone)))
+        pd.testing.assert_frame_equal(moved, expected)

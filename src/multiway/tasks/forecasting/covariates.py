@@ -243,10 +243,11 @@ class LearntCovariates(Config):
         """Columns of numbers that lie far from the training rows; `word` is what the rows are called."""
         numbers = [place for place, name in enumerate(covariates.names) if name not in self.words]
         names = [covariates.names[place] for place in numbers]
-        own = [self.roles.columns.index(name) for name in names]
+        own = np.array([self.roles.columns.index(name) for name in names], int)
         never = np.flatnonzero((self.std[own] == 1.0) & (self.mean[own] != 0.0))  # constant: they explain nothing
-        scaler = Scaler(self.mean[own], self.std[own], tuple(never.tolist()))
-        return far_columns(covariates.values[..., numbers].reshape(-1, len(numbers)), names, scaler, word)
+        values = covariates.values[..., numbers]
+        rows = values.reshape(values.shape[0] * values.shape[1], len(numbers))
+        return far_columns(rows, names, Scaler(self.mean[own], self.std[own], tuple(never.tolist())), word)
 
     def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
         """`(rows, series, features)`."""

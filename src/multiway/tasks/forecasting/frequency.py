@@ -1,6 +1,7 @@
 """The step between times, inferred through gaps and repeats, its season, and what a time says by its hour."""
 
 import warnings
+import zoneinfo
 from collections.abc import Sequence
 from typing import Any
 
@@ -201,6 +202,12 @@ def integer_step(times: pd.Index) -> int:
     differences = np.diff(times.to_numpy())
     differences = differences[differences > 0]
     return int(pd.Series(differences).mode().iloc[0]) if len(differences) else 1
+
+
+def zone_of(times: pd.Index) -> str | None:
+    """Name of the zone of times, but of UTC and of a fixed offset, which may be that of one season."""
+    name = str(getattr(times, "tz", None))
+    return name if name != "UTC" and name in zoneinfo.available_timezones() else None
 
 
 def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:

@@ -27,6 +27,8 @@ class Columns(Config):
     """Of values, in a long table."""
     day_first: bool | None = None
     """Whether dates of numbers were read day before month; None where they are not written so."""
+    zone: str | None = None
+    """Of the times, where it has a name and is not UTC: hours of the day are those of its clocks."""
 
 
 class Share(NamedTuple):

@@ -23,7 +23,14 @@ from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
-from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of, stepped
+from multiway.tasks.forecasting.frequency import (
+    GridTooLong,
+    check_frequency,
+    infer_frequency,
+    season_of,
+    stepped,
+    zone_of,
+)
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
@@ -121,9 +128,13 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
 
 @dataclasses.dataclass
 class Later:
-    """Series of a run, those of which are read that a later table has, and series that the run does not know."""
+    """Series of a run, those of which are read that a later table has, and series that the run does not know.
+
+    zone: Of the run's times, which the times of a later table are brought to where they have one.
+    """
 
     names: Sequence[str]
+    zone: str | None = None
     new: list[str] = dataclasses.field(default_factory=list)
 
     def among(self, names: list[str], findings: Findings) -> list[str]:
@@ -134,6 +145,11 @@ class Later:
             rule = f"none of the run's series {listed(self.names)} are in it; there are {listed(names)}"
             raise findings.fatal("series", rule, "Give a file with some of them.")
         return there
+
+    def on_clock(self, times: pd.Index) -> pd.Index:
+        """Times by the clocks of the run."""
+        is_zoned = self.zone is not None and isinstance(times, pd.DatetimeIndex) and times.tz is not None
+        return times.tz_convert(self.zone) if is_zoned else times
 
 
 def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None = None) -> Panel:
@@ -149,6 +165,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     table = load_series_table(source, options, options.time_column, findings)
     time = col.find_time_column(table, options, findings)
     table, times = timed(table, time, options, findings)
+    times = times if later is None else later.on_clock(times)
     day_first = None if time is None else is_day_first(table.frame[time], times)
     for role in ROLES:
         col.require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
@@ -189,7 +206,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
         warned=findings.warnings(),
         columns=Columns(
             time=time, ids=() if long is None else long.ids, value=None if long is None else long.value,
-            day_first=day_first,
+            day_first=day_first, zone=zone_of(draft.times),
         ),
         covariates=covariates,
     )  # fmt: skip
@@ -443,14 +460,15 @@ def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOp
 
 
 def later_panel(
-    source: object, options: ReadOptions, names: Sequence[str], frequency: str | None, roles: Roles = ALONE
-) -> Panel:
+    source: object, options: ReadOptions, names: Sequence[str], frequency: str | None, roles: Roles = ALONE,
+    zone: str | None = None,
+) -> Panel:  # fmt: skip
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
     A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.
     """
     try:
-        panel = _read_some(source, options, names, roles)
+        panel = _read_some(source, options, Later(names, zone), roles)
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
@@ -459,11 +477,10 @@ def later_panel(
     return _at_frequency(with_absent(panel, names), frequency, strict=options.gaps != "ignore")
 
 
-def _read_some(source: object, options: ReadOptions, names: Sequence[str], roles: Roles) -> Panel:
+def _read_some(source: object, options: ReadOptions, later: Later, roles: Roles) -> Panel:
     """Those of some series that are there; series that are absent, or new to a run that took all, are named."""
-    later = Later(names)
     panel = soundly(source_name(source), lambda findings: _read(source, options, findings, roles, later))
-    absent = [name for name in names if name not in panel.names]
+    absent = [name for name in later.names if name not in panel.names]
     told = {"not there": absent, "new to the run": later.new if options.variates is None else []}
     for what, which in told.items():
         if which:
