@@ -93,6 +93,22 @@ def test_sales_of_one_moment_are_summed():
     np.testing.assert_array_equal(both.values, [[3, 3], [12, 3], [21, 3], [np.nan] * 2, [30, 3]])
 
 
+@pytest.mark.parametrize("step", ["ME", "BME", "QE", "YE-JUN", "MS"])
+@pytest.mark.parametrize("by", ["sum", "mean", "last"])
+def test_months_quarters_and_years_have_their_own_rows(step, by):
+    hours = pd.date_range("2022-01-31 07:00", "2024-08-20 15:00", freq="5h")
+    hours = hours[hours.day <= 28] if step == "BME" else hours  # what is after its last business day is of the next
+    frame = pd.DataFrame({"ds": hours, "y": np.random.default_rng(1).normal(size=len(hours))})
+    panel = read_panel(frame, ReadOptions(frequency=step, resample=by))
+    if (step, by) == ("MS", "last"):
+        assert panel.times[0] == pd.Timestamp("2022-02-01")  # the last value up to it
+        return
+    expected = frame.set_index("ds")["y"].resample(step).agg(by)
+    pd.testing.assert_series_equal(
+        pd.Series(panel.values[:, 0], panel.times), expected, check_names=False, check_freq=False
+    )
+
+
 @pytest.mark.parametrize(
     ("step", "words"),
     [("h", "between 2024-01-01 00:00:00 and 2024-01-03 .* row 0"), ("YS", "40 rows make 1 step of YS: row 0")],

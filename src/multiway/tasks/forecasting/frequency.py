@@ -186,6 +186,11 @@ def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
     return pd.date_range(first, times[-1] + offset, freq=offset).as_unit(times.unit)
 
 
+def is_end(frequency: str) -> bool:
+    """Whether a step is the last day, or business day, of a month, a quarter or a year."""
+    return str(to_offset(frequency).rule_code.split("-")[0]).lstrip("B") in ("ME", "QE", "YE")
+
+
 def _length_of(frequency: str) -> pd.Timedelta:
     start = pd.Timestamp("2001-01-01")
     return (start + 10 * to_offset(frequency) - start) / 10

@@ -14,7 +14,7 @@ from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.frequency import steps_over, time_grid
+from multiway.tasks.forecasting.frequency import is_end, steps_over, time_grid
 from multiway.tasks.forecasting.panel import outside
 
 MASK = Fix("read.missing", "mask")
@@ -133,14 +133,17 @@ def on_step(draft: Draft) -> Draft:
     """Resample rows onto the step that was given, if gaps are to be filled or it is said how.
 
     The last value goes to the next time on the step, never to an earlier one; mean and sum are of the rows from a time
-    to before the next.
+    to before the next. The end of a month, quarter or year has all rows of it.
     """
     options = draft.options
     by = options.resample or ("last" if options.gaps == "fill" else None)
     if options.frequency is None or by is None or not isinstance(draft.times, pd.DatetimeIndex):
         return draft
     grid = steps_over(draft.times, options.frequency)
-    step = grid.searchsorted(draft.times) if by == "last" else grid.searchsorted(draft.times, side="right") - 1
+    if is_end(options.frequency):
+        step = grid.searchsorted(draft.times.normalize())
+    else:
+        step = grid.searchsorted(draft.times) if by == "last" else grid.searchsorted(draft.times, side="right") - 1
     moved = np.flatnonzero(grid[step] != draft.times)
     if not len(moved):
         return draft

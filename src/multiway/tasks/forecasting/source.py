@@ -213,9 +213,13 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
 
 
 def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]:
-    """Without the last rows where no series has a value and covariates are known ahead; and where those come from."""
+    """Without the last rows where no series has a value, which are a plan of covariates; and where those come from."""
     there = np.flatnonzero(~np.isnan(draft.values).all(1))
-    stop = int(there[-1]) + 1 if len(there) and roles.future else len(draft.values)
+    count = len(draft.values)
+    stop = int(there[-1]) + 1 if len(there) else count
+    if stop < count and not roles.future:
+        rule = f"no value in the last {count - stop} rows, which are left out"
+        draft.findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
     return draft.take(np.arange(stop)), draft.origin[stop:]
 
 
