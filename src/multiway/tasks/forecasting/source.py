@@ -216,7 +216,8 @@ def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]
     """Without the last rows where no series has a value, which are a plan of covariates; and where those come from."""
     there = np.flatnonzero(~np.isnan(draft.values).all(1))
     count = len(draft.values)
-    stop = int(there[-1]) + 1 if len(there) else count
+    is_left_out = roles.future or draft.options.missing != "error"
+    stop = int(there[-1]) + 1 if len(there) and is_left_out else count
     if stop < count and not roles.future:
         rule = f"no value in the last {count - stop} rows, which are left out"
         draft.findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
