@@ -152,22 +152,24 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     if frequency is None:
         return None
     _check_length((times[-1] - times[0]) / _length_of(frequency), times)
-    return stepped(times[0], frequency, last=times[-1]).as_unit(times.unit)
+    return stepped(times[0], frequency, times[-1]).as_unit(times.unit)
 
 
-def stepped(
-    first: pd.Timestamp, frequency: str, *, last: pd.Timestamp | None = None, count: int | None = None
-) -> pd.DatetimeIndex:
+def stepped(first: pd.Timestamp, frequency: str, end: pd.Timestamp | int) -> pd.DatetimeIndex:
     """Times that a step leads to from one on, up to the last or so many.
 
     Steps of days and more keep their hour when clocks change: the next one where that is skipped, the first of two.
     """
     offset = to_offset(frequency)
-    if first.tz is None or (isinstance(offset, pd.offsets.Tick) and offset.rule_code != "D"):
-        return pd.date_range(first, last, periods=count, freq=frequency)
-    stop = None if last is None else last.tz_localize(None)
-    wall = pd.date_range(first.tz_localize(None), stop, periods=count, freq=frequency)
-    return wall.tz_localize(first.tz, ambiguous=np.ones(len(wall), bool), nonexistent="shift_forward")
+    is_local = first.tz is not None and (offset.rule_code == "D" or not isinstance(offset, pd.offsets.Tick))
+    start = first.tz_localize(None) if is_local else first
+    stop = end.tz_localize(None) if is_local and isinstance(end, pd.Timestamp) else end
+    span: dict[str, Any] = {"periods": stop} if isinstance(stop, int) else {"end": stop}
+    times = pd.date_range(start, freq=frequency, **span)
+    if is_local:
+        first_of_two = np.ones(len(times), bool)
+        times = times.tz_localize(first.tz, ambiguous=first_of_two, nonexistent="shift_forward")
+    return pd.DatetimeIndex(times)
 
 
 def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:

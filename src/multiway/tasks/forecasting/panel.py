@@ -120,7 +120,7 @@ class Panel:
                 Fix("read.frequency", "D"),
                 ").",
             )
-        ahead = stepped(last, self.frequency, count=count + 1).as_unit(self.times.unit)
+        ahead = stepped(last, self.frequency, count + 1).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 

@@ -148,8 +148,9 @@ class Later:
 
     def on_clock(self, times: pd.Index) -> pd.Index:
         """Times by the clocks of the run."""
-        is_zoned = self.zone is not None and isinstance(times, pd.DatetimeIndex) and times.tz is not None
-        return times.tz_convert(self.zone) if is_zoned else times
+        if self.zone is None or not isinstance(times, pd.DatetimeIndex) or times.tz is None:
+            return times
+        return times.tz_convert(self.zone)
 
 
 def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None = None) -> Panel:
@@ -517,5 +518,5 @@ def _follows(times: pd.DatetimeIndex, frequency: str, own: str | None) -> bool:
 
 def _fit(times: pd.DatetimeIndex, frequency: str) -> float:
     """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-    grid = stepped(times[0], frequency, last=times[-1])
+    grid = stepped(times[0], frequency, times[-1])
     return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0
