@@ -36,7 +36,7 @@ def infer_frequency(times: pd.Index) -> str | None:
     unique = times.unique().sort_values()
     if len(unique) < 2:
         return None
-    exact = _exact(unique)
+    exact = regular_step(unique)
     if exact is not None:
         return exact
     steps = pd.Series(unique[1:] - unique[:-1])
@@ -51,7 +51,7 @@ def infer_frequency(times: pd.Index) -> str | None:
     return _alias(common, unique) if share > 0.5 and _is_on_grid(unique, common) else None
 
 
-def _exact(times: pd.DatetimeIndex) -> str | None:
+def regular_step(times: pd.DatetimeIndex) -> str | None:
     """What pandas infers where every step agrees; anchored calendars (W-SUN, YS-APR) among them."""
     if len(times) < 3:
         return None

@@ -14,7 +14,7 @@ from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.frequency import is_end, steps_over, time_grid
+from multiway.tasks.forecasting.frequency import is_end, regular_step, steps_over, time_grid
 from multiway.tasks.forecasting.panel import outside
 
 MASK = Fix("read.missing", "mask")
@@ -286,8 +286,22 @@ def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
 
 def _note_missing(draft: Draft, cells: NDArray[np.bool_]) -> None:
     if count := int(cells.sum()):
-        rule = f"{_counted(count, 'cell')} {'are' if count > 1 else 'is'} missing"
+        rule = f"{_counted(count, 'cell')} {'are' if count > 1 else 'is'} missing{_about_slower(draft, cells)}"
         draft.note_places("missing", [draft.place(*cell) for cell in _first(cells)], count, rule)
+
+
+def _about_slower(draft: Draft, cells: NDArray[np.bool_]) -> str:
+    """Words on the first series whose values follow a longer step of their own, as months among days."""
+    if not isinstance(draft.times, pd.DatetimeIndex):
+        return ""
+    there = ~np.isnan(draft.values)
+    sparse = np.flatnonzero((cells.sum(0) + 1 >= there.sum(0)) & (there.sum(0) >= 3))[:KEPT_PER_KIND]
+    for column in sparse:
+        if (step := regular_step(draft.times[there[:, column]])) is not None:
+            return (
+                f", as '{draft.names[column]}' has a value each {step} alone and is best forecast in a run of its own"
+            )
+    return ""
 
 
 def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:
