@@ -79,3 +79,16 @@ def test_a_forecaster_reads_later_tables_likewise():
     pd.testing.assert_frame_equal(forecaster.predict(), Forecaster(static=["region"], **own).fit(long).predict())
     forecaster.update(whole.drop(columns=whole.columns[3:-7]))
     assert forecaster.predict()["ds"].iloc[0] == days[-1] + pd.Timedelta(days=1)
+
+
+@pytest.mark.parametrize("form", ["%b %Y", "%Y-%m-%d", "%m/%d/%y", "%d/%m/%Y", "%Y%m", None])
+def test_a_later_table_may_have_few_times(form):
+    header = list(MONTHS if form is None else MONTHS.strftime(form))
+    whole = table(header).fillna(100.0).drop(columns=["region", "size"])
+    own = {"horizon": 2, "lookback": 3, "levels": (), "settings": {"answer": "ridge"}}
+    forecaster = Forecaster(**own).fit(whole.iloc[:, :-2])
+    later = whole[[header[-3], "shop", *header[-5:-3]]].assign(size=[1.5, 2.5, 3.5], region="east", kind="x")
+    pd.testing.assert_frame_equal(forecaster.predict(later), forecaster.predict())
+    forecaster.update(whole[["shop", *header[-2:]]])
+    pd.testing.assert_frame_equal(forecaster.predict(), forecaster.predict(whole))
+    assert forecaster.predict()["ds"].iloc[0] == pd.Timestamp("2024-02-01")

@@ -92,9 +92,9 @@ def test_a_later_file_is_scored_with_the_scaler_of_the_training(finished):
 
 
 def test_nothing_to_compare_with_is_refused(frame):
-    run = fitted(frame, network=False, read={"missing": "mask"})
+    run = fitted(frame, network=False, read={"missing": "mask"}, targets=("series 2",))
     later = frame.iloc[:60].copy()
-    later.iloc[LOOKBACK:, 1:] = np.nan
+    later.loc[LOOKBACK:, "series 2"] = np.nan
     with pytest.raises(DataError, match="no value to score stands after the first 12 rows"):
         scores_on(run, later)
 

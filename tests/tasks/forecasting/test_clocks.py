@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from multiway import Forecaster
 from multiway.data import ReadOptions
 from multiway.errors import DataError, spelled
 from multiway.tasks.forecasting.source import check_file, read_panel
@@ -92,6 +93,22 @@ def test_sales_of_one_moment_are_summed():
     np.testing.assert_array_equal(both.values, [[3, 3], [12, 3], [21, 3], [np.nan] * 2, [30, 3]])
 
 
+@pytest.mark.parametrize("step", ["ME", "BME", "QE", "YE-JUN", "MS"])
+@pytest.mark.parametrize("by", ["sum", "mean", "last"])
+def test_months_quarters_and_years_have_their_own_rows(step, by):
+    hours = pd.date_range("2022-01-31 07:00", "2024-08-20 15:00", freq="5h")
+    hours = hours[hours.day <= 28] if step == "BME" else hours  # what is after its last business day is of the next
+    frame = pd.DataFrame({"ds": hours, "y": np.random.default_rng(1).normal(size=len(hours))})
+    panel = read_panel(frame, ReadOptions(frequency=step, resample=by))
+    if (step, by) == ("MS", "last"):
+        assert panel.times[0] == pd.Timestamp("2022-02-01")  # the last value up to it
+        return
+    expected = frame.set_index("ds")["y"].resample(step).agg(by)
+    pd.testing.assert_series_equal(
+        pd.Series(panel.values[:, 0], panel.times), expected, check_names=False, check_freq=False
+    )
+
+
 @pytest.mark.parametrize(
     ("step", "words"),
     [("h", "between 2024-01-01 00:00:00 and 2024-01-03 .* row 0"), ("YS", "40 rows make 1 step of YS: row 0")],
@@ -127,3 +144,31 @@ def test_without_a_step_the_option_is_named(tmp_path):
     path = written(tmp_path / "load.csv", [f"2024-01-01 {clock}" for clock in IRREGULAR])
     with pytest.raises(DataError, match=r"set frequency to the step.* \(read\.frequency=D read\.resample=sum\)"):
         read_panel(path, ReadOptions(gaps="fill", missing="mask"))
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m/%d/%Y", "%d-%m-%y", "%Y%m", "%Y-M%m", "%d-%b-%y", "%d %b %y"])
+def test_a_year_of_months_is_read_as_the_run_read_many(form):
+    months = pd.date_range("2015-01-01", periods=96, freq="MS")
+    frame = pd.DataFrame({"date": months.strftime(form), "y": np.random.default_rng(1).normal(50, 5, 96)})
+    frame["date"] = frame["date"].astype("int64") if form == "%Y%m" else frame["date"]
+    forecaster = Forecaster(horizon=3, lookback=6, levels=(), settings={"answer": "ridge"}).fit(frame)
+    own = forecaster.predict()
+    assert list(own["ds"]) == list(pd.date_range("2023-01-01", periods=3, freq="MS"))
+    for rows in (12, 6):
+        pd.testing.assert_frame_equal(forecaster.predict(frame.tail(rows)), own)
+
+
+def test_hours_of_a_later_table_are_those_of_the_zone_of_the_run():
+    hours = pd.date_range(
+        "2024-09-20", periods=24 * 30, freq="h", tz="Europe/Berlin"
+    )  # up to a week before clocks change
+    rng = np.random.default_rng(2)
+    load = np.where(hours.hour < 7, 20.0, 60.0) * (1 + rng.normal(0, 0.01, len(hours)))
+    frame = pd.DataFrame({"time": hours, "load": load})
+    own = {"horizon": 4, "lookback": 5, "levels": (), "network": False}
+    forecaster = Forecaster(**own, settings={"answer": "regression", "calendar": True}).fit(frame)
+    later = frame.iloc[-50:-1]  # what follows are the first hours of a day
+    expected = forecaster.predict(later)
+    for zone in ("UTC", "Asia/Tokyo", "+02:00"):
+        moved = forecaster.predict(later.assign(time=later["time"].dt.tz_convert(zone)))
+        pd.testing.assert_frame_equal(moved, expected)

@@ -12,7 +12,7 @@ import torch
 from command import outcome
 from multiway import Forecaster
 from multiway.cli.declared import command_line
-from multiway.errors import ArgumentError, ConfigError, DataError
+from multiway.errors import ArgumentError, ConfigError, DataError, MultiwayWarning
 from multiway.lazy import is_installed
 from multiway.models.regression import REACH
 from multiway.tasks.forecasting import ForecastConfig
@@ -109,6 +109,65 @@ def test_the_first_row_that_is_absent_is_named(fitted):
         fitted.predict()
     with pytest.raises(DataError, match="'weather', which is not there"):
         fitted.predict(future_df=frame.drop(columns="weather"))
+
+
+def test_rows_of_a_plan_that_contradict_one_another_are_refused(fitted):
+    frame = plan(shop())
+    pd.testing.assert_frame_equal(
+        fitted.predict(future_df=pd.concat([frame, frame])), fitted.predict(future_df=frame.iloc[::-1])
+    )
+    other = frame.iloc[[3]].assign(weather="snow")
+    with pytest.raises(DataError, match=r"rows of one time and series differ in weather: row \d+\. Leave one"):
+        fitted.predict(future_df=pd.concat([frame, other]))
+
+
+def test_a_number_that_means_missing_is_missing_in_a_plan_too(fitted):
+    frame = plan(shop())
+    marked = (
+        frame["holiday"].astype(int).where((frame["store"] != "south") | (frame["date"] < frame["date"].max()), -9999)
+    )
+    with pytest.raises(DataError, match="holiday of south is not known at 2023-09-02"):
+        fitted.predict(future_df=frame.assign(holiday=marked))
+
+
+def test_a_plan_of_other_times_is_refused_with_its_times(fitted):
+    frame = plan(shop())
+    with pytest.raises(
+        DataError, match=r"no row is one of the 5 steps after 2023-08-28 .*: they are 2023-08-29 .*\+00:00"
+    ):
+        fitted.predict(future_df=frame.assign(date=frame["date"].dt.tz_localize("UTC")))
+
+
+def test_words_that_the_training_rows_lack_are_named(fitted, recwarn):
+    frame = plan(shop())
+    fitted.predict(future_df=frame)
+    assert not recwarn
+    with pytest.warns(MultiwayWarning, match="fog, hail of 'weather' are new to the run and count as none"):
+        fitted.predict(future_df=frame.assign(weather=["hail", "fog"] * HORIZON))
+    past = history(shop())
+    past = past.assign(weather=past["weather"].where(past["date"] < past["date"].max(), "snow"))
+    with pytest.warns(MultiwayWarning, match="snow of 'weather' is new to the run and counts as none"):
+        fitted.predict(past, future_df=frame)
+
+
+def test_numbers_far_from_the_training_are_refused():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {"date": pd.date_range("2024-01-01", periods=120), "price": rng.uniform(2, 3, 120), "fee": 7.0}
+    )
+    frame["y"] = 90 - 9 * frame["price"] + rng.normal(0, 0.1, 120)
+    roles = {"future": ["price"], "past": ["fee"], "levels": (), "settings": {"answer": "regression"}}
+    own = Forecaster(**SIZES, **roles).fit(frame.iloc[:-HORIZON])
+    ahead = frame.iloc[-HORIZON:][["date", "price"]]
+    expected = own.predict(frame.iloc[:-HORIZON].assign(fee=8.0), future_df=ahead)  # a constant explains nothing
+    np.testing.assert_allclose(expected["y"], frame["y"].iloc[-HORIZON:], atol=1.0)
+    cents = ahead.assign(price=100 * ahead["price"])
+    with pytest.raises(DataError, match=r"'price' lies [\d,]+ deviations .* in 100 % of the plan\. Mind the"):
+        own.predict(future_df=cents)
+    with pytest.warns(MultiwayWarning, match="frame: 'price' lies"):
+        own.predict(future_df=cents, far=True)
+    with pytest.raises(DataError, match=r"'price' lies .* of the last rows"):
+        own.predict(frame.iloc[:-HORIZON].assign(price=lambda each: 100 * each["price"]), future_df=ahead)
 
 
 def test_an_empty_cell_of_the_history_is_refused_with_its_row():

@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 
 from command import outcome
+from multiway.data import ReadOptions
+from multiway.errors import DataError
 from multiway.tasks.forecasting.frequency import GridTooLong, clock_of, infer_frequency, season_of, time_grid
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.source import read_panel
 
 STEPS = ["s", "min", "10min", "15min", "30min", "h", "4h", "D", "2D", "B", "W-WED", "MS", "ME", "QS-JAN", "YS-JAN"]
 
@@ -30,6 +33,27 @@ def test_changes_of_clocks_do_not_hide_it():
     days = pd.date_range("2024-03-01", "2024-11-30", freq="D", tz="Europe/Berlin")
     assert infer_frequency(days) == "D"
     assert time_grid(days, "D").equals(days)
+
+
+@pytest.mark.parametrize("days", [14, 27, -2])
+def test_one_time_in_each_month_is_months_and_not_days(days):
+    times = pd.date_range("2019-02-01", periods=40, freq="MS") + pd.Timedelta(days=days)
+    frame = pd.DataFrame({"date": times, "y": np.arange(40.0)})
+    assert infer_frequency(times) == "MS"
+    with pytest.raises(DataError, match=r"off the step of MS.*\(read\.frequency=MS read\.resample=mean\)"):
+        read_panel(frame)
+    ahead = read_panel(frame, ReadOptions(gaps="ignore")).future_times(2)
+    assert list(ahead) == list(pd.date_range(times[-1], periods=2, freq="MS"))
+    brought = read_panel(frame, ReadOptions(frequency="MS", resample="mean"))
+    assert (
+        list(brought.times) == list(times.to_period("M").to_timestamp()) and (brought.values[:, 0] == frame["y"]).all()
+    )
+
+
+@pytest.mark.parametrize(("first", "step"), [("2018-01-28", "MS"), ("2018-01-31", None)])
+def test_periods_of_four_four_and_five_weeks_are_months_or_have_no_step(first, step):
+    weeks = np.cumsum([4, 4, 5] * 12)  # from the second day on, two of them end in one month
+    assert infer_frequency(pd.Timestamp(first) + pd.to_timedelta(7 * weeks, unit="D")) == step
 
 
 def test_no_step_is_no_step():
@@ -64,6 +88,22 @@ def test_future_days_keep_their_hour_and_hours_run_on():
     assert [time.hour for time in panel(days, "D").future_times(3)] == [9, 9, 9]
     hours = pd.date_range("2024-03-31 00:00", periods=2, freq="h", tz="Europe/Berlin")
     assert [time.hour for time in panel(hours, "h").future_times(2)] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "expected"),
+    [("Europe/Berlin", "2024-03-29 02:30", ["03-31 03:00+02:00", "04-01 02:30+02:00"]),
+     ("Europe/Berlin", "2024-10-25 02:30", ["10-27 02:30+02:00", "10-28 02:30+01:00"]),
+     ("Africa/Cairo", "2024-04-24", ["04-26 01:00+03:00", "04-27 00:00+03:00"])],
+)  # fmt: skip
+def test_days_whose_hour_is_skipped_or_comes_twice_go_on(zone, first, expected):
+    days = pd.date_range(first, periods=2, freq="D", tz=zone)
+    ahead = panel(days, "D").future_times(2)
+    assert list(ahead) == [pd.Timestamp(f"2024-{time}").tz_convert(zone) for time in expected]
+    month = pd.date_range(first, periods=30, freq="D").tz_localize(
+        zone, ambiguous=[True] * 30, nonexistent="shift_forward"
+    )
+    assert infer_frequency(month) == "D" and time_grid(month, "D").equals(month)
 
 
 def test_future_times_from_a_day_between_calendar_steps():

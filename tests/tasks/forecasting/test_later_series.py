@@ -56,7 +56,15 @@ def test_a_series_that_has_ended_is_named(run, tmp_path):
     frame.to_csv(tmp_path / "ended.csv", index=False)
     assert said in TASK.answer(run, str(tmp_path / "ended.csv"), None, {}).notes
     frame.loc[299, "series 1"] = 3.0
-    made.predict(frame)  # a value in the last steps: nothing is said
+    made.predict(frame)  # a value in the last row: nothing is said
+    frame.loc[297:, "series 1"] = [3.0, np.nan, np.nan]
+    frame.loc[299, "series 2"] = np.nan
+    with pytest.warns(
+        MultiwayWarning, match="frame: series 1, series 2 end up to 2 steps before the last row: the last"
+    ):
+        made.predict(frame)
+    with pytest.warns(MultiwayWarning, match="frame: series 2 ends 1 step before the last row"):
+        made.predict(frame.assign(**{"series 1": frame["series 1"].ffill()}))
 
 
 def test_scores_of_a_later_file_are_of_the_series_that_are_there(run):

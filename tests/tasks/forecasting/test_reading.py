@@ -499,3 +499,33 @@ def test_quotation_marks_that_are_no_open_ones(name, tmp_path):
     panel = read_panel(path)
     assert set(panel.names) == {"other", name.strip('"').replace('""', '"')}
     assert panel.values.tolist() == [[day, day] for day in range(1, 5)]
+
+
+@pytest.mark.parametrize("missing", ["mask", "ffill"])
+@pytest.mark.parametrize("layout", ["wide", "long", "years by months"])
+def test_last_rows_without_any_value_are_left_out(layout, missing):
+    months = pd.date_range("2015-01-01", periods=96, freq="MS")
+    wide = pd.DataFrame({"date": months, "a": np.where(np.arange(96) < 91, np.arange(96.0), np.nan)})
+    source = wide.assign(b=wide["a"] + 1).melt("date", var_name="id") if layout == "long" else wide
+    if layout == "years by months":
+        source = pd.DataFrame(wide["a"].to_numpy().reshape(8, 12), columns=months[:12].strftime("%b"))
+        source.insert(0, "Year", range(2015, 2023))
+    with pytest.raises(DataError, match="cells are missing"):
+        read_panel(source)
+    panel = read_panel(source, ReadOptions(missing=missing))
+    assert panel.num_rows == 91 and panel.future_times(1)[0] == months[91] and not panel.has_missing
+    assert "no value in the last 5 rows, which are left out: a forecast begins after 2022-07-01" in str(panel.warned)
+
+
+@pytest.mark.parametrize(("step", "said"), [("MS", "MS"), ("W-SUN", "W-SUN"), ("2D", "2D")])
+def test_a_series_of_a_longer_step_is_named(step, said):
+    days, others = pd.date_range("2022-01-01", periods=400), pd.date_range("2022-01-02", periods=13, freq=step)
+    spans = {"shop": days, "region": others}
+    frame = pd.concat(
+        [pd.DataFrame({"id": name, "date": times, "y": 1.0 * times.day}) for name, times in spans.items()]
+    )
+    with pytest.raises(
+        DataError, match=f"missing, as 'region' has a value each {said} alone and is best forecast in a"
+    ):
+        read_panel(frame)
+    assert "in a run of its own" in str(read_panel(frame, ReadOptions(missing="mask")).warned)

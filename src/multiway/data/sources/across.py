@@ -20,36 +20,37 @@ TIME, MONTH, VALUE = "time", "month", "value"
 """Columns of the table that is made."""
 FEWEST = 6
 """Times in a header, below which it is taken for names."""
+PLAIN = FileOptions()
 
 
-def times_of_header(table: RawTable, time: str | None = None) -> list[str]:
+def times_of_header(table: RawTable, time: str | None = None, options: FileOptions = PLAIN) -> list[str]:
     """Columns that are named by times, where most are and no column holds any; none in other tables.
 
-    time: A column that is said to hold the times.
+    time: A column that is said to hold the times. One that is not there is the header, which may then hold few.
     """
     if time not in (None, TIME) or {TIME, VALUE} & set(table.names):
         return []
-    named = _times_among(table.names)
-    is_most = FEWEST <= len(named) < len(table.names) <= 2 * len(named)
+    named = _times_among(table.names, fewest := FEWEST if time is None else 1, options)
+    is_most = fewest <= len(named) < len(table.names) and (time == TIME or len(table.names) <= 2 * len(named))
     return named if is_most and column_of_times(table.drop(named)) is None else []
 
 
-def _times_among(names: list[str]) -> list[str]:
+def _times_among(names: list[str], fewest: int, options: FileOptions) -> list[str]:
     """Names that are times of one form, each of which stands once; a few are looked at before all."""
     digits = [name for name in names if DIGITS.fullmatch(name)]
     pool = digits if 2 * len(digits) >= len(names) else [name for name in names if re.search(r"\d", name)]
-    if len(pool) < FEWEST or not (digits or looks_like_time(pd.Series(pool[len(pool) // 2 :]))):
+    if len(pool) < fewest or not (digits or looks_like_time(pd.Series(pool[len(pool) // 2 :]))):
         return []
     try:
-        times, good = parse_times(RawTable.whole(pd.DataFrame({TIME: pool})), TIME, FileOptions(), Findings(""))
+        times, good = parse_times(RawTable.whole(pd.DataFrame({TIME: pool})), TIME, options, Findings(""))
     except Unreadable:
         return []
     return list(itertools.compress(pool, good)) if times.is_unique else []
 
 
-def with_times_in_rows(table: RawTable, time: str | None, findings: Findings) -> RawTable:
+def with_times_in_rows(table: RawTable, time: str | None, options: FileOptions, findings: Findings) -> RawTable:
     """A row for each series and time, where the header holds the times; another table as it is."""
-    named = times_of_header(table, time)
+    named = times_of_header(table, time, options)
     if not named:
         return table
     said = f"columns '{quoted(named[0])}' to '{quoted(named[-1])}' are {len(named)} times, and each row is a series"
@@ -87,4 +88,4 @@ def load_series_table(source: object, options: FileOptions, time: str | None, fi
     """
     table = with_months_in_rows(load_table(source, options, findings), time, findings)
     table = with_joined_times(table, time, options, findings)
-    return with_times_in_rows(table, time, findings)
+    return with_times_in_rows(table, time, options, findings)

@@ -60,7 +60,8 @@ class ReadOptions(FileOptions):
     """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""
     resample: Literal["last", "mean", "sum"] | None = None
     """What a step of `frequency` has of several rows, or of rows off it: the last value up to it, or the mean or sum of
-    those from it to the next. A step without a row is missing, and masked. "last" if not given and gaps are filled."""
+    those from it to the next; the end of a month (ME), quarter or year has its own rows. A step without a row is
+    missing, and masked. "last" if not given and gaps are filled."""
 
     @property
     def labels(self) -> tuple[str | None, ...]:

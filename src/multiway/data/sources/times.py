@@ -20,8 +20,11 @@ from multiway.data.sources.periods import first_days, period_of
 from multiway.errors import Fix
 
 ISO = "ISO8601"
-MONTHS = ("%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b-%y", "%Y %b", "%Y-%b", "%YM%m", "%m/%Y", "%m-%Y")
-"""Ways to write months that pandas does not guess."""
+MONTHS = (
+    "%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b-%y", "%Y %b", "%Y-%b", "%YM%m", "%Y-M%m", "%m/%Y", "%m-%Y", "%d-%b-%y",
+    "%d %b %y",
+)  # fmt: skip
+"""Ways to write months, and days with the name of a month, that pandas does not guess."""
 NUMERIC = re.compile(r"(\d+)([/.-])\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
 """Dates of numbers; pandas does not guess those with years of two digits or with AM and PM."""
 Unit = Literal["s", "ms", "us"]
@@ -64,6 +67,15 @@ def _parsed(
     return (_microseconds(kept) if isinstance(kept, pd.DatetimeIndex) else kept.astype(np.int64)), good
 
 
+def is_day_first(raw: pd.Series, times: pd.Index) -> bool | None:
+    """Whether dates of numbers were read day before month; None where neither comes first, or they do not tell."""
+    if not isinstance(times, pd.DatetimeIndex) or raw.empty or re.match(r"\s*\d\d?[/.-]\d", str(raw.iloc[0])) is None:
+        return None
+    first = pd.to_numeric(by_text(raw, lambda cells: cells.astype("string").str.extract(r"(\d+)", expand=False)))
+    is_day, is_month = ((first.to_numpy() == part).all() for part in (times.day, times.month))
+    return bool(is_day) if is_day != is_month else None
+
+
 def looks_like_time(raw: pd.Series) -> bool:
     """Whether the first text that is there reads as a date."""
     if pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype):
@@ -81,7 +93,7 @@ def _microseconds(stamps: pd.DatetimeIndex) -> pd.DatetimeIndex:
 
 
 def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
-    """Whole numbers; dates where all are seconds since 1970, or written as 20240131 or 202401 with jumps of years."""
+    """Whole numbers; dates where all are seconds since 1970, or written as 20240131 or 202401."""
     with np.errstate(invalid="ignore"):
         values = np.where((values == np.round(values)) & (np.abs(values) <= EXACT_INTEGERS), values, np.nan)
     known = values[~np.isnan(values)]
@@ -90,9 +102,8 @@ def _whole(values: NDArray[np.float64], findings: Findings) -> pd.Index:
         return pd.DatetimeIndex(pd.to_datetime(pd.Series(values).astype("Int64"), unit=unit))
     for form, low, high in (("%Y%m%d", 19000101, 22001231), ("%Y%m", 190001, 220012)):
         if len(known) and known.min() >= low and known.max() <= high:
-            uneven = len(known) > 2 and len(np.unique(np.diff(known))) > 1
             dates = pd.to_datetime(pd.Series(known.astype(np.int64).astype(str)), format=form, errors="coerce")
-            if not dates.isna().any() and (form == "%Y%m%d" or uneven):
+            if not dates.isna().any():
                 findings.add("time", "note", f"whole numbers such as {int(known[0])} are read as dates")
                 stamps = pd.Series(pd.NaT, index=range(len(values)), dtype=dates.dtype)
                 stamps[~np.isnan(values)] = dates.to_numpy()

@@ -5,32 +5,59 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import torch
+from numpy.typing import NDArray
 
 from multiway.data import datasets
 from multiway.data.findings import Findings, listed, soundly
+from multiway.data.matching import hold_to_training
 from multiway.data.sources import columns as col
 from multiway.data.sources.across import load_series_table
+from multiway.data.sources.cells import RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import source_name
-from multiway.errors import DataError, Fix
+from multiway.errors import DataError, Fix, warn
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, read_covariates
+from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, new_words, read_covariates
 from multiway.tasks.forecasting.frequency import clock_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.source import as_trained, labels_of, timed
 from multiway.tasks.run import Run
 
 
-def planned(run: Run, panel: Panel, source: object) -> Covariates | None:
+def planned(run: Run, panel: Panel, source: object, *, far: bool = False) -> Covariates | None:
     """The plan in a file or frame; None where none is given.
+
+    Words that the training rows lack, and numbers far from theirs, are named in warnings.
+
+    Args:
+        run: A fitted run.
+        panel: The history.
+        source: The plan.
+        far: Whether numbers much too far from the training are answered all the same.
 
     Raises:
         DataError: It is given and the run has no covariate that is known ahead, or it is no sound table.
     """
     learnt: LearntCovariates | None = run.state.covariates
-    if source is None:
-        return None
+    plan = None if source is None else _plan(run, panel, source, learnt)
+    seen = panel.slice(-run.config.lookback, panel.num_rows).covariates
+    if learnt is None or seen is None:
+        return plan
+    parts = [(seen, panel.source, "the last rows"), *([] if plan is None else [(plan, _name(source), "the plan")])]
+    for covariates, name, word in parts:
+        told = hold_to_training(learnt.far(covariates, word), name, is_allowed=far)
+        for words in (*told, *new_words(covariates, learnt)):
+            warn(f"{name}: {words}.")
+    return plan
+
+
+def _name(source: object) -> str:
+    return source_name(datasets.locate(source) if isinstance(source, str) else source)
+
+
+def _plan(run: Run, panel: Panel, source: object, learnt: LearntCovariates | None) -> Covariates | None:
+    """The plan in a file or frame."""
     if learnt is None or not learnt.roles.future:
         raise DataError(
             "predict: this run has no covariate that is known ahead, so it takes no future data. Train with future (",
@@ -59,12 +86,34 @@ def _read(
         steps = panel.future_times(horizon).get_indexer(times)
     series = pd.Index(panel.names if is_long else [0]).get_indexer(pd.Index(names))[codes]
     chosen = np.flatnonzero((steps >= 0) & (steps < horizon) & (series >= 0))
+    if not len(chosen):
+        rule = f"no row is one of the {horizon} steps after {panel.times[-1]}: they are {times.min()} to {times.max()}"
+        raise findings.fatal("covariates", rule, "Write times as in the history, and names too.")
+    if options.duplicates != "last":
+        chosen = chosen[::-1]  # of rows of one cell, the one that is written last stays
     origin = np.full((horizon, panel.num_variates if is_long else 1), -1)
     origin[steps[chosen], series[chosen]] = chosen
+    if options.duplicates == "error":
+        _refuse_contradictions(table, list(roles.future), chosen, origin[steps[chosen], series[chosen]], findings)
     covariates = read_covariates(table, roles, origin, findings)
-    if covariates is not None:
-        _need_all(covariates, panel, findings.source)
+    if covariates is None:
+        return None
+    missing = np.isin(covariates.values, options.sentinels)
+    covariates = dataclasses.replace(covariates, values=np.where(missing, np.nan, covariates.values))
+    _need_all(covariates, panel, findings.source)
     return covariates
+
+
+def _refuse_contradictions(
+    table: RawTable, names: list[str], rows: NDArray[np.int64], kept: NDArray[np.int64], findings: Findings
+) -> None:
+    """Refuse rows that say something else than the row that is kept of the same series and step."""
+    one, other = (table.frame[names].iloc[each].reset_index(drop=True) for each in (rows, kept))
+    different = (one != other) & ~(one.isna() & other.isna())
+    if different.any(axis=None):
+        places = [table.place(int(row)) for row in rows[different.any(axis=1)]]
+        rule = f"rows of one time and series differ in {listed(different.columns[different.any()])}"
+        raise findings.fatal("duplicates", rule, "Leave one of them.", places, count=len(places))
 
 
 def _need_all(plan: Covariates, panel: Panel, source: str) -> None:

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from multiway.config import Config
 from multiway.data.findings import Findings, listed
-from multiway.data.scaling import Floats
+from multiway.data.matching import Far, far_columns
+from multiway.data.scaling import Floats, Scaler
 from multiway.data.sources import columns as col
 from multiway.data.sources.budget import Names
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
@@ -238,6 +239,16 @@ class LearntCovariates(Config):
         ahead, before = (_joined(each, (rows, series)) for each in (known, seen))
         return Regressors(ahead, before, torch.from_numpy(clock_of(times, self.frequency)))
 
+    def far(self, covariates: Covariates, word: str) -> list[Far]:
+        """Columns of numbers that lie far from the training rows; `word` is what the rows are called."""
+        numbers = [place for place, name in enumerate(covariates.names) if name not in self.words]
+        names = [covariates.names[place] for place in numbers]
+        own = np.array([self.roles.columns.index(name) for name in names], int)
+        never = np.flatnonzero((self.std[own] == 1.0) & (self.mean[own] != 0.0))  # constant: they explain nothing
+        values = covariates.values[..., numbers]
+        rows = values.reshape(values.shape[0] * values.shape[1], len(numbers))
+        return far_columns(rows, names, Scaler(self.mean[own], self.std[own], tuple(never.tolist())), word)
+
     def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
         """`(rows, series, features)`."""
         if name in self.words:
@@ -288,9 +299,12 @@ def _constant(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:
-    """One line for each column with words that training did not see."""
+    """One line for each column with words that the training rows lack."""
+    own = {name: covariates.values[..., place] for place, name in enumerate(covariates.names)}
+    there = {name: [words[int(code)] for code in _present(own[name])] for name, words in covariates.words.items()}
     return [
-        f"{name}: {listed(unseen)} {'is' if len(unseen) == 1 else 'are'} new to the run and count as none of its words"
+        f"{listed(new)} of '{name}' {'is' if len(new) == 1 else 'are'} new to the run and "
+        f"{'counts' if len(new) == 1 else 'count'} as none"
         for name, levels in learnt.words.items()
-        if (unseen := sorted(set(covariates.words.get(name, ())) - set(levels)))
+        if (new := sorted(set(there.get(name, ())) - set(levels)))
     ]

@@ -289,7 +289,7 @@ def read_later(config: ForecastConfig, state: ForecastState, source: object) -> 
     """Read a file or frame as a run read its own; see `later_panel`."""
     options = as_trained(source, config.read, state.columns)
     roles = Roles() if state.covariates is None else state.covariates.later_roles
-    return later_panel(source, options, state.names, state.frequency, roles)
+    return later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
 
 
 def prepare_later(config: ForecastConfig, state: ForecastState, source: object) -> PreparedPanel:

@@ -184,14 +184,14 @@ class Forecaster(Estimator):
             levels: Interval levels in percent, any; those of the fit if neither they nor quantiles are given.
             quantiles: Probabilities of quantiles, any; column `multiway-q-10` is that of 0.1.
             layout: "long" or "wide"; that of the data if not given.
-            far: Forecast series that lie far outside the training too.
+            far: Forecast series, and from covariates, that lie far outside the training too.
         """
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
         for words in about_ended(panel, run.state.targets, run.config.horizon):
             warn(f"{panel.source}: {words}.")
         library = self._library if X is None else library_of(X)
-        plan = planned(run, panel, future_df)
+        plan = planned(run, panel, future_df, far=far)
         return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles, plan), library)
 
     def evaluate(self, X: object) -> pd.DataFrame:

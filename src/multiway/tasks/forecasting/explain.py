@@ -85,7 +85,7 @@ def network_of(run: Run) -> HOTForecaster:
         raise RunError("explain: the network sees groups of series, and none has a map of all. Leave group out.")
     if not members:
         raise RunError(
-            "explain: the run has no network, and ridge attends to nothing. Set network to true (",
+            "explain: the run has no network, and no other candidate attends to anything. Set network to true (",
             Fix("network", True),
             ").",
         )

@@ -1,6 +1,7 @@
 """The step between times, inferred through gaps and repeats, its season, and what a time says by its hour."""
 
 import warnings
+import zoneinfo
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,7 +36,7 @@ def infer_frequency(times: pd.Index) -> str | None:
     unique = times.unique().sort_values()
     if len(unique) < 2:
         return None
-    exact = _exact(unique)
+    exact = regular_step(unique)
     if exact is not None:
         return exact
     steps = pd.Series(unique[1:] - unique[:-1])
@@ -45,10 +46,12 @@ def infer_frequency(times: pd.Index) -> str | None:
         calendar = next((alias for alias in CALENDAR if _follows(unique, alias)), None)
         if calendar is not None:
             return calendar
-    return _alias(common, unique) if share > 0.5 else None
+        if _is_monthly(unique):
+            return "MS"
+    return _alias(common, unique) if share > 0.5 and _is_on_grid(unique, common) else None
 
 
-def _exact(times: pd.DatetimeIndex) -> str | None:
+def regular_step(times: pd.DatetimeIndex) -> str | None:
     """What pandas infers where every step agrees; anchored calendars (W-SUN, YS-APR) among them."""
     if len(times) < 3:
         return None
@@ -60,10 +63,23 @@ def _exact(times: pd.DatetimeIndex) -> str | None:
 
 def _follows(times: pd.DatetimeIndex, alias: str) -> bool:
     """Whether nearly all times lie on a calendar's grid and nearly all of the grid is there."""
-    grid = pd.date_range(times[0].normalize(), times[-1], freq=alias)
-    common = len(times.normalize().intersection(grid))
+    days = times.tz_localize(None).normalize()
+    grid = pd.date_range(days[0], days[-1], freq=alias)
+    common = len(days.intersection(grid))
     share = 1.0 if alias == "B" else MIN_SHARE  # a single weekend day is no business day
     return common >= share * len(times) and common >= 0.5 * len(grid)
+
+
+def _is_monthly(times: pd.DatetimeIndex) -> bool:
+    """Whether nearly all follow in the next month, on whatever day of it, such as the 15th or the last Friday."""
+    months = np.asarray(12 * times.year + times.month)
+    return float((np.diff(months) == 1).mean()) >= MIN_SHARE
+
+
+def _is_on_grid(times: pd.DatetimeIndex, step: pd.Timedelta) -> bool:
+    """Whether most times are whole steps of days after the first; shorter steps are not looked at."""
+    wall = times.tz_localize(None).normalize()
+    return step < pd.Timedelta(days=1) or float(((wall - wall[0]) % step == pd.Timedelta(0)).mean()) > 0.5
 
 
 def _alias(step: pd.Timedelta, times: pd.DatetimeIndex) -> str:
@@ -136,7 +152,24 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     if frequency is None:
         return None
     _check_length((times[-1] - times[0]) / _length_of(frequency), times)
-    return pd.date_range(times[0], times[-1], freq=frequency).as_unit(times.unit)
+    return stepped(times[0], frequency, times[-1]).as_unit(times.unit)
+
+
+def stepped(first: pd.Timestamp, frequency: str, end: pd.Timestamp | int) -> pd.DatetimeIndex:
+    """Times that a step leads to from one on, up to the last or so many.
+
+    Steps of days and more keep their hour when clocks change: the next one where that is skipped, the first of two.
+    """
+    offset = to_offset(frequency)
+    is_local = first.tz is not None and (offset.rule_code == "D" or not isinstance(offset, pd.offsets.Tick))
+    start = first.tz_localize(None) if is_local else first
+    stop = end.tz_localize(None) if is_local and isinstance(end, pd.Timestamp) else end
+    span: dict[str, Any] = {"periods": stop} if isinstance(stop, int) else {"end": stop}
+    times = pd.date_range(start, freq=frequency, **span)
+    if is_local:
+        first_of_two = np.ones(len(times), bool)
+        times = times.tz_localize(first.tz, ambiguous=first_of_two, nonexistent="shift_forward")
+    return pd.DatetimeIndex(times)
 
 
 def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
@@ -155,6 +188,11 @@ def steps_over(times: pd.DatetimeIndex, frequency: str) -> pd.DatetimeIndex:
     return pd.date_range(first, times[-1] + offset, freq=offset).as_unit(times.unit)
 
 
+def is_end(frequency: str) -> bool:
+    """Whether a step is the last day, or business day, of a month, a quarter or a year."""
+    return str(to_offset(frequency).rule_code.split("-")[0]).lstrip("B") in ("ME", "QE", "YE")
+
+
 def _length_of(frequency: str) -> pd.Timedelta:
     start = pd.Timestamp("2001-01-01")
     return (start + 10 * to_offset(frequency) - start) / 10
@@ -171,6 +209,12 @@ def integer_step(times: pd.Index) -> int:
     differences = np.diff(times.to_numpy())
     differences = differences[differences > 0]
     return int(pd.Series(differences).mode().iloc[0]) if len(differences) else 1
+
+
+def zone_of(times: pd.Index) -> str | None:
+    """Name of the zone of times, but of UTC and of a fixed offset, which may be that of one season."""
+    name = str(getattr(times, "tz", None))
+    return name if name != "UTC" and name in zoneinfo.available_timezones() else None
 
 
 def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:

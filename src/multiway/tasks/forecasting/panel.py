@@ -13,7 +13,7 @@ from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.errors import DataError, Fix, Message
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.frequency import integer_step, time_like
+from multiway.tasks.forecasting.frequency import integer_step, stepped, time_like
 
 
 class Columns(Config):
@@ -25,6 +25,10 @@ class Columns(Config):
     """Of series names; none in a wide table."""
     value: str | None = None
     """Of values, in a long table."""
+    day_first: bool | None = None
+    """Whether dates of numbers were read day before month; None where they are not written so."""
+    zone: str | None = None
+    """Of the times, where it has a name and is not UTC: hours of the day are those of its clocks."""
 
 
 class Share(NamedTuple):
@@ -111,7 +115,7 @@ class Panel:
                 Fix("read.frequency", "D"),
                 ").",
             )
-        ahead = pd.date_range(last, periods=count + 1, freq=self.frequency).as_unit(self.times.unit)
+        ahead = stepped(last, self.frequency, count + 1).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 
@@ -124,13 +128,23 @@ def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def about_ended(panel: Panel, names: Sequence[str], steps: int) -> tuple[str, ...]:
-    """A line on series that have values, and none in the last steps: they may have ended."""
+    """Lines on series that have values, and none in the last steps: they may have ended, or lack their last values."""
     seen = ~np.isnan(panel.values)
-    ended = [panel.names[place] for place in np.flatnonzero(seen.any(0) & ~seen[-steps:].any(0))]
-    if not (ended := [name for name in ended if name in names]):
-        return ()
-    are, went = ("is", "it") if len(ended) == 1 else ("are", "they")
-    return (f"{listed(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on",)
+    lacking = dict(zip(panel.names, np.where(seen.any(0), seen[::-1].argmax(0), 0).tolist(), strict=True))
+    ended = [name for name in names if lacking[name] >= steps]
+    late = [name for name in names if 0 < lacking[name] < steps]
+    told = []
+    if ended:
+        are, went = ("is", "it") if len(ended) == 1 else ("are", "they")
+        told.append(f"{listed(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on")
+    if late:
+        most, ends = max(lacking[name] for name in late), "ends" if len(late) == 1 else "end"
+        last = f"{most:,} step{'' if most == 1 else 's'}"
+        told.append(
+            f"{listed(late)} {ends} {last if len(late) == 1 else f'up to {last}'} before the last row: the last value "
+            "stands in for these, and the bands are no wider for it"
+        )
+    return tuple(told)
 
 
 def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:

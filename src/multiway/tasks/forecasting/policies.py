@@ -14,7 +14,7 @@ from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.frequency import steps_over, time_grid
+from multiway.tasks.forecasting.frequency import is_end, regular_step, steps_over, time_grid
 from multiway.tasks.forecasting.panel import outside
 
 MASK = Fix("read.missing", "mask")
@@ -133,14 +133,17 @@ def on_step(draft: Draft) -> Draft:
     """Resample rows onto the step that was given, if gaps are to be filled or it is said how.
 
     The last value goes to the next time on the step, never to an earlier one; mean and sum are of the rows from a time
-    to before the next.
+    to before the next. The end of a month, quarter or year has all rows of it.
     """
     options = draft.options
     by = options.resample or ("last" if options.gaps == "fill" else None)
     if options.frequency is None or by is None or not isinstance(draft.times, pd.DatetimeIndex):
         return draft
     grid = steps_over(draft.times, options.frequency)
-    step = grid.searchsorted(draft.times) if by == "last" else grid.searchsorted(draft.times, side="right") - 1
+    if is_end(options.frequency):
+        step = grid.searchsorted(draft.times.normalize())
+    else:
+        step = grid.searchsorted(draft.times) if by == "last" else grid.searchsorted(draft.times, side="right") - 1
     moved = np.flatnonzero(grid[step] != draft.times)
     if not len(moved):
         return draft
@@ -187,7 +190,7 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
     if len(off):
         rule = f"{_counted(len(off), 'row')} off the step of {frequency or 'the others'}"
         step = Fix("read.frequency", frequency or "D")
-        resample = Fix("read.resample", "last")
+        resample = Fix("read.resample", "mean" if frequency == "MS" else "last")  # else a month would move to the next
         move = (" Round these times to the step, or have it done (", step, " ", resample, ").")
         draft.note("gaps", draft.times.get_indexer_for(off), rule, *move, policy=strict)
     if len(absent):
@@ -283,8 +286,22 @@ def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
 
 def _note_missing(draft: Draft, cells: NDArray[np.bool_]) -> None:
     if count := int(cells.sum()):
-        rule = f"{_counted(count, 'cell')} {'are' if count > 1 else 'is'} missing"
+        rule = f"{_counted(count, 'cell')} {'are' if count > 1 else 'is'} missing{_about_slower(draft, cells)}"
         draft.note_places("missing", [draft.place(*cell) for cell in _first(cells)], count, rule)
+
+
+def _about_slower(draft: Draft, cells: NDArray[np.bool_]) -> str:
+    """Words on the first series whose values follow a longer step of their own, as months among days."""
+    if not isinstance(draft.times, pd.DatetimeIndex):
+        return ""
+    there = ~np.isnan(draft.values)
+    sparse = np.flatnonzero((cells.sum(0) + 1 >= there.sum(0)) & (there.sum(0) >= 3))[:KEPT_PER_KIND]
+    for column in sparse:
+        if (step := regular_step(draft.times[there[:, column]])) is not None:
+            return (
+                f", as '{draft.names[column]}' has a value each {step} alone and is best forecast in a run of its own"
+            )
+    return ""
 
 
 def _first(cells: NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -15,15 +15,22 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import load_series_table
+from multiway.data.sources.across import TIME, VALUE, load_series_table
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, column_names, source_name
-from multiway.data.sources.times import looks_like_time, parse_times
+from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
-from multiway.tasks.forecasting.frequency import GridTooLong, check_frequency, infer_frequency, season_of
+from multiway.tasks.forecasting.frequency import (
+    GridTooLong,
+    check_frequency,
+    infer_frequency,
+    season_of,
+    stepped,
+    zone_of,
+)
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
@@ -121,9 +128,13 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
 
 @dataclasses.dataclass
 class Later:
-    """Series of a run, those of which are read that a later table has, and series that the run does not know."""
+    """Series of a run, those of which are read that a later table has, and series that the run does not know.
+
+    zone: Of the run's times, which the times of a later table are brought to where they have one.
+    """
 
     names: Sequence[str]
+    zone: str | None = None
     new: list[str] = dataclasses.field(default_factory=list)
 
     def among(self, names: list[str], findings: Findings) -> list[str]:
@@ -134,6 +145,12 @@ class Later:
             rule = f"none of the run's series {listed(self.names)} are in it; there are {listed(names)}"
             raise findings.fatal("series", rule, "Give a file with some of them.")
         return there
+
+    def on_clock(self, times: pd.Index) -> pd.Index:
+        """Times by the clocks of the run."""
+        if self.zone is None or not isinstance(times, pd.DatetimeIndex) or times.tz is None:
+            return times
+        return times.tz_convert(self.zone)
 
 
 def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None = None) -> Panel:
@@ -149,6 +166,8 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     table = load_series_table(source, options, options.time_column, findings)
     time = col.find_time_column(table, options, findings)
     table, times = timed(table, time, options, findings)
+    times = times if later is None else later.on_clock(times)
+    day_first = None if time is None else is_day_first(table.frame[time], times)
     for role in ROLES:
         col.require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
     own = table.drop(list(roles.columns))
@@ -186,15 +205,23 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
         values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
         layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
         warned=findings.warnings(),
-        columns=Columns(time=time) if long is None else Columns(time=time, ids=long.ids, value=long.value),
+        columns=Columns(
+            time=time, ids=() if long is None else long.ids, value=None if long is None else long.value,
+            day_first=day_first, zone=zone_of(draft.times),
+        ),
         covariates=covariates,
     )  # fmt: skip
 
 
 def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]:
-    """Without the last rows where no series has a value and covariates are known ahead; and where those come from."""
+    """Without the last rows where no series has a value, which are a plan of covariates; and where those come from."""
     there = np.flatnonzero(~np.isnan(draft.values).all(1))
-    stop = int(there[-1]) + 1 if len(there) and roles.future else len(draft.values)
+    count = len(draft.values)
+    is_left_out = roles.future or draft.options.missing != "error"
+    stop = int(there[-1]) + 1 if len(there) and is_left_out else count
+    if stop < count and not roles.future:
+        rule = f"no value in the last {count - stop} rows, which are left out"
+        draft.findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
     return draft.take(np.arange(stop)), draft.origin[stop:]
 
 
@@ -429,23 +456,25 @@ def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.Dat
 
 
 def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:
-    """How a later table is read: by the columns of the training, where it has them."""
-    named = {"time_column": columns.time, "id_column": columns.ids or None, "value_column": columns.value}
-    wanted = [name for name in (columns.time, *columns.ids, columns.value) if name is not None]
-    if not set(wanted) <= set(column_names(source)):
-        return options
+    """How a later table is read: by the columns of the training, where it has them, and its order of day and month."""
+    there, wanted = set(column_names(source)), {columns.time, *columns.ids, columns.value} - {None}
+    is_across = wanted - there == {TIME, VALUE}
+    named: dict[str, object] = {"day_first": columns.day_first}
+    if wanted <= there or is_across:
+        named |= {"time_column": columns.time, "id_column": columns.ids or None, "value_column": columns.value}
     return options.replace(**{name: value for name, value in named.items() if getattr(options, name) is None})
 
 
 def later_panel(
-    source: object, options: ReadOptions, names: Sequence[str], frequency: str | None, roles: Roles = ALONE
-) -> Panel:
+    source: object, options: ReadOptions, names: Sequence[str], frequency: str | None, roles: Roles = ALONE,
+    zone: str | None = None,
+) -> Panel:  # fmt: skip
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
     A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.
     """
     try:
-        panel = _read_some(source, options, names, roles)
+        panel = _read_some(source, options, Later(names, zone), roles)
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
@@ -454,11 +483,10 @@ def later_panel(
     return _at_frequency(with_absent(panel, names), frequency, strict=options.gaps != "ignore")
 
 
-def _read_some(source: object, options: ReadOptions, names: Sequence[str], roles: Roles) -> Panel:
+def _read_some(source: object, options: ReadOptions, later: Later, roles: Roles) -> Panel:
     """Those of some series that are there; series that are absent, or new to a run that took all, are named."""
-    later = Later(names)
     panel = soundly(source_name(source), lambda findings: _read(source, options, findings, roles, later))
-    absent = [name for name in names if name not in panel.names]
+    absent = [name for name in later.names if name not in panel.names]
     told = {"not there": absent, "new to the run": later.new if options.variates is None else []}
     for what, which in told.items():
         if which:
@@ -490,5 +518,5 @@ def _follows(times: pd.DatetimeIndex, frequency: str, own: str | None) -> bool:
 
 def _fit(times: pd.DatetimeIndex, frequency: str) -> float:
     """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-    grid = pd.date_range(times[0], times[-1], freq=frequency)
+    grid = stepped(times[0], frequency, times[-1])
     return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0

@@ -335,10 +335,10 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """The steps after the end of a file."""
         check_target(out)
         panel = self._panel(run, data)
-        told = run.guarded(panel, panel.source, far=bool(options.get("far")))
+        told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
         told = (*told, *about_ended(panel, run.state.targets, run.config.horizon))
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
-        plan = planned(run, panel, options.get("future_data"))
+        plan = planned(run, panel, options.get("future_data"), far=far)
         frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
         return written(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
