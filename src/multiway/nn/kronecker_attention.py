@@ -102,6 +102,12 @@ class KroneckerAttention(PooledQueries):
         self.out = nn.Linear(dim, dim, **factory)
         self._draw_features(feature_map, num_features, device)
 
+    def reset_parameters(self) -> None:
+        """Set temperatures and weights of pooling to even, and draw directions of features; parts have their own."""
+        super().reset_parameters()
+        if self.projection is not None:
+            self.projection.copy_(ops.orthogonal_projection(*self.projection.shape))
+
     def forward(
         self,
         x: Float[Tensor, "batch *sizes dim"],

@@ -93,13 +93,19 @@ class TensorGraphAttention(nn.Module):
         self.lag_tolerance = lag_tolerance
         ops.damping_reach(damping, 0.5 if lag_tolerance is None else lag_tolerance)  # refuses what is out of range
         self.damping_logits: nn.Parameter | None
-        start = torch.full((num_heads,), math.log(damping / (1 - damping)), device=device, dtype=dtype)
+        start = torch.empty(num_heads, device=device, dtype=dtype)
         self.register_parameter("damping_logits", nn.Parameter(start) if learn_damping else None)
+        self.reset_parameters()
         factory: dict[str, Any] = {"tt_ranks": tt_ranks, "bias": bias, "device": device, "dtype": dtype}
         self.keys = nn.ModuleList(TTLinear(ins, outs, **factory) for _ in range(num_heads))
         self.values = nn.ModuleList(TTLinear(ins, outs, **factory) for _ in range(num_heads))
         joined = (num_heads * outs[0], *outs[1:])
         self.out = TTLinear(joined, outs, **factory) if num_heads > 1 else None
+
+    def reset_parameters(self) -> None:
+        """Set a damping that is learnt to the one that was given; the trains have their own."""
+        if self.damping_logits is not None:
+            nn.init.constant_(self.damping_logits, math.log(self.damping / (1 - self.damping)))
 
     def forward(
         self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None
