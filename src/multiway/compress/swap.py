@@ -145,7 +145,9 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
     if layer_kind(module) is None and isinstance(module, tuple(OF_TORCH.values())):
         return f"{type(module).__name__} of {type(module).__module__} has a forward of its own, which a swap would lose"
     if layer_kind(module) is None:
-        return f"{type(module).__name__} is none of the layers that can be swapped ({', '.join(FAMILY)})"
+        kind = type(module)
+        place = f" of {kind.__module__}" if kind.__name__ in FAMILY else ""  # quantised ones bear the same name
+        return f"{kind.__name__}{place} is none of the layers that can be swapped ({', '.join(FAMILY)})"
     if parametrize.is_parametrized(module) or "weight" not in module._parameters:
         return (
             "its weight is computed from others (a parametrisation such as weight_norm, or pruning); remove that first"

@@ -59,7 +59,7 @@ class KroneckerAttention(PooledQueries):
         Input `(batch, *sizes, dim)` with `num_modes` sizes; output the same, or the context's values at the
         input's sizes under cross-attention.
 
-    Cost: N (4 D² + 2 D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Pooling by "max" forms queries and keys of full size:
+    Cost: N (2 D² + D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Pooling by "max" forms queries and keys of full size:
     2 N D² more per mode, and as much memory as twice the input.
     """
 
