@@ -187,7 +187,9 @@ def test_layers_of_unknown_sizes_are_left_and_the_others_swapped():
 def test_a_quantised_layer_is_named_by_where_it_comes_from():
     linear = type("Linear", (nn.Module,), {"__module__": "torchao.quantised"})()
     model = nn.ModuleDict({"fc": linear, "other": nn.Linear(4, 6)})
-    with pytest.raises(ConfigError, match=r"fc: Linear of torchao\.quantised is none of the layers that can be swapped"):
+    with pytest.raises(
+        ConfigError, match=r"fc: Linear of torchao\.quantised is none of the layers that can be swapped"
+    ):
         planned(model, {"fc": LowRank(rank=1)})
 
 

@@ -17,6 +17,8 @@ from multiway.compress.reading import ancestors, leave_fast_paths, reads, take_f
 from multiway.errors import ConfigError
 
 RECORD = "_multiway_compression"
+ADAPTERS = "_multiway_adapters"
+"""Where a model remembers its adapters."""
 
 
 @dataclasses.dataclass
@@ -93,6 +95,14 @@ def required_record(model: nn.Module) -> Record:
     if record is None or not record.swaps:
         raise ConfigError("compress: nothing was swapped in this model. Give the model that plan.apply() returned.")
     return record
+
+
+def to_save(model: nn.Module) -> nn.Module:
+    """The model itself where torch.compile wraps it, which renames its parameters; one with adapters is refused."""
+    plain: nn.Module = getattr(model, "_orig_mod", model)
+    if any(ADAPTERS in module.__dict__ for module in plain.modules()):
+        raise ConfigError("save: this model has adapters. Merge them first, or write them alone by save_adapters.")
+    return plain
 
 
 def set_module(model: nn.Module, names: tuple[str, ...], module: nn.Module) -> None:
