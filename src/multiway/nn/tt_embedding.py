@@ -187,7 +187,8 @@ def check_ids(ids: Tensor, num_words: int) -> None:
     """Refuse what are no ids; their numbers are looked at where that makes nothing wait."""
     if ids.dtype not in (torch.int32, torch.int64):
         raise DtypeError(f"TTEmbedding: ids must be int32 or int64. Got {ids.dtype}; convert them with .long().")
-    if ids.numel() and type(ids) is Tensor and is_open(ids, cpu=True) and not torch.jit.is_tracing():
+    is_followed = type(ids) is not Tensor or not is_open(ids, cpu=True) or torch._C._get_tracing_state() is not None
+    if ids.numel() and not is_followed:
         least, most = ids.aminmax()
         if least < 0 or most >= num_words:
             raise DataError(f"TTEmbedding: ids must lie in 0..{num_words - 1}. Got {int(least)}..{int(most)}.")
