@@ -47,7 +47,8 @@ class TensorGraphAttention(nn.Module):
         causal: Whether a token sees only itself and what comes before.
         bias: Add biases to K, V and the output.
         banded: Whether to leave out lags that no longer count, which makes cost linear in length; by cost if not
-            given. An exported model is dense unless told, and one told to be banded serves a single length.
+            given. An exported model is dense unless told, and one told to be banded serves a single length. A compiled
+            one that learns its damping is dense.
         lag_tolerance: What Ω may weigh in a row at all the lags left out together; the rounding of float32, or of
             float64 for that, if not given. The filter changes by at most this times the largest entry of Θ.
         device: As for `torch.nn.Linear`.

@@ -372,8 +372,8 @@ def _growth(item: tuple[int, tuple[int, int]]) -> tuple[float, int]:
 
 
 def _has_number(damping: Damping) -> bool:
-    """Whether lags can be counted by a damping; one that is learnt has no number on the meta device or in vmap."""
-    return not isinstance(damping, Tensor) or not (damping.is_meta or is_transformed())
+    """Whether lags can be counted by a damping; a learnt one has no number in graphs, vmap and the meta device."""
+    return not isinstance(damping, Tensor) or not (damping.is_meta or in_graph() or is_transformed())
 
 
 def _reach(damping: Damping, tolerance: float) -> int:
