@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from compress.models import Shared, Tied, encoder, perceptron
-from multiway import compress
+from multiway import compress, files
 from multiway.compress import LowRank, NdLinear, TensorTrain
 from multiway.errors import ConfigError, RunError
 
@@ -87,6 +87,18 @@ def test_a_second_save_replaces_the_files(small, folder):
         small[0].bias.add_(1)
     compress.save(small, folder)
     assert torch.equal(compress.load(folder, perceptron())[0].bias, small[0].bias)
+
+
+def test_a_compiled_model_is_saved_as_itself_and_one_with_adapters_is_not(small, tmp_path):
+    compress.save_pretrained(torch.compile(small, backend="eager"), tmp_path / "compiled")
+    compress.save(small, tmp_path / "plain")
+    written = [files.sha256_of(tmp_path / name / "weights.safetensors") for name in ("compiled", "plain")]
+    assert written[0] == written[1]
+    inner = nn.ModuleDict({"part": compress.adapt(nn.Sequential(nn.Linear(4, 4)), {"0": LowRank(rank=1)})})
+    small.add_module("adapted", inner)
+    with pytest.raises(ConfigError, match=r"save: this model has adapters\. Merge them first"):
+        compress.save(small, tmp_path / "adapted")
+    assert not (tmp_path / "adapted").exists()
 
 
 def test_a_dense_model_is_not_saved(tmp_path):

@@ -176,6 +176,23 @@ def test_a_layer_that_cannot_be_swapped_is_refused_with_the_reason(case):
         planned(model, {"fc": LowRank(rank=1)})
 
 
+def test_layers_of_unknown_sizes_are_left_and_the_others_swapped():
+    model = nn.Sequential(nn.Linear(12, 12), nn.LazyLinear(5))
+    plan = planned(model, {".*": LowRank(rank=1)})
+    assert [layer.name for layer in plan.layers] == ["0"] and plan.parameters == (12 * 12 + 12, 24 + 12)
+    small, x = plan.apply(), torch.randn(3, 12)
+    assert small(x).shape == (3, 5) and type(small[1]) is nn.Linear
+
+
+def test_a_quantised_layer_is_named_by_where_it_comes_from():
+    linear = type("Linear", (nn.Module,), {"__module__": "torchao.quantised"})()
+    model = nn.ModuleDict({"fc": linear, "other": nn.Linear(4, 6)})
+    with pytest.raises(
+        ConfigError, match=r"fc: Linear of torchao\.quantised is none of the layers that can be swapped"
+    ):
+        planned(model, {"fc": LowRank(rank=1)})
+
+
 def test_of_several_layers_the_refused_ones_are_listed_and_the_others_swapped():
     attend = nn.MultiheadAttention(12, 2, add_bias_kv=True)
     model = nn.ModuleDict({"attend": attend, "fc": nn.Linear(12, 12), "act": nn.ReLU()})

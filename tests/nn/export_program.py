@@ -15,7 +15,11 @@ from multiway.kernels.library import library
 BATCHES = (5, 9)
 LENGTHS = (7, 12)
 RTOL, ATOL = 1e-4, 1e-5
-GRAPHS = {"dense": {}, "banded": {"banded": True, "lag_tolerance": 0.3, "causal": True}}
+GRAPHS = {
+    "dense": {},
+    "banded": {"banded": True, "lag_tolerance": 0.3, "causal": True},
+    "learnt": {"learn_damping": True},
+}
 
 
 def layers():

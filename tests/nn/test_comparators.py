@@ -51,6 +51,14 @@ def test_the_padding_of_the_askers_says_nothing_of_who_answers(generator):
     assert_same(ours(x, context, valid=valid), ours(x, context))
 
 
+@pytest.mark.parametrize("name", ["x", "context"])
+def test_a_mask_of_numbers_is_no_mask_of_tokens(name, generator):
+    layer, x = nn.FullAttention(DIM, num_heads=HEADS, num_modes=1), torch.randn(2, 5, DIM, generator=generator)
+    given = {"valid": torch.ones(2, 5)} if name == "x" else {"context": x, "context_valid": torch.ones(2, 5)}
+    with pytest.raises(ShapeError, match=rf"tokens of {name} must be boolean and \(2, 5\), .* Got .* torch\.float32\."):
+        layer(x, **given)
+
+
 @pytest.mark.parametrize("rotary_modes", [(1,), (0, 1)], ids=str)
 def test_rotary_turns_queries_and_keys_by_their_own_positions(rotary_modes, generator):
     """Against torch's attention on pairs turned one by one; a context has positions of its own."""

@@ -9,7 +9,7 @@ import children
 from nn import export_program
 
 ATTENTION = ["KroneckerAttention", "KroneckerAttention, max", "KroneckerAttention, learned"]
-GRAPHS = ["TensorGraphAttention, dense", "TensorGraphAttention, banded"]
+GRAPHS = [f"TensorGraphAttention, {kind}" for kind in export_program.GRAPHS]
 OTHERS = ["TTEmbedding", "NdRNN", "LowRankLinear", "TuckerConv", "CPConv"]
 NAMES = {
     "compile": [

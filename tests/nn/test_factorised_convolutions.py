@@ -117,6 +117,9 @@ def test_a_sum_of_outer_products_is_recovered(generator):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: TuckerConv.from_convolution(nn.Conv2d(4, 6, 3), (5, 6)), r"at most the channels, \(4, 6\)"),
+        (lambda: TuckerConv.from_convolution(nn.Conv2d(4, 6, 3), (4, 7)), r"Got ranks=\(4, 7\)"),
+        (lambda: TuckerConv.from_convolution(nn.Conv2d(4, 6, 1), (5,)), r"at most the channels, \(4,\)"),
         (lambda: TuckerConv(nn.Conv2d(4, 6, 3, groups=2), (2, 2)), "channels in groups are not factorised"),
         (lambda: TuckerConv(nn.Conv2d(4, 6, 3), (2,)), "this kernel takes 2 ranks"),
         (lambda: TuckerConv(nn.Conv2d(4, 6, 1), (2, 2)), "this kernel takes 1 ranks"),

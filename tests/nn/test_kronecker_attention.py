@@ -1,5 +1,6 @@
 """What the layer promises besides its equations (`tests/papers/reference`): arguments, masks, order, state."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -260,6 +261,11 @@ def test_queries_and_keys_never_have_full_size():
         (lambda: make_layer(2)(tokens((3,))), "2 modes and 8 features, in this order. Got"),
         (lambda: make_layer(2)(tokens((3, 5)), mode_masks=[None]), "one entry per mode"),
         (lambda: make_layer(1)(tokens((3,)), mode_masks=[torch.ones(2, 2, dtype=torch.bool)]), "must be boolean and"),
+        (lambda: nn.HOTBlock(None, dim=8)(tokens((3,)), tokens((3,))), "no cross-attention; leave the context out"),
+        *(
+            (functools.partial(nn.PooledHead(8, 3, mode=mode), torch.zeros(4, 3, 5, 8)), f"mode {mode} is not one of")
+            for mode in (-3, 2)
+        ),
         (lambda: make_layer(2, combine="sum")(tokens((3, 5)), tokens((4, 7))), "Use combine='product'"),
         (lambda: make_layer(2, attended_modes=(0,))(tokens((3, 5)), tokens((3, 7))), "mode 1 does not attend"),
     ],

@@ -35,6 +35,15 @@ def test_full_rank_is_exact():
     assert_same(layer.dense_weight(), linear.weight)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_the_promised_bound_holds_for_factors_as_they_are_stored_and_nothing_is_drawn(dtype):
+    linear, state = nn.Linear(5, 7, dtype=dtype), torch.get_rng_state()
+    for rank in (1, 3, 5):
+        error, bound = LowRankLinear.from_linear(linear, rank=rank).approximation
+        assert 0 < error <= bound
+    assert torch.equal(state, torch.get_rng_state())
+
+
 def test_counts_rank_times_both_sides_and_the_bias():
     assert sum(each.numel() for each in LowRankLinear(64, 32, rank=4).parameters()) == 4 * (64 + 32) + 32
 

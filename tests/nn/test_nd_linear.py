@@ -8,6 +8,7 @@ import ndlinear as package
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.nn.utils import prune
 
 from multiway import ops
 from multiway.nn import NdLinear
@@ -291,3 +292,18 @@ def test_a_weight_may_be_parametrised(rank, generator):
     torch.nn.utils.parametrize.register_parametrization(layer.weights, "0", Doubled())
     assert_same(layer(x), 2 * before)
     assert_same(layer(x), x.flatten(1).matmul(layer.dense_weight().T).reshape(4, 7, 2))
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("is_final", [False, True])
+def test_a_pruned_weight_counts_as_pruned_and_in_its_place(mode, is_final, generator):
+    """Pruning renames a parameter, and puts it behind the others when it is made final."""
+    layer, x = random_layer(generator, (4, 4), (4, 4)), normal(generator, 3, 4, 4)
+    mask = (torch.rand(4, 4, generator=generator) < 0.5).double()
+    plain = copy.deepcopy(layer)
+    with torch.no_grad():
+        plain.weights[mode].mul_(mask)
+    prune.custom_from_mask(layer.weights, str(mode), mask)
+    if is_final:
+        prune.remove(layer.weights, str(mode))
+    assert_same(layer(x), plain(x))

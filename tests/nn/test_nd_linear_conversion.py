@@ -13,6 +13,7 @@ import torch
 import shapes
 from multiway import errors, nn
 from multiway.nn import Approximation, NdLinear
+from multiway.nn.checks import whole_numbers
 from tolerances import ROUNDING32, STEPS64, SUMS64, assert_same
 
 
@@ -301,6 +302,19 @@ def test_the_repr_says_what_differs_from_the_defaults(generator):
     close = NdLinear.from_linear(random_linear(generator, 6, 6), (2, 3), (3, 2))
     assert close.extra_repr() == f"(2, 3) -> (3, 2), bias=full, flat, error={close.approximation.error:.3g}"
     assert isinstance(close.approximation, Approximation)
+
+
+@pytest.mark.parametrize(
+    "given", [np.array([2, 3]), [np.int64(2), 3], (2, 3), torch.Size([2, 3]), range(2, 4)], ids=str
+)
+def test_sizes_and_ranks_are_whole_numbers_of_any_kind(given):
+    found = whole_numbers(given)
+    assert found == (2, 3) and {type(each) for each in found} == {int}
+
+
+@pytest.mark.parametrize("given", [[2.0, 3], [True, 3], "23", 4, None], ids=str)
+def test_what_is_no_list_of_whole_numbers_is_none(given):
+    assert whole_numbers(given) is None
 
 
 NAN = torch.nn.Linear(6, 6)

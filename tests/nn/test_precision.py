@@ -4,7 +4,16 @@ import pytest
 import torch
 
 from multiway.errors import DtypeError
-from multiway.nn import KroneckerAttention, LowRankLinear, NdLinear, TensorGraphAttention, TTLinear
+from multiway.nn import (
+    AdditiveAttention,
+    FullAttention,
+    FullKernelAttention,
+    KroneckerAttention,
+    LowRankLinear,
+    NdLinear,
+    TensorGraphAttention,
+    TTLinear,
+)
 from multiway.nn.kronecker_attention import _check_tokens as check_tokens
 
 TOKENS, SERIES, ROWS = (2, 3, 4, 16), (2, 7, 16), (5, 16)
@@ -26,6 +35,7 @@ LAYERS = {
     "kronecker learned": (kronecker(pooling="learned"), TOKENS),
     "kronecker causal": (kronecker(causal_modes=(0,), attended_modes=(0,)), TOKENS),
     "graph": (graph(num_heads=2), SERIES),
+    "graph learnt": (graph(num_heads=2, learn_damping=True), SERIES),
     "graph banded": (graph(banded=True, causal=True), SERIES),
     "nd": (lambda **factory: NdLinear((2, 8), (3, 5), rank=2, **factory), (7, 2, 8)),
     "tt": (lambda **factory: TTLinear((2, 8), (3, 5), tt_ranks=2, **factory), ROWS),
@@ -39,6 +49,34 @@ def test_a_layer_on_the_meta_device_tells_the_shape_and_type_of_its_output(name)
     x = torch.randn(shape)
     real, found = make()(x), make(device="meta")(x.to("meta"))
     assert found.is_meta and (found.shape, found.dtype) == (real.shape, real.dtype)
+
+
+RESET = {
+    **LAYERS,
+    "additive": (lambda **factory: AdditiveAttention(16, num_heads=2, **factory), SERIES),
+    "full": (lambda **factory: FullAttention(16, num_heads=2, num_modes=2, qk_norm="layer", **factory), TOKENS),
+    "full kernel": (lambda **factory: FullKernelAttention(16, num_heads=2, num_modes=2, **factory), TOKENS),
+}
+
+
+@pytest.mark.parametrize("name", RESET)
+def test_a_layer_from_the_meta_device_is_filled_as_a_new_one_by_reset_parameters(name):
+    """As FSDP does; what has one value at the start has it again, and what is drawn has the same spread."""
+    make, shape = RESET[name]
+    torch.manual_seed(0)
+    real, layer = make(), make(device="meta").to_empty(device="cpu")
+    for tensor in layer.state_dict().values():
+        tensor.fill_(torch.nan)
+    for module in layer.modules():
+        if hasattr(module, "reset_parameters"):
+            module.reset_parameters()
+    for key, tensor in layer.state_dict().items():
+        new = real.state_dict()[key]
+        if new.unique().numel() == 1:
+            torch.testing.assert_close(tensor, new, rtol=0, atol=0)
+        else:
+            assert 0.3 < tensor.norm() / new.norm() < 3
+    assert layer(torch.randn(shape)).isfinite().all()
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "learned"])

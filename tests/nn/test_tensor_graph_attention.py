@@ -287,3 +287,14 @@ def test_a_misuse_names_rule_and_values(call, text):
         call()
     assert text in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_ensemble_with_dampings_of_their_own_is_its_members():
+    layers = [make_layer(learn_damping=True) for _ in range(3)]
+    with torch.no_grad():
+        for number, layer in enumerate(layers):
+            layer.damping_logits.add_(number)
+    x = tokens(2, 9)
+    parameters, buffers = torch.func.stack_module_state(layers)
+    mapped = torch.func.vmap(lambda *given: torch.func.functional_call(layers[0], given, (x,)))(parameters, buffers)
+    assert_same(mapped, torch.stack([layer(x) for layer in layers]))

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from multiway import nn
-from multiway.errors import ConfigError, ShapeError
-from multiway.nn.tt_embedding import factors_above
+from multiway.errors import ConfigError, DataError, DtypeError, ShapeError
+from multiway.nn.tt_embedding import check_ids, factors_above
 from tolerances import COARSE32, assert_same
 
 
@@ -45,6 +45,35 @@ def test_the_vector_of_padding_is_zero_and_teaches_nothing():
     assert_same(table(torch.arange(21)), table.dense_weight())
 
 
+def test_padding_counts_from_the_end_as_in_torch():
+    table, dense = build(padding_idx=-2), torch.nn.Embedding(21, 12, padding_idx=-2)
+    assert table.padding_idx == dense.padding_idx == 19
+    assert not table(torch.tensor([19])).any() and table(torch.tensor([20])).all()
+
+
+@pytest.mark.parametrize("ids", [[-1, 3], [3, 21], [23], [24], [100]])
+def test_ids_that_are_none_are_refused(ids):
+    with pytest.raises(DataError, match=rf"TTEmbedding: ids must lie in 0\.\.20\. Got {min(ids)}\.\.{max(ids)}\."):
+        build()(torch.tensor(ids))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.bool, torch.float32], ids=str)
+def test_ids_of_another_type_are_refused_and_short_ones_are_not(dtype):
+    table, ids = build(), torch.tensor([1, 0, 1])
+    assert_same(table(ids.int()), table.dense_weight()[ids])
+    assert table(ids[:0]).shape == (0, 12)
+    with pytest.raises(DtypeError, match=rf"TTEmbedding: ids must be int32 or int64\. Got {dtype}; convert them"):
+        check_ids(ids.to(dtype), 21)
+
+
+def test_a_graph_finds_ids_beyond_all_digits():
+    table = build()
+    program = torch.export.export(table, (torch.tensor([1, 20]),))
+    assert_same(program.module()(torch.tensor([1, 20])), table(torch.tensor([1, 20])))
+    with pytest.raises(IndexError, match="out of bounds"):
+        program.module()(torch.tensor([1, 24]))
+
+
 def test_parameters_are_counted():
     table = build()
     assert sum(each.numel() for each in table.parameters()) == 3 * 2 * 2 + 2 * 4 * 3 * 3 + 3 * 2 * 2
@@ -73,5 +102,11 @@ def test_a_misuse_names_rule_and_values():
         build(words=(2, 2, 2))
     with pytest.raises(ShapeError, match=r"words need a factor for each of sizes\. Got words=\(3, 7\)"):
         build(words=(3, 7))
+    with pytest.raises(ConfigError, match=r"padding_idx is an id\. Got num_words=21, .* and padding_idx=21\."):
+        build(padding_idx=21)
+    with pytest.raises(ConfigError, match=r"sizes are from 1 on, .* Got num_words=21, sizes=\(\)"):
+        nn.TTEmbedding(21, ())
+    with pytest.raises(ConfigError, match=r"there is an id at least.* Got num_words=0"):
+        nn.TTEmbedding(0, (2, 2))
     with pytest.raises(ConfigError, match=r"TTEmbedding: 3 cores take one rank, 2 inner ranks"):
         build(tt_ranks=(1, 2, 3, 4, 5))

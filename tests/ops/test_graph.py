@@ -1,5 +1,6 @@
 """Graph filters: adjacencies by their definition, the banded form against the dense one, and what a wrong call says."""
 
+import functools
 import itertools
 
 import pytest
@@ -214,6 +215,15 @@ KEY = torch.zeros(2, 5, 3)
         (
             lambda: ops.banded_graph_filter(KEY, KEY[:, :4], 0.5, reach=1),
             "the same batch and length. Got key (2, 5, 3)",
+        ),
+        *(
+            (functools.partial(ops.graph_attention, torch.zeros(2, length, 3), value, 0.5), f"Got key (2, {length}, 3)")
+            for length in (5, 40, 2000)
+            for value in (torch.zeros(2, length + 10, 3), torch.zeros(length, 3))
+        ),
+        (
+            lambda: ops.strip_graph_filter(torch.zeros(2, 3, 40, 3), torch.zeros(3, 2, 40, 3), 0.5),
+            "strip_graph_filter: keys and values need the same batch and length",
         ),
         (lambda: ops.graph_filter(KEY, torch.zeros(2, 4, 4)), "must be (5, 5), as x has 5 vertices. Got x (2, 5, 3)"),
         (lambda: ops.graph_filter(KEY, torch.zeros(2, 5, 5), "rows"), "is not one of none, symmetric, row; did you"),

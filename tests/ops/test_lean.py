@@ -80,3 +80,14 @@ def test_vmap_and_compilers_see_plain_operations(generator):
     mapped = torch.func.vmap(lambda each: ops.rms_norm(each, weight, EPS))(x)
     assert_same(mapped, ops.rms_norm(x, weight, EPS))
     assert_same(torch.func.vmap(ops.gated)(x[..., :6]), ops.gated(x[..., :6]))
+
+
+def test_a_batch_of_cotangents_is_one_after_another(generator):
+    """`is_grads_batched`, as vectorised Jacobians take it, in which tensors have no memory of their own."""
+    x, weight = torch.randn(3, 4, 5, 6, generator=generator).requires_grad_(), torch.randn(7, 6, generator=generator)
+    for function in (ops.gated, lambda x: sum(each.sum(1) for each, _ in ops.project_and_pool(x, weight)[1])):
+        out = function(x)
+        cotangents = torch.randn(2, *out.shape, generator=generator)
+        (found,) = torch.autograd.grad(out, x, cotangents, is_grads_batched=True, retain_graph=True)
+        wanted = [torch.autograd.grad(out, x, each, retain_graph=True)[0] for each in cotangents]
+        assert_same(found, torch.stack(wanted))

@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from multiway import ops
+from multiway.errors import ShapeError
 from multiway.ops.plans import FOLDING, every_step, step_cost
 from multiway.ops.products import is_in_turn
 from tolerances import TIGHT64, assert_same
@@ -154,3 +155,24 @@ def test_steps_tell_the_true_sizes():
         for plan in every_plan(in_sizes, out_sizes):
             done = list(itertools.chain.from_iterable(range(step.start, step.stop) for step in plan))
             assert sorted(done) == list(range(len(in_sizes)))
+
+
+W, B = [torch.zeros(7, 2), torch.zeros(11, 3)], [torch.zeros(7), torch.zeros(11)]
+MISFITS = {
+    "modes in another order": (torch.zeros(4, 3, 2), W, (), None),
+    "as many numbers": (torch.zeros(4, 6), W, (), None),
+    "a bias too short": (torch.zeros(4, 2, 3), W, [B[0], B[1][:4]], None),
+    "a bias too few": (torch.zeros(4, 2, 3), W, B[:1], None),
+    "a bias turned": (torch.zeros(4, 2, 3), W, (), torch.zeros(11, 7)),
+    "two kinds of bias": (torch.zeros(4, 2, 3), W, B, torch.zeros(7, 11)),
+    "unlike terms": (torch.zeros(4, 2, 3), [torch.zeros(2, 7, 2), torch.zeros(3, 11, 3)], (), None),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+@pytest.mark.parametrize("rows", [1, 500])
+def test_what_does_not_fit_mode_by_mode_is_refused(name, rows):
+    x, weights, biases, full_bias = MISFITS[name]
+    with pytest.raises(ShapeError, match=r"nd_linear: every mode of x takes a weight .* Got sizes \(\d") as caught:
+        ops.nd_linear(x.repeat(rows, *[1] * (x.ndim - 1)), weights, biases, full_bias=full_bias)
+    assert "\n" not in str(caught.value)

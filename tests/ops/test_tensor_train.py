@@ -110,3 +110,23 @@ def test_a_misuse_names_rule_and_values(call, error, text):
     with pytest.raises(error) as caught:
         call(torch.ones(15, 14))
     assert text in str(caught.value) and "\n" not in str(caught.value)
+
+
+CORES = [torch.zeros(1, 2, 3, 2), torch.zeros(2, 3, 5, 1)]
+
+
+@pytest.mark.parametrize(
+    ("x", "cores", "bias"),
+    [
+        (torch.zeros(4, 12), CORES, None),
+        (torch.zeros(4, 5, 6), CORES, None),
+        (torch.zeros(4, 6), CORES, torch.zeros(4)),
+        (torch.zeros(4, 6), [CORES[0], torch.zeros(3, 3, 5, 1)], None),
+        (torch.zeros(4, 6), [CORES[0]], None),
+        (torch.zeros(4, 6), [], None),
+    ],
+)
+def test_rows_cores_and_a_bias_that_do_not_fit_are_refused(x, cores, bias):
+    with pytest.raises(ShapeError, match=r"tt_linear: x is \(batch, in\), .* Got sizes \(\d") as caught:
+        ops.tt_linear(x, cores, bias)
+    assert "\n" not in str(caught.value)

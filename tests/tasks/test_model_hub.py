@@ -45,6 +45,17 @@ def test_a_compressed_model_needs_no_dense_one_and_leaves_no_swaps_behind(tmp_pa
     assert torch.equal(mw.from_pretrained(tmp_path / "model")(x), dense(x))
 
 
+def test_a_compiled_model_is_saved_as_itself_and_one_with_adapters_is_not(tmp_path):
+    model = mw.create_model("tabular_mlp", in_features=5, num_outputs=3, hidden=(8,)).eval()
+    mw.save_pretrained(torch.compile(model, backend="eager"), tmp_path / "model")
+    x = torch.randn(2, 5)
+    assert torch.equal(mw.from_pretrained(tmp_path / "model")(x), model(x))
+    adapted = compress.adapt(model, {"head": compress.LowRank(rank=1)})
+    with pytest.raises(ConfigError, match=r"save: this model has adapters\. Merge them first, or write them alone by"):
+        mw.save_pretrained(adapted, tmp_path / "adapted")
+    assert not (tmp_path / "adapted").exists()
+
+
 def test_what_is_no_saved_model_is_refused_in_a_line(tmp_path):
     with pytest.raises(ConfigError, match="Linear is no model that create_model built"):
         mw.save_pretrained(torch.nn.Linear(2, 3), tmp_path / "linear")

@@ -26,12 +26,11 @@ from multiway.compress.storage import (
     read_tensors,
     save_tensors,
 )
-from multiway.compress.swap import set_module
+from multiway.compress.swap import ADAPTERS, set_module
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, RunError, warn
 
-ADAPTERS, SHAPES = "adapters.safetensors", "adapters.json"
-RECORD = "_multiway_adapters"
+TENSORS, SHAPES = "adapters.safetensors", "adapters.json"
 
 
 class Adapted(nn.Module):
@@ -109,7 +108,7 @@ def adapt(
     Raises:
         ConfigError: A pattern matches nothing that can be adapted, a rule has no rank, or the model has adapters.
     """
-    if RECORD in model.__dict__:
+    if ADAPTERS in model.__dict__:
         raise ConfigError("adapt: this model has adapters already. Merge them first, or give all rules at once.")
     if not 0 <= dropout < 1:
         raise ConfigError(f"adapt: dropout is a share from 0 to below 1. Got dropout={dropout}.")
@@ -161,7 +160,7 @@ def remove_adapters(model: nn.Module) -> nn.Module:
     for parameter in record.trainable:
         parameter.requires_grad_(True)
     close(model, Opened(open_names(model), record.settings))
-    del model.__dict__[RECORD]
+    del model.__dict__[ADAPTERS]
     return model
 
 
@@ -186,7 +185,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
     """
     path, record = Path(folder), _record(model)
     files.make_folder(path)
-    save_tensors(adapter_state_dict(model), path / ADAPTERS)
+    save_tensors(adapter_state_dict(model), path / TENSORS)
     layers = [
         {
             "names": names,
@@ -214,13 +213,13 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     """
     path = Path(folder)
     stored = read_json(path / SHAPES)
-    if RECORD in model.__dict__:
+    if ADAPTERS in model.__dict__:
         raise ConfigError("load_adapters: this model has adapters already. Merge or remove them first.")
-    tensors = read_tensors(path / ADAPTERS)
+    tensors = read_tensors(path / TENSORS)
     with opened(model):
         try:
             adapted = {
-                tuple(entry["names"]): _stored_layer(model, entry, tensors, path / ADAPTERS)
+                tuple(entry["names"]): _stored_layer(model, entry, tensors, path / TENSORS)
                 for entry in stored["layers"]
             }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -266,7 +265,7 @@ def _adapted_by(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> 
             record.names.append(names)
     for names in layers:
         record.settings += leave_fast_paths(model, names)
-    model.__dict__[RECORD] = record
+    model.__dict__[ADAPTERS] = record
     return model
 
 
@@ -305,7 +304,7 @@ def zero_branch(
 
 
 def _record(model: nn.Module) -> Adaptation:
-    record: Adaptation | None = model.__dict__.get(RECORD)
+    record: Adaptation | None = model.__dict__.get(ADAPTERS)
     if record is None:
         raise ConfigError("compress: this model has no adapters. Give the model that adapt() returned.")
     return record

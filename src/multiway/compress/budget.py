@@ -185,8 +185,9 @@ def fit_layers(
 
 
 def count_parameters(module: nn.Module) -> int:
-    """Numbers that a layer holds."""
-    return sum(parameter.numel() for parameter in module.parameters())
+    """Numbers that a layer holds, as far as its sizes are known."""
+    known = (each for each in module.parameters() if not isinstance(each, nn.UninitializedParameter))
+    return sum(parameter.numel() for parameter in known)
 
 
 def _fit(target: Target) -> Fit:

@@ -14,7 +14,7 @@ from multiway.compress.budget import count_parameters
 from multiway.compress.fits import Compressed
 from multiway.compress.page import becomes
 from multiway.compress.storage import FILES, load, save
-from multiway.compress.swap import record_of, required_record
+from multiway.compress.swap import record_of, required_record, to_save
 from multiway.errors import ConfigError, in_a_line
 from multiway.lazy import load_extra
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
@@ -31,9 +31,10 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str
         scores: What you measured, such as `{"accuracy before": .91, "after": .84, "recovered": .905}`.
 
     Raises:
-        ConfigError: Nothing was swapped in this model.
+        ConfigError: Nothing was swapped in this model, or it has adapters.
         RunError: The folder cannot be written.
     """
+    model = to_save(model)
     save(model, folder)
     lines = [*card_head("compressed"), f"# {type(model).__name__}, made smaller", "", *card_lines(model)]
     lines += [*score_lines(scores or {}), "", HOW.format("multiway.compress.from_pretrained"), ""]

@@ -218,7 +218,7 @@ def _left_parameters(model: nn.Module, targets: list[Target]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for module in model.modules():
         for parameter in module.parameters(recurse=False):
-            if id(parameter) not in seen:
+            if id(parameter) not in seen and not isinstance(parameter, nn.UninitializedParameter):
                 seen.add(id(parameter))
                 counts[type(module).__name__] = counts.get(type(module).__name__, 0) + parameter.numel()
     return dict(sorted(counts.items(), key=lambda item: -item[1]))

@@ -14,7 +14,7 @@ from multiway.compress.attentions import opened
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
 from multiway.compress.rules import CP, LowRank, NdLinear, TensorTrain, Tucker
-from multiway.compress.swap import required_record, swap_in
+from multiway.compress.swap import required_record, swap_in, to_save
 from multiway.errors import MultiwayError, RunError, in_a_line
 from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn import NdLinear as NdLayer
@@ -44,10 +44,10 @@ def save(model: nn.Module, folder: str | Path) -> None:
     Files of an earlier save are replaced, each in one step.
 
     Raises:
-        ConfigError: Nothing was swapped in this model.
+        ConfigError: Nothing was swapped in this model, or it has adapters.
         RunError: The folder cannot be written.
     """
-    path = Path(folder)
+    path, model = Path(folder), to_save(model)
     required_record(model)
     files.make_folder(path)
     tied = save_tensors(model.state_dict(), path / WEIGHTS)

@@ -17,6 +17,8 @@ from multiway.compress.reading import ancestors, leave_fast_paths, reads, take_f
 from multiway.errors import ConfigError
 
 RECORD = "_multiway_compression"
+ADAPTERS = "_multiway_adapters"
+"""Where a model remembers its adapters."""
 
 
 @dataclasses.dataclass
@@ -95,6 +97,14 @@ def required_record(model: nn.Module) -> Record:
     return record
 
 
+def to_save(model: nn.Module) -> nn.Module:
+    """The model itself where torch.compile wraps it, which renames its parameters; one with adapters is refused."""
+    plain: nn.Module = getattr(model, "_orig_mod", model)
+    if any(ADAPTERS in module.__dict__ for module in plain.modules()):
+        raise ConfigError("save: this model has adapters. Merge them first, or write them alone by save_adapters.")
+    return plain
+
+
 def set_module(model: nn.Module, names: tuple[str, ...], module: nn.Module) -> None:
     """Put one module in the place of another, under every name."""
     for name in names:
@@ -145,7 +155,9 @@ def refusal(model: nn.Module, name: str, module: nn.Module, owners: dict[int, li
     if layer_kind(module) is None and isinstance(module, tuple(OF_TORCH.values())):
         return f"{type(module).__name__} of {type(module).__module__} has a forward of its own, which a swap would lose"
     if layer_kind(module) is None:
-        return f"{type(module).__name__} is none of the layers that can be swapped ({', '.join(FAMILY)})"
+        kind = type(module)
+        place = f" of {kind.__module__}" if kind.__name__ in FAMILY else ""  # quantised ones bear the same name
+        return f"{kind.__name__}{place} is none of the layers that can be swapped ({', '.join(FAMILY)})"
     if parametrize.is_parametrized(module) or "weight" not in module._parameters:
         return (
             "its weight is computed from others (a parametrisation such as weight_norm, or pruning); remove that first"

@@ -67,7 +67,7 @@ class _ProjectAndSum(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad, *sum_grads):  # type: ignore[no-untyped-def]
         x, weight = ctx.saved_tensors
-        rows = grad.flatten(0, -2)
+        rows = grad.reshape(-1, grad.shape[-1])
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
             spread = _spread(sum_grads).to(x.dtype).reshape(-1, x.shape[-1])

@@ -205,8 +205,9 @@ def run_scores(plain: Plain, query: Tensor, key: Tensor, weight: Tensor) -> Tens
 
 
 def can_score(query: Tensor, key: Tensor, weight: Tensor) -> bool:
-    """Whether the kernel for scores serves these."""
-    return can_run(query, key, weight) and query.shape[:-2] == key.shape[:-2] and key.numel() > 0
+    """Whether the kernel for scores serves these; it would read sizes that differ beyond their end."""
+    fits = key.shape[-1] == query.shape[-1] and weight.shape == (query.shape[-3], query.shape[-1])
+    return fits and can_run(query, key, weight) and query.shape[:-2] == key.shape[:-2] and key.numel() > 0
 
 
 class _Scores(torch.autograd.Function):

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from multiway.kernels.compiled import has_memory
+
 LEVELS = 2**16
 """A number is dropped if 16 random bits are below a threshold, so that `p` is met to within 1 / 131,072."""
 
@@ -35,7 +37,8 @@ class _Gated(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):  # type: ignore[no-untyped-def]
         (gate_up,) = ctx.saved_tensors
-        return (_differentiable_derivative if torch.is_grad_enabled() else _derive)(grad, gate_up)
+        in_place = not torch.is_grad_enabled() and has_memory(grad)
+        return (_derive if in_place else _differentiable_derivative)(grad, gate_up)
 
 
 def _derive(grad: Tensor, gate_up: Tensor) -> Tensor:

@@ -125,6 +125,8 @@ class HOTBlock(nn.Module):
             tokens, context = self._crossing(hidden, context)
             masks = _given(valid=valid, context_valid=context_valid)
             hidden = hidden + self.dropout(self.cross_attention(tokens, context, **masks))
+        else:
+            _refuse_context(context)
         return self._feed(hidden)
 
     def forward_with_maps(
@@ -154,6 +156,8 @@ class HOTBlock(nn.Module):
             crossing = _with_maps(self.cross_attention)
             answer, cross_maps = crossing.forward_with_maps(tokens, context, valid=valid, context_valid=context_valid)
             hidden = hidden + self.dropout(answer)
+        else:
+            _refuse_context(context)
         return self._feed(hidden), maps, cross_maps
 
     def _crossing(self, hidden: Tensor, context: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -171,6 +175,12 @@ class HOTBlock(nn.Module):
 def _given(**masks: Any) -> dict[str, Any]:
     """Not every attention knows every mask."""
     return {name: mask for name, mask in masks.items() if mask is not None}
+
+
+def _refuse_context(context: Tensor | None) -> None:
+    """A block that has no cross-attention would not read it."""
+    if context is not None:
+        raise ShapeError("HOTBlock: this block has no cross-attention; leave the context out.")
 
 
 def _with_maps(attention: nn.Module | None) -> KroneckerAttention:
@@ -238,7 +248,13 @@ class PooledHead(nn.Module):
         self, x: Float[Tensor, "batch *sizes dim"], *, valid: Tensor | None = None
     ) -> Float[Tensor, "batch *rest out"]:
         """Average, then project."""
-        axis = self.mode + 1 if self.mode >= 0 else self.mode + x.ndim - 1
+        count = x.ndim - 2
+        if not -count <= self.mode < count:
+            raise ShapeError(
+                f"PooledHead: mode {self.mode} is not one of the {count} modes of x {tuple(x.shape)}; modes skip the "
+                f"batch axis."
+            )
+        axis = self.mode % count + 1
         if valid is None:
             return self.linear(x.mean(axis))  # type: ignore[no-any-return]
         kept = torch.where(valid[..., None], x, 0).sum(axis)

@@ -1,7 +1,9 @@
 """What layers refuse, in words: each check names the rule, the values and the fix."""
 
 import math
+import operator
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -68,15 +70,15 @@ def checked_sizes(
     where: str, in_sizes: Sequence[int], out_sizes: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Both lists as tuples."""
-    lists = [tuple(sizes) if isinstance(sizes, Sequence) else sizes for sizes in (in_sizes, out_sizes)]
-    good = all(isinstance(sizes, tuple) and all(_is_size(size) for size in sizes) for sizes in lists)
-    if not good or not lists[0] or len(lists[0]) != len(lists[1]):
-        counts = f" ({len(lists[0])} and {len(lists[1])} modes)" if good else ""
+    ins, outs = whole_numbers(in_sizes), whole_numbers(out_sizes)
+    if not ins or not outs or min(ins + outs) < 1 or len(ins) != len(outs):
+        counts = f" ({len(ins)} and {len(outs)} modes)" if ins and outs and min(ins + outs) >= 1 else ""
         raise ShapeError(
             f"{where}: in_sizes and out_sizes must be lists of whole numbers from 1 on, one output size per mode and "
-            f"at least one mode. Got in_sizes={lists[0]} and out_sizes={lists[1]}{counts}."
+            f"at least one mode. Got in_sizes={in_sizes if ins is None else ins} and "
+            f"out_sizes={out_sizes if outs is None else outs}{counts}."
         )
-    return lists[0], lists[1]
+    return ins, outs
 
 
 def check_fit(where: str, linear: nn.Linear, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:
@@ -90,8 +92,13 @@ def check_fit(where: str, linear: nn.Linear, in_sizes: Sequence[int], out_sizes:
         )
 
 
-def _is_size(size: object) -> bool:
-    return isinstance(size, int) and not isinstance(size, bool) and size >= 1
+def whole_numbers(given: Any) -> tuple[int, ...] | None:
+    """A list of whole numbers, numpy's among them, as Python's; None for anything else."""
+    try:
+        numbers = list(given)
+        return None if any(isinstance(each, bool) for each in numbers) else tuple(map(operator.index, numbers))
+    except TypeError:
+        return None
 
 
 def check_dtype(layer: str, name: str, x: Tensor, weight: Tensor) -> None:

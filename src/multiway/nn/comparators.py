@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway import ops
+from multiway.errors import ShapeError
 from multiway.nn import checks
 from multiway.nn.pooled_queries import make_head_norms
 
@@ -64,17 +65,27 @@ class FullAttention(nn.Module):
     ) -> Float[Tensor, "batch *sizes dim"]:
         """Attend from every token to every valid token of `x`, or of `context` if there is one."""
         if context is None:
+            self._check_valid("x", x, valid)
             query, key, value = self._heads(x, self.query_key_value.weight, self.query_key_value.bias, 3)
         else:
             weights = self.query_key_value.weight.split([self.dim, 2 * self.dim])
             biases = self.query_key_value.bias.split([self.dim, 2 * self.dim])
             (query,) = self._heads(x, weights[0], biases[0], 1)
+            self._check_valid("context", context, context_valid)
             key, value = self._heads(context, weights[1], biases[1], 2)
             valid = context_valid
         query = self._position(query, x.shape[1:-1])
         key = self._position(key, (x if context is None else context).shape[1:-1], is_key=True)
         mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
+
+    def _check_valid(self, name: str, x: Tensor, valid: Tensor | None) -> None:
+        """Refuse what is no mask of the tokens; one of numbers would be added to the scores."""
+        if valid is not None and (valid.dtype != torch.bool or valid.shape != x.shape[:-1]):
+            raise ShapeError(
+                f"{type(self).__name__}: the mask of valid tokens of {name} must be boolean and {tuple(x.shape[:-1])}, "
+                f"batch first, True for real tokens. Got {tuple(valid.shape)} of {valid.dtype}."
+            )
 
     def _heads(self, x: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Tensor, ...]:
         """So many projections of all tokens, each `(batch, heads, tokens, head_dim)`."""
@@ -115,6 +126,10 @@ class FullKernelAttention(FullAttention):
             checks.check_choice("feature_map", feature_map, ops.FEATURE_MAPS, type(self).__name__)
         ]
         self.projection = nn.Buffer(ops.draw_projection(feature_map, dim // num_heads).to(options.get("device")))
+
+    def reset_parameters(self) -> None:
+        """New directions of random features; linear maps and norms have their own."""
+        self.projection.copy_(ops.orthogonal_projection(*self.projection.shape))
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None) -> Tensor:
         """Apply A (Bᵀ V) without forming A Bᵀ."""

@@ -117,8 +117,8 @@ class LowRankLinear(nn.Module):
         `approximation` of the result holds the relative error, which no other matrix of that rank undercuts.
         """
         out, in_ = linear.weight.shape
-        layer = cls(in_, out, rank=rank, bias=linear.bias is not None).to(linear.weight)
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            layer = cls(in_, out, rank=rank, bias=linear.bias is not None).to(linear.weight)
             left, values, right = torch.linalg.svd(linear.weight.double(), full_matrices=False)
             roots = values[:rank].sqrt()
             layer.up.copy_(left[:, :rank] * roots)
@@ -126,7 +126,8 @@ class LowRankLinear(nn.Module):
             if layer.bias is not None:
                 layer.bias.copy_(linear.bias)
         norm = float(values.norm())
-        bound = float(values[rank:].norm()) / norm if norm > 0 else 0.0
+        rounding = 2 * torch.finfo(linear.weight.dtype).eps  # of the factors, as they are stored
+        bound = float(values[rank:].norm()) / norm + rounding if norm > 0 else 0.0
         layer.approximation = Approximation(relative_error(linear.weight, layer.dense_weight()), bound)
         return layer
 

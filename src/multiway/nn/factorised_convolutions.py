@@ -1,6 +1,7 @@
 """Convolutions as chains of smaller ones: Tucker over both modes of channels, and canonical polyadic over all modes."""
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ class ChainedConvolution(nn.Module):
         ranks: Channels between the parts.
 
     Raises:
-        ConfigError: Channels in groups, or ranks below one or above what the weight can use.
+        ConfigError: Channels in groups, or ranks below one.
     """
 
     def __init__(self, like: Convolution, ranks: Sequence[int]) -> None:
@@ -67,8 +68,8 @@ class ChainedConvolution(nn.Module):
     def to_convolution(self) -> nn.Module:
         """The dense convolution with the same answers."""
         bias = self.last.bias is not None
-        dense = self._convolution(self.in_channels, self.out_channels, self.kernel_size, bias=bias, **self.options)
-        with torch.no_grad():
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            dense = self._convolution(self.in_channels, self.out_channels, self.kernel_size, bias=bias, **self.options)
             dense.get_parameter("weight").copy_(self.dense_weight())
             if bias:
                 dense.get_parameter("bias").copy_(self.last.get_parameter("bias"))
@@ -145,7 +146,15 @@ class TuckerConv(ChainedConvolution):
 
     @classmethod
     def from_convolution(cls, like: Convolution, ranks: Sequence[int]) -> "TuckerConv":
-        """Approximate a trained convolution by leading singular vectors of both modes of channels, in turns (HOOI)."""
+        """Approximate a trained convolution by leading singular vectors of both modes of channels, in turns (HOOI).
+
+        Raises:
+            ConfigError: Channels in groups, or ranks above the channels.
+        """
+        channels = like.in_channels, like.out_channels
+        most = channels if len(ranks) == 2 else (min(channels),)
+        if any(map(operator.gt, ranks, most)):
+            raise ConfigError(f"TuckerConv: ranks are at most the channels, {most}. Got ranks={tuple(ranks)}.")
         weight = like.weight.detach().double()
         with torch.random.fork_rng(devices=[]):
             layer = cls(like, ranks)

@@ -59,7 +59,7 @@ class KroneckerAttention(PooledQueries):
         Input `(batch, *sizes, dim)` with `num_modes` sizes; output the same, or the context's values at the
         input's sizes under cross-attention.
 
-    Cost: N (4 D² + 2 D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Pooling by "max" forms queries and keys of full size:
+    Cost: N (2 D² + D Σ Nᵢ) multiply-adds for N = Π Nᵢ tokens. Pooling by "max" forms queries and keys of full size:
     2 N D² more per mode, and as much memory as twice the input.
     """
 
@@ -101,6 +101,12 @@ class KroneckerAttention(PooledQueries):
         self.value = nn.Linear(dim, dim, **factory)
         self.out = nn.Linear(dim, dim, **factory)
         self._draw_features(feature_map, num_features, device)
+
+    def reset_parameters(self) -> None:
+        """Set temperatures and weights of pooling to even, and draw directions of features; parts have their own."""
+        super().reset_parameters()
+        if self.projection is not None:
+            self.projection.copy_(ops.orthogonal_projection(*self.projection.shape))
 
     def forward(
         self,

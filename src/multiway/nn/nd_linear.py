@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.nn.checks import check_dtype, check_fit, checked_sizes
+from multiway.nn.checks import check_dtype, check_fit, checked_sizes, whole_numbers
 from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 INITS = ("variance", "xavier", "package")
@@ -66,7 +66,7 @@ class NdLinear(nn.Module):
     ) -> None:
         super().__init__()
         self.in_sizes, self.out_sizes = checked_sizes("NdLinear", in_sizes, out_sizes)
-        _check_rank(rank)
+        rank = _checked_rank(rank)
         self.rank, self.descending, self.flat = rank, descending, flat
         self.init = _choose("init", init, INITS)
         self.bias_kind = None if bias is False else "modes" if bias is True else _choose("bias", bias, BIASES)
@@ -157,7 +157,7 @@ class NdLinear(nn.Module):
         """
         in_sizes, out_sizes = checked_sizes("NdLinear.from_linear", in_sizes, out_sizes)
         check_fit("NdLinear.from_linear", linear, in_sizes, out_sizes)
-        _check_rank(rank)
+        rank = _checked_rank(rank)
         bias = False if linear.bias is None else "full"
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             factors = _fit(linear.weight, in_sizes, out_sizes, rank)
@@ -239,9 +239,11 @@ def _bring_to_norm(weight: Tensor, deviation: float) -> None:
         weight.mul_(deviation * math.sqrt(weight.shape[-1] * weight.shape[-2]) / norms)
 
 
-def _check_rank(rank: int) -> None:
-    if not isinstance(rank, int) or rank < 1:
+def _checked_rank(rank: int) -> int:
+    whole = whole_numbers([rank])
+    if whole is None or whole[0] < 1:
         raise ConfigError(f"NdLinear: rank, the number of terms, must be a whole number from 1 on. Got rank={rank}.")
+    return whole[0]
 
 
 def _choose(name: str, value: str | bool, known: Sequence[str | bool]) -> str:

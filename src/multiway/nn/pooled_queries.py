@@ -99,6 +99,12 @@ class PooledQueries(nn.Module):
         self.register_parameter("pool_scores", nn.Parameter(even) if settings.pooling == "learned" else None)
         self._freeze_unused()
 
+    def reset_parameters(self) -> None:
+        """Set temperatures and weights of pooling to even; projections and norms have their own."""
+        for parameter in (self.log_temperature, self.pool_scores):
+            if parameter is not None:
+                nn.init.zeros_(parameter)
+
     def query_and_key(self, mode: int, query_side: Side, key_side: Side, sums: Sums | None) -> tuple[Tensor, Tensor]:
         """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
         linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
@@ -165,8 +171,15 @@ class HeadNorm(nn.Module):
     def __init__(self, kind: str, head_dim: int, factory: dict[str, Any]) -> None:
         super().__init__()
         self.kind = kind
-        self.weight = nn.Parameter(torch.ones(head_dim, **factory))
-        self.bias = nn.Parameter(torch.zeros(head_dim, **factory)) if kind == "layer" else None
+        self.weight = nn.Parameter(torch.empty(head_dim, **factory))
+        self.bias = nn.Parameter(torch.empty(head_dim, **factory)) if kind == "layer" else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normalise alone: a weight of one and a bias of zero."""
+        nn.init.ones_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def forward(self, x: Float[Tensor, "*batch head_dim"]) -> Float[Tensor, "*batch head_dim"]:
         """Normalise the last axis."""

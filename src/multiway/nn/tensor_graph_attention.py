@@ -47,7 +47,8 @@ class TensorGraphAttention(nn.Module):
         causal: Whether a token sees only itself and what comes before.
         bias: Add biases to K, V and the output.
         banded: Whether to leave out lags that no longer count, which makes cost linear in length; by cost if not
-            given. An exported model is dense unless told, and one told to be banded serves a single length.
+            given. An exported model is dense unless told, and one told to be banded serves a single length. A compiled
+            one that learns its damping is dense.
         lag_tolerance: What Ω may weigh in a row at all the lags left out together; the rounding of float32, or of
             float64 for that, if not given. The filter changes by at most this times the largest entry of Θ.
         device: As for `torch.nn.Linear`.
@@ -93,13 +94,19 @@ class TensorGraphAttention(nn.Module):
         self.lag_tolerance = lag_tolerance
         ops.damping_reach(damping, 0.5 if lag_tolerance is None else lag_tolerance)  # refuses what is out of range
         self.damping_logits: nn.Parameter | None
-        start = torch.full((num_heads,), math.log(damping / (1 - damping)), device=device, dtype=dtype)
+        start = torch.empty(num_heads, device=device, dtype=dtype)
         self.register_parameter("damping_logits", nn.Parameter(start) if learn_damping else None)
+        self.reset_parameters()
         factory: dict[str, Any] = {"tt_ranks": tt_ranks, "bias": bias, "device": device, "dtype": dtype}
         self.keys = nn.ModuleList(TTLinear(ins, outs, **factory) for _ in range(num_heads))
         self.values = nn.ModuleList(TTLinear(ins, outs, **factory) for _ in range(num_heads))
         joined = (num_heads * outs[0], *outs[1:])
         self.out = TTLinear(joined, outs, **factory) if num_heads > 1 else None
+
+    def reset_parameters(self) -> None:
+        """Set a damping that is learnt to the one that was given; the trains have their own."""
+        if self.damping_logits is not None:
+            nn.init.constant_(self.damping_logits, math.log(self.damping / (1 - self.damping)))
 
     def forward(
         self, x: Float[Tensor, "*batch length dim"], *, valid: Tensor | None = None

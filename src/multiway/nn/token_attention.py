@@ -115,7 +115,12 @@ class AdditiveAttention(TokenAttention):
         weight = self.query_key_value.weight
         features = dim // self.num_heads
         self.score = nn.Parameter(torch.empty(self.num_heads, features, device=weight.device, dtype=weight.dtype))
-        nn.init.uniform_(self.score, -1 / math.sqrt(features), 1 / math.sqrt(features))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw w uniform up to 1 / √d for heads of d features; the maps of queries, keys and values have their own."""
+        bound = 1 / math.sqrt(self.score.shape[1])
+        nn.init.uniform_(self.score, -bound, bound)
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:
         """Σ w tanh(q_i + k_j)."""

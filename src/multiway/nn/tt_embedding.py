@@ -9,9 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from multiway import ops
-from multiway.errors import ConfigError, ShapeError
+from multiway.errors import ConfigError, DataError, DtypeError, ShapeError
 from multiway.nn.factorised import Approximation, relative_error
 from multiway.nn.tt_linear import all_ranks, draw_cores
+from multiway.ops.dispatch import is_open
 
 
 class TTEmbedding(nn.Module):
@@ -28,7 +29,7 @@ class TTEmbedding(nn.Module):
         words: Factors of the number of ids, as many, whose product is at least `num_words`; about its N-th root each if
             not given.
         tt_ranks: As for `TTLinear`.
-        padding_idx: An id whose vector is zero.
+        padding_idx: An id whose vector is zero; negative ones count from the end.
         deviation: Root mean square of a new table.
         device: As for `torch.nn.Embedding`.
         dtype: As for `torch.nn.Embedding`.
@@ -37,7 +38,7 @@ class TTEmbedding(nn.Module):
         Ids `(*)` to vectors `(*, Π sizes)`.
 
     Raises:
-        ConfigError: The factors of ids are too few or too small, or the ranks do not suit.
+        ConfigError: The factors are too few or too small, the ranks do not suit, or `padding_idx` is no id.
     """
 
     def __init__(
@@ -53,7 +54,8 @@ class TTEmbedding(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.num_words, self.sizes, self.padding_idx = num_words, tuple(sizes), padding_idx
+        self.num_words, self.sizes = num_words, tuple(sizes)
+        self.padding_idx = checked_padding(padding_idx, num_words, self.sizes)
         self.words = factors_above(num_words, len(self.sizes)) if words is None else tuple(words)
         self.tt_ranks, self.deviation = all_ranks(tt_ranks, len(self.sizes), "TTEmbedding"), deviation
         check_factors(self.words, self.sizes, num_words)
@@ -70,7 +72,13 @@ class TTEmbedding(nn.Module):
         draw_cores(self.cores, deviation, self.deviation * math.sqrt(entries))
 
     def forward(self, ids: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead features"]:
-        """Vectors of the ids."""
+        """Vectors of the ids.
+
+        Raises:
+            DtypeError: Ids of another type than int32 and int64.
+            DataError: An id that there is not; beyond the processor and in graphs only one that has no digits is found.
+        """
+        check_ids(ids, self.num_words)
         rows = self._rows(ids.flatten()).flatten(1)
         rows = rows.reshape(*ids.shape, rows.shape[1])
         kept: Tensor = rows if self.padding_idx is None else rows * (ids != self.padding_idx)[..., None]
@@ -82,8 +90,9 @@ class TTEmbedding(nn.Module):
         rows: Tensor = self.cores[0].new_ones(ids.shape[0], 1, 1)
         for core, count in zip(self.cores, self.words, strict=True):
             below //= count
-            slices = core.transpose(0, 1)[ids // below % count]
-            rows = (rows @ slices.flatten(2)).reshape(ids.shape[0], -1, core.shape[3])
+            slices = core.transpose(0, 1)[ids // below]
+            ids = ids % below
+            rows = (rows @ slices.flatten(2)).reshape(ids.shape[0], rows.shape[1] * core.shape[2], core.shape[3])
         return rows
 
     def dense_weight(self) -> Float[Tensor, "words features"]:
@@ -162,6 +171,27 @@ def factors_above(number: int, count: int) -> tuple[int, ...]:
         factors.append(factor)
         rest = -(-rest // factor)
     return tuple(factors)
+
+
+def checked_padding(index: int | None, num_words: int, sizes: Sequence[int]) -> int | None:
+    """The id of padding, of a table that has ids and features."""
+    if num_words < 1 or not sizes or min(sizes) < 1 or (index is not None and not -num_words <= index < num_words):
+        raise ConfigError(
+            f"TTEmbedding: there is an id at least, sizes are from 1 on, and padding_idx is an id. Got "
+            f"num_words={num_words}, sizes={tuple(sizes)} and padding_idx={index}."
+        )
+    return None if index is None else index % num_words
+
+
+def check_ids(ids: Tensor, num_words: int) -> None:
+    """Refuse what are no ids; their numbers are looked at where that makes nothing wait."""
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise DtypeError(f"TTEmbedding: ids must be int32 or int64. Got {ids.dtype}; convert them with .long().")
+    is_followed = type(ids) is not Tensor or not is_open(ids, cpu=True) or torch._C._get_tracing_state() is not None
+    if ids.numel() and not is_followed:
+        least, most = ids.aminmax()
+        if least < 0 or most >= num_words:
+            raise DataError(f"TTEmbedding: ids must lie in 0..{num_words - 1}. Got {int(least)}..{int(most)}.")
 
 
 def check_factors(words: Sequence[int], sizes: Sequence[int], num_words: int) -> None:

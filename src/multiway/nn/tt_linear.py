@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
-from multiway.nn.checks import check_dtype, check_fit, checked_sizes
+from multiway.nn.checks import check_dtype, check_fit, checked_sizes, whole_numbers
 from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 
@@ -178,18 +178,14 @@ def draw_cores(cores: Iterable[Tensor], deviation: float, norm: float) -> None:
 
 def all_ranks(tt_ranks: int | Sequence[int], count: int, layer: str = "TTLinear") -> tuple[int, ...]:
     """N + 1 ranks from whichever form was given."""
-    if isinstance(tt_ranks, int):
-        ranks = [1, *[tt_ranks] * (count - 1), 1]
-    else:
-        given = list(tt_ranks) if isinstance(tt_ranks, Sequence) else []
-        ranks = [1, *given, 1] if len(given) == count - 1 else given
-    whole = all(isinstance(rank, int) for rank in ranks)
-    if not whole or len(ranks) != count + 1 or ranks[0] != 1 or ranks[-1] != 1 or min(ranks) < 1:
+    given = whole_numbers(tt_ranks if isinstance(tt_ranks, Iterable) else [tt_ranks] * (count - 1))
+    ranks = () if given is None else (1, *given, 1) if len(given) == count - 1 else given
+    if len(ranks) != count + 1 or ranks[0] != 1 or ranks[-1] != 1 or min(ranks) < 1:
         raise ConfigError(
             f"{layer}: {count} cores take one rank, {count - 1} inner ranks, or {count + 1} with ends of 1; "
             f"all positive. Got tt_ranks={tt_ranks}."
         )
-    return tuple(ranks)
+    return ranks
 
 
 def _log2(features: int) -> int:

@@ -18,6 +18,7 @@ from torch.autograd import forward_ad
 from multiway.kernels import attention, compiled, lean, operators
 from multiway.kernels.attention import Factor
 from multiway.ops import plans, products, ways
+from multiway.ops.checks import check_nd_linear, check_signals, check_train
 from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
 from multiway.ops.graph_operator import call_graph_filter
 from multiway.ops.graph_strips import strip_graph_filter
@@ -35,6 +36,8 @@ OPERATOR_FROM = 48
 """Steps that are worth an operator in a graph, with which a compiler fuses nothing."""
 BANDED_FROM = 3
 """Lengths beyond this many reaches are filtered in blocks, of which each step then meets at most three."""
+PLACES = [tuple(map(str, range(count))) for count in range(33)]
+"""Names of the members of a list of so many."""
 _EXPORTS_OPERATORS = False
 
 
@@ -111,8 +114,9 @@ def members(tensors: Iterable[Tensor]) -> list[Tensor]:
     """Tensors of a list; indexing a `ParameterList`, as parametrised members need, costs more than a small product."""
     if type(tensors) is list:
         return tensors
-    if isinstance(tensors, nn.ParameterList) and len(tensors._parameters) == tensors._size:
-        return cast(list[Tensor], list(tensors._parameters.values()))
+    if isinstance(tensors, nn.ParameterList) and tensors._size < len(PLACES):
+        if tuple(tensors._parameters) == PLACES[tensors._size]:  # pruning leaves other names or another order
+            return cast(list[Tensor], list(tensors._parameters.values()))
     return list(tensors)
 
 
@@ -128,6 +132,8 @@ def fast_nd_linear(
     """A compiled chain of products, a plan for one term, or a cut for several."""
     weights, biases = members(weights), members(biases)
     shapes, count = tuple([weight.shape for weight in weights]), len(weights)
+    check = check_nd_linear if in_graph() else ways.check_nd_linear_once
+    check(x.shape[1:], shapes, tuple([bias.shape for bias in biases]), None if full_bias is None else full_bias.shape)
     parameters = [*weights, *biases] if full_bias is None else [*weights, full_bias]
     kind = (
         "full" if full_bias is not None else None if len(biases) == 0 else "descending" if descending else "ascending"
@@ -169,6 +175,8 @@ def fast_tt_linear(
     """A compiled chain of products, or a cut of the train into two halves."""
     cores = members(cores)
     shapes, count = tuple([core.shape for core in cores]), len(cores)
+    check = check_train if in_graph() else ways.check_train_once
+    check(x.shape[1:], shapes, None if bias is None else bias.shape)
     parameters = cores if bias is None else [*cores, bias]
     if in_graph():
         if may_be_operator(x, *parameters) and ways.has_tensor_train_chain(shapes, bias is not None):
@@ -187,7 +195,8 @@ def fast_low_rank(
     equation: Callable[..., Tensor], x: Tensor, down: Tensor, up: Tensor, bias: Tensor | None = None
 ) -> Tensor | None:
     """A compiled chain of both products, where calling them costs more than computing them."""
-    if down.shape[0] != up.shape[1]:
+    fits = x.shape[1:] == down.shape[1:] and down.shape[0] == up.shape[1]
+    if not fits or (bias is not None and bias.shape != up.shape[:1]):
         return None
     parameters = [down, up] if bias is None else [down, up, bias]
     shapes, has_bias = (down.shape, up.shape), bias is not None
@@ -200,7 +209,7 @@ def fast_low_rank(
 
 def graph_attention(
     key: Float[Tensor, "*batch length dim"],
-    value: Float[Tensor, "*batch length out"],
+    value: Float[Tensor, "*value_batch value_length out"],
     damping: Damping,
     *,
     causal: bool = False,
@@ -219,13 +228,17 @@ def graph_attention(
         banded: Whether to leave out lags that no longer count, in cost linear in length; by cost if not given. A graph
             that is exported keeps the dense form unless told.
         lag_tolerance: What Ω may weigh in a row at the lags left out; rounding if not given.
+
+    Raises:
+        ShapeError: Keys and values differ in length or batch.
     """
+    check_signals("graph_attention", key, value)
     reach = functools.partial(_reach, damping, torch.finfo(key.dtype).eps if lag_tolerance is None else lag_tolerance)
     form: dict[str, Any] = {"causal": causal, "normalisation": normalisation}
     if in_graph() and banded is not True and not isinstance(damping, Tensor) and may_be_operator(key, value):
         if value.shape[-2] >= OPERATOR_FROM:
             return call_graph_filter(key, value, damping, reach=reach() if banded is None else None, **form)
-    if banded is None and not torch.compiler.is_exporting():
+    if banded is None and not torch.compiler.is_exporting() and _has_number(damping):
         banded, may_drop = key.shape[-2] > BANDED_FROM * reach(), True
     else:
         may_drop = banded is not False
@@ -356,6 +369,11 @@ def _growth(item: tuple[int, tuple[int, int]]) -> tuple[float, int]:
     """What a mode adds to the size, the least first, and of equal ones the last."""
     mode, (rows, columns) = item
     return 1 / max(columns, 1) - 1 / max(rows, 1), -mode
+
+
+def _has_number(damping: Damping) -> bool:
+    """Whether lags can be counted by a damping; a learnt one has no number in graphs, vmap and the meta device."""
+    return not isinstance(damping, Tensor) or not (damping.is_meta or in_graph() or is_transformed())
 
 
 def _reach(damping: Damping, tolerance: float) -> int:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ConfigError, ShapeError, closest
+from multiway.ops.checks import check_signals
 
 NORMALISATIONS = ("none", "symmetric", "row")
 Damping = float | Tensor
@@ -227,8 +228,4 @@ def _check_bands(key: Tensor, value: Tensor, damping: Damping, reach: int) -> No
     check_damping("banded_graph_filter", damping)
     if reach < 1:
         raise ConfigError(f"banded_graph_filter: at least one lag must count. Got reach={reach}.")
-    if key.shape[:-1] != value.shape[:-1]:
-        raise ShapeError(
-            f"banded_graph_filter: keys and values need the same batch and length. Got key {tuple(key.shape)} and "
-            f"value {tuple(value.shape)}."
-        )
+    check_signals("banded_graph_filter", key, value)

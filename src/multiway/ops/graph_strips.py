@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from multiway.kernels.compiled import Plain, has_memory, plain_gradients
+from multiway.ops.checks import check_signals
 from multiway.ops.graph import (
     attention_adjacency,
     check_damping,
@@ -54,7 +55,7 @@ class Strip(NamedTuple):
 
 def strip_graph_filter(
     key: Float[Tensor, "*batch length dim"],
-    value: Float[Tensor, "*batch length out"],
+    value: Float[Tensor, "*value_batch value_length out"],
     damping: float,
     *,
     reach: int | None = None,
@@ -75,9 +76,11 @@ def strip_graph_filter(
         normalisation: As for `graph_filter`.
 
     Raises:
+        ShapeError: Keys and values differ in length or batch.
         ConfigError: `damping` or `normalisation` is out of range.
     """
     check_damping("strip_graph_filter", damping)
+    check_signals("strip_graph_filter", key, value)
     form = StripForm(damping, key.shape[-2] if reach is None else reach, causal, normalisation)
     flat = (x.reshape(-1, *x.shape[-2:]) for x in (key, value))
     out: Tensor = _StripFilter.apply(*flat, form)  # type: ignore[no-untyped-call]

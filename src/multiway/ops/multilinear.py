@@ -106,6 +106,9 @@ def nd_linear(
         biases: One `(out,)` per mode, or `(terms, out)`; or none.
         full_bias: Added at the end, of the output's sizes.
         descending: Take the last mode first, which only the biases notice.
+
+    Raises:
+        ShapeError: Sizes of the input, the weights and the biases do not fit mode by mode.
     """
     weights, biases = list(weights), list(biases)
     if weights[0].ndim == 2:

@@ -36,6 +36,9 @@ def tt_linear(
         x: Rows, features flattened row-major over the cores' sizes.
         cores: `(rank, in, out, next_rank)`.
         bias: `(out,)`.
+
+    Raises:
+        ShapeError: Rows, cores and bias do not fit each other.
     """
     y = x[..., None, None]  # (batch, inputs to come, outputs so far, rank)
     for core in cores:

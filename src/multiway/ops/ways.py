@@ -11,8 +11,10 @@ from torch import Tensor
 from multiway.kernels.compiled import Chain, has_node
 from multiway.kernels.library import library
 from multiway.ops import chains, plans
+from multiway.ops.checks import Shapes, check_nd_linear, check_train
 
-Shapes = tuple[tuple[int, ...], ...]
+check_nd_linear_once = functools.lru_cache(maxsize=4096)(check_nd_linear)
+check_train_once = functools.lru_cache(maxsize=4096)(check_train)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -25,7 +25,7 @@ from multiway.compress.storage import (
     take_dtypes,
     write_swaps,
 )
-from multiway.compress.swap import record_of
+from multiway.compress.swap import record_of, to_save
 from multiway.errors import RunError
 from multiway.models.registry import Created, create_model, created_as
 
@@ -41,9 +41,10 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str
         scores: What you measured, such as `{"accuracy": .91}`.
 
     Raises:
-        ConfigError: `create_model` did not build it.
+        ConfigError: `create_model` did not build it, or it has adapters.
         RunError: The folder cannot be written.
     """
+    model = to_save(model)
     path, created = Path(folder), created_as(model)
     files.make_folder(path)
     tied = save_tensors(model.state_dict(), path / WEIGHTS)
