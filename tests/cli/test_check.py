@@ -10,6 +10,7 @@ import pytest
 from command import outcome
 from multiway.cli.declared import command_line
 from multiway.errors import Fix
+from tasks.images.shapes import write_folder, write_picture
 
 
 def rows(count=200, **columns):
@@ -96,6 +97,32 @@ def test_scans_with_masks_are_segmented_and_those_with_classes_classified(tmp_pa
         table.to_csv(tmp_path / f"{name}.csv", index=False)
         first, *_ = commands_of(tmp_path / f"{name}.csv")
         assert first.startswith(f"multiway train {task} --data {tmp_path / name}.csv")
+
+
+def cases():
+    """Customers with a number, the day on which each came, two columns of words, and whether they left."""
+    draw = np.random.default_rng(0)
+    days = pd.Timestamp("2021-01-01") + pd.to_timedelta(draw.integers(0, 900, 300), unit="D")
+    words = {"employer": draw.integers(0, 60, 300).astype(str), "town": draw.choice(["Ulm", "Bonn", "Kiel"], 300)}
+    words["employer"] = [f"E{number}" for number in words["employer"]]
+    frame = pd.DataFrame({"Id": range(1, 301), "signup": days.strftime("%d/%m/%Y"), **words})
+    return frame.assign(income=draw.normal(size=300).round(3), churn=draw.choice(["No", "Yes"], 300))
+
+
+def test_cases_with_a_day_each_are_rows_and_no_series(tmp_path):
+    cases().to_csv(tmp_path / "x.csv", index=False)
+    (found,) = commands_of(tmp_path / "x.csv", "--target", "churn")
+    assert found == f"multiway train tabular --data {tmp_path / 'x.csv'} --target churn"
+    first, *_ = commands_of(tmp_path / "x.csv")
+    assert first.startswith("multiway train tabular")
+
+
+def test_an_option_is_read_as_by_the_likeliest_task(tmp_path):
+    folder = write_folder(tmp_path / "shapes")
+    write_picture(folder / "bar" / "large.png", 12)
+    assert "--size 8" in outcome("check", folder)[1]
+    (found,) = commands_of(folder, "--size", "8")
+    assert found == f"multiway train images --data {folder} --size 8"
 
 
 def test_settings_are_in_the_command_and_a_document_has_it(tmp_path):

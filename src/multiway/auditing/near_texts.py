@@ -69,7 +69,8 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
     known, held = np.flatnonzero(long[:count]), count + np.flatnonzero((long & fresh)[count:])
     if not len(known) or not len(held):
         return f"no {split} text is long enough to be a near copy"
-    alike = {pair[0]: pair for pair in (*shared_shingles(own, known, held), *search(Words(own, known), held))}
+    counted = [pair for pair in search(Words(own, known), held) if _share_words(own[pair[0]], own[pair[1]])]
+    alike = {pair[0]: pair for pair in (*shared_shingles(own, known, held), *counted)}
     if not alike:
         return f"none of {len(held):,} {split} texts is a training text but for a word or two"
     pairs = [(texts[chosen[row]], texts[chosen[other]]) for row, other, _ in sorted(alike.values())]
@@ -79,6 +80,12 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
         ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
         [f"'{quoted(one, 60)}' = '{quoted(other, 60)}'" for one, other in pairs[:3]], len(pairs),
     )  # fmt: skip
+
+
+def _share_words(one: str, other: str) -> bool:
+    """Whether two texts have more than half of their different words in common; a link that is repeated is one."""
+    words, others = set(one.casefold().split()), set(other.casefold().split())
+    return len(words & others) > HALF * max(len(words), len(others))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def _checked(file: str, names: list[str], own: dict[str, Any], sets: list[str]) 
         try:
             given = options.settings("check", name, own)
             reports.append(workflows.check(file, given, task=name, overrides=options.nested(sets)))
-        except MultiwayError:
+        except (MultiwayError, typer.BadParameter):
             if name == names[0]:
                 raise
     return reports

@@ -56,6 +56,8 @@ def check_samples(
         if not findings.errors():
             findings.add("empty", "error", f"there are no {samples.word}", "Give some.")
         return _report(findings, {"encoding": findings.encoding}, {})
+    for note in samples.notes:
+        findings.add("reading", "note", note)
     splits = {} if findings.errors() else _tried(samples, how, findings)
     repeated = check_repeats(samples, splits, findings)
     _check_classes(samples, splits, findings)

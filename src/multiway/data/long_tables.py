@@ -122,11 +122,15 @@ class Keys:
     def explain(self, names: tuple[str, ...]) -> bool:
         """Whether a time stands once in each series that the columns name, but for few flaws, and series are series."""
         series = self.series(names)
-        if len(self.stamps) - _count(_joined([self.stamps, series])) > self.left:
+        if _count(series) > len(series) / SHORTEST or self._left_by(series) > self.left:
             return False
-        if all(NAMED.search(name) or not self._counts(name) for name in names):
+        if all(map(NAMED.search, names)):
             return True
         return self.repeats >= FEW_REPEATS * len(self.stamps) and self._successive(series) >= SUCCESSIVE
+
+    def _left_by(self, series: Codes) -> int:
+        """Rows whose time and series both stand above already."""
+        return len(self.stamps) - _count(_joined([self.stamps, series]))
 
     def series(self, names: tuple[str, ...]) -> Codes:
         """What the cells of some columns together say of every row."""

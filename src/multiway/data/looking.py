@@ -21,7 +21,7 @@ from multiway.data.sources.columns import column_of_times, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.parts import holds_parts
 from multiway.data.sources.split_times import with_joined_times
-from multiway.data.sources.tables import load_table, source_name
+from multiway.data.sources.tables import load_spelled, load_table, source_name
 from multiway.data.sources.times import looks_like_time, parse_times
 from multiway.errors import DataError, Fix
 
@@ -249,6 +249,6 @@ def _successive(values: NDArray[np.float64]) -> float:
 
 def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
     """Every column of a file or frame as it came, whole numbers as such."""
-    frame = soundly(source_name(source), lambda findings: load_table(source, options, findings)).frame
+    frame = soundly(source_name(source), lambda findings: load_spelled(source, options, findings)).frame
     whole = [name for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()]
     return frame.astype(dict.fromkeys(whole, "int64"))

@@ -53,6 +53,19 @@ def test_what_is_not_certain_is_refused(cells, tmp_path):
         read_panel(written(tmp_path / "sales.csv", cells))
 
 
+def test_commas_next_to_a_column_with_points_separate_thousands(tmp_path):
+    path = tmp_path / "sales.csv"
+    path.write_text("date,a,b\n" + "".join(f'2024-01-{day:02d},"1,20{day}",{day}.5\n' for day in range(1, 7)))
+    panel = read_panel(path)
+    assert panel.values[0].tolist() == [1201, 1.5] and "commas separate thousands in columns a." in panel.notes
+
+
+@pytest.mark.parametrize(("decimal", "first"), [(".", 1234.0), (",", 1.234)])
+def test_an_option_says_what_a_comma_is(decimal, first, tmp_path):
+    path = written(tmp_path / "sales.csv", ["1,234", "5,678", "9,101"])
+    assert read_panel(path, ReadOptions(decimal=decimal)).values[0, 0] == first
+
+
 def test_names_are_no_numbers(tmp_path):
     path = tmp_path / "long.csv"
     rows = "".join(f'"1,234.5";2024-01-{day:02d};{day}\n"2";2024-01-{day:02d};{day}\n' for day in range(1, 13))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import multiway
 from multiway.data.sources import bytes as limits
 from multiway.errors import DataError
 from multiway.tasks.images import archives
@@ -65,7 +66,7 @@ def test_what_is_clear_is_laid_on_white_and_said(tmp_path):
     clear[:2, :, 3] = 255
     images = read_images(save(tmp_path / "a.png", clear))
     assert images.inputs[0, :, 0, 0].tolist() == [0, 0, 255, 255]
-    assert images.notes == ("1 images are partly clear and were laid on white",)
+    assert images.notes == ("1 images have a channel of transparency and were laid on white",)
     np.testing.assert_array_equal(read_images((clear[None], None)).inputs, images.inputs)
 
 
@@ -93,7 +94,8 @@ def test_a_photograph_is_held_upright(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6
     upright = read_images(save(tmp_path / "a.png", COLOURS[0, :, :2], exif=exif))
-    assert upright.inputs.shape[1:] == (2, 4, 3)
+    assert upright.inputs.shape[1:] == (2, 4, 3) and upright.notes == ("1 images were turned upright",)
+    assert "1 images were turned upright" in [finding.rule for finding in multiway.check(tmp_path).findings]
     np.testing.assert_array_equal(upright.inputs[0], np.rot90(COLOURS[0, :, :2], -1))
 
 

@@ -57,6 +57,19 @@ def write_one(folder, frame, name):
     return folder
 
 
+def side_by_side(frame, by=0):
+    """Prices under two headers, as yfinance has them, those of tickers first or last."""
+    wide = frame.pivot(index="date", columns="ticker").rename_axis(columns=["Price", "Ticker"]).rename_axis("Date")
+    return wide if by == 0 else wide.swaplevel(axis=1).sort_index(axis=1)
+
+
+def write_headed(folder, frame):
+    folder.mkdir()
+    for ticker, rows in frame.groupby("ticker"):
+        side_by_side(rows).to_csv(folder / f"file of {ticker}.csv")
+    return folder
+
+
 FORMS = {
     "CSV": lambda p, f: f.to_csv(p / "x.csv", index=False) or p / "x.csv",
     "CSV.gz": lambda p, f: f.to_csv(p / "x.csv.gz", index=False) or p / "x.csv.gz",
@@ -75,6 +88,12 @@ FORMS = {
     "folder of CSV": lambda p, f: write_one(p / "all", f, "csv"),
     "folder of Parquet": lambda p, f: write_one(p / "all", f, "parquet"),
     "prices.csv in a folder": lambda p, f: f.to_csv(p / "prices.csv", index=False) or p,
+    "two headers": lambda p, f: side_by_side(f).to_csv(p / "x.csv") or p / "x.csv",
+    "two headers, packed": lambda p, f: side_by_side(f, 1).to_csv(p / "x.csv.gz") or p / "x.csv.gz",
+    "two headers in memory": lambda p, f: side_by_side(f),
+    "two headers by ticker": lambda p, f: side_by_side(f, 1),
+    "two headers of unknown names": lambda p, f: side_by_side(f).rename_axis(columns=[None, None]),
+    "two headers in a folder": lambda p, f: write_headed(p / "all", f),
     "empty rows": lambda p, f: pd.concat([f, pd.DataFrame({"ticker": ["NA"], "date": ["2024-03-07"]})]),
 }  # fmt: skip
 
@@ -84,6 +103,11 @@ def test_forms(form, tmp_path, panel):
     read, texts = read_stocks(FORMS[form](tmp_path, stock_files.prices()))
     assert_same_panel(read, panel)
     assert texts is None
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form.startswith("two headers")])
+def test_prices_under_two_headers_are_seen(form, tmp_path):
+    assert looks_like_stocks(FORMS[form](tmp_path, stock_files.prices()))
 
 
 @pytest.mark.parametrize(

@@ -54,3 +54,10 @@ def test_missing_numbers_and_an_unknown_layer():
     with pytest.raises(ConfigError, match="layer"):
         multiway.TabularRegressor(layer="dense").fit(rows, rows[:, 0])
     assert isinstance(pd.DataFrame(model.scores_), pd.DataFrame)
+
+
+def test_truth_values_that_may_be_missing_are_classes():
+    rows, ill = patients(200).drop(columns="ill"), patients(200)["ill"] == "yes"
+    model = multiway.TabularClassifier(epochs=1, settings=QUICK).fit(rows, ill.astype("boolean"))
+    assert model.classes_.tolist() == [False, True] and model.predict(rows).dtype == bool
+    assert model.score(rows, ill) > 0.75

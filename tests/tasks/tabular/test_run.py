@@ -114,6 +114,14 @@ def test_answers_are_appended_to_the_rows_of_a_file(folder, tmp_path):
         workflows.predict(folder / "ill", data=str(tmp_path / "less.csv"))
 
 
+def test_rows_are_written_as_they_came(folder, tmp_path):
+    later = patients(3).drop(columns="ill").assign(code=["000", "001", "002"], price=["$1,200.50", "$3.00", "$4.10"])
+    later.to_csv(tmp_path / "new.csv", index=False)
+    workflows.predict(folder / "ill", data=str(tmp_path / "new.csv"), out=tmp_path / "out.csv")
+    found = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    assert found[["code", "price"]].to_numpy().tolist() == later[["code", "price"]].to_numpy().tolist()
+
+
 def test_other_rows_are_scored_without_learning_from_them(folder, tmp_path):
     patients(60).to_csv(tmp_path / "later.csv", index=False)
     rows = workflows.evaluate(folder / "ill", data=str(tmp_path / "later.csv"))

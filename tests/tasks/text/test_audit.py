@@ -49,6 +49,14 @@ def test_near_copies_are_a_leak_in_the_test_and_a_warning_before(split, first, h
     assert found.leaks == leaks and said in "\n".join(found.lines())
 
 
+def test_texts_that_share_a_link_alone_are_no_copies():
+    frame = long()
+    draw, words = np.random.default_rng(4), [f"{place}{number}" for place in PLACES for number in range(90)]
+    links = [f"https://example.org/{word}/of/the/day" for word in ("news", "sport")]
+    frame["text"] = [" ".join([*draw.choice(words, 4), *[links[row % 2]] * 3]) for row in range(200)]
+    assert "near" not in {finding.kind for finding in audited(frame).findings}
+
+
 def test_short_texts_are_not_compared():
     rows = np.arange(4)
     assert check_near_texts(["a b", "a c", "a d", "a e"], rows[:2], rows[2:], "test").startswith(

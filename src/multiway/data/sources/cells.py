@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.sources.budget import composed
-from multiway.data.sources.marks import without_marks
+from multiway.data.sources.marks import MONEY, without_marks
 from multiway.data.sources.options import FileOptions
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
@@ -271,11 +271,13 @@ CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
 def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
     """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else.
 
-    A currency or percent sign that every cell has is left out.
+    A currency or percent sign that every cell has is left out. Dollars and the like have no three decimals.
     """
     columns = _worded(table, options)
-    bare = {name: cells for name, column in columns.items() if (cells := _bare(column, name, findings)) is not None}
+    signed = {name: found for name, column in columns.items() if (found := _bare(column, name, findings)) is not None}
+    bare = {name: cells for name, (cells, _) in signed.items()}
     columns |= bare
+    sure = columns if options.decimal == "." else {name for name, (_, sign) in signed.items() if sign in MONEY}
     commas = {} if options.decimal == "." else {
         name: plain_numbers(column, ".", ",") for name, column in columns.items()
         if has_decimal_commas(column, WITH_BOTH if options.decimal == "auto" else COMMA)
@@ -283,7 +285,7 @@ def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings
     points = {
         name: plain_numbers(column, ",")
         for name, column in columns.items()
-        if name not in commas and _is_grouped(column)
+        if name not in commas and is_grouped(column, GROUPED if name in sure else CERTAIN)
     }
     if commas and options.decimal == "auto":
         findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
@@ -302,8 +304,8 @@ def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
     }
 
 
-def _bare(column: pd.Series, name: str, findings: Findings) -> pd.Series | None:
-    """The cells without the sign that all of them have, which a note names; None where they have none."""
+def _bare(column: pd.Series, name: str, findings: Findings) -> tuple[pd.Series, str] | None:
+    """The cells without the sign that all of them have, which a note names, and it; None where they have none."""
     cells, rows = distinct_cells(column)
     cells = cells.astype("string").str.strip()
     is_empty = cells.isna() | cells.isin(EMPTY_CELLS)
@@ -313,7 +315,7 @@ def _bare(column: pd.Series, name: str, findings: Findings) -> pd.Series | None:
     numbers, sign = found
     said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
     findings.add("signs", "note", f"{said} in column '{name}'")
-    return numbers.reindex(cells.index).take(rows).set_axis(column.index)
+    return numbers.reindex(cells.index).take(rows).set_axis(column.index), sign
 
 
 def _holds_lists(column: pd.Series) -> bool:
@@ -357,12 +359,13 @@ def has_grouped_points(column: pd.Series) -> bool:
     return bool(len(text)) and bool(text.str.fullmatch(COMMA).all() and text.str.contains(".", regex=False).any())
 
 
-def _is_grouped(column: pd.Series) -> bool:
+def is_grouped(column: pd.Series, certain: str = CERTAIN) -> bool:
+    """Whether commas separate thousands in every cell that has some, and one can be nothing else."""
     text = distinct_cells(column)[0].astype("string").str.strip()
     if not text.str.contains(",", regex=False).any():
         return False
     text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
-    return bool(text.str.fullmatch(GROUPED).all() and text.str.fullmatch(CERTAIN).any())
+    return bool(text.str.fullmatch(GROUPED).all() and text.str.fullmatch(certain).any())
 
 
 def plain_numbers(column: pd.Series, thousands: str, decimal: str = ".") -> pd.Series:

@@ -16,7 +16,11 @@ from multiway.data.sources.times import ISO, best_reading, looks_like_time, read
 from multiway.errors import Fix, Message, closest
 
 PARTIAL_TIMES = ("day", "month", "year", "week")
-AS_DECIMALS: Message = ("Set decimal to ',' (", Fix("read.decimal", ","), ")")
+AS_DECIMALS: Message = (
+    "Set decimal to ',', or to '.' where commas separate thousands (",
+    Fix("read.decimal", ","),
+    ")",
+)
 """What helps where points of numbers are commas."""
 CLOCK = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
 """A time of day with its offset from UTC, which the clock does not show."""
@@ -167,8 +171,7 @@ def _report_cells(
     if wrong:
         wrong.sort()
         comma = all(has_comma(value) for _, _, value in wrong)
-        points = ", or write points; leave out commas that separate thousands."
-        fix = (*AS_DECIMALS, points) if comma else emptied
+        fix = (*AS_DECIMALS, ".") if comma else emptied
         rule = f"{_cells(len(wrong))} no finite number"
         findings.add("number", "error", rule, fix, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
     if long:

@@ -5,6 +5,8 @@ import re
 import pandas as pd
 
 SIGNS = "$€£¥₹%"
+MONEY = "$£¥₹"
+"""Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
 MARKED = re.compile(rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?")
 """An opening parenthesis, a minus, a sign, a minus, digits, a sign, a closing one."""
 

@@ -53,6 +53,7 @@ class Head:
     sizes: tuple[int, int]
     is_grey: bool
     is_clear: bool
+    is_turned: bool
     frames: int
 
 
@@ -128,11 +129,12 @@ def read_head(path: Path, name: str) -> Head:
                 f"{quoted(image.mode)}. Convert it to eight bits per channel."
             )
         width, height = image.size
-        is_turned = image.getexif().get(ORIENTATION, 1) >= FIRST_TURNED
+        held = image.getexif().get(ORIENTATION, 1)
         return Head(
-            sizes=(width, height) if is_turned else (height, width),
+            sizes=(width, height) if held >= FIRST_TURNED else (height, width),
             is_grey=image.mode in (*GREY, "LA", "La"),
             is_clear=image.mode in CLEAR or "transparency" in image.info,
+            is_turned=held > 1,
             frames=int(getattr(image, "n_frames", 1)),
         )
 
@@ -202,7 +204,8 @@ def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: Picture
 
 def _notes(heads: Collection[Head], *, grey: bool) -> tuple[str, ...]:
     counts = {
-        "images are partly clear and were laid on white": sum(head.is_clear for head in heads),
+        "images have a channel of transparency and were laid on white": sum(head.is_clear for head in heads),
+        "images were turned upright": sum(head.is_turned for head in heads),
         "images have several frames, of which the first was taken": sum(head.frames > 1 for head in heads),
         "grey images became coloured ones": 0 if grey else sum(head.is_grey for head in heads),
         "coloured images became grey ones": sum(not head.is_grey for head in heads) if grey else 0,

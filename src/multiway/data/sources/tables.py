@@ -131,6 +131,26 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
         return once(key, findings, lambda own: _from_file(path, options, own))
 
 
+class _Spelled(FileOptions):
+    """Options by which numbers of every column are names where they are written as such."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        return self.columns
+
+
+def load_spelled(source: Any, options: FileOptions, findings: Findings) -> RawTable:
+    """The same table to be written again: signs and leading zeros stay."""
+    if not isinstance(source, str | Path):
+        return _from_frame(as_pandas(source), findings).composed()
+    shared = {name: getattr(options, name) for name in FileOptions.model_fields}
+    spelled = _Spelled(**shared, columns=tuple(column_names(source)))
+    with within(options):
+        return _as_written(_file(source), spelled, findings).composed()
+
+
 def _file(source: str | Path) -> Path:
     path = Path(source)
     if not (path.is_file() or holds_parts(path)):

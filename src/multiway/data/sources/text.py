@@ -21,10 +21,12 @@ from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
 from multiway.data.sources.cells import (
     EMPTY_CELLS,
     EXACT_INTEGERS,
+    GROUPED,
     RawTable,
     are_spelled,
     has_decimal_commas,
     has_grouped_points,
+    is_grouped,
     is_label,
     is_text,
     keeps_spelling,
@@ -284,7 +286,17 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
             findings.add("decimal", "note", f"commas separate decimals, as in columns {listed(commas)}")
             options = options.replace(decimal=",")
             table = _read_lines(lines, options, Findings(findings.source))
-    return _without_points(table, options) if options.decimal == "," else table
+    return _without_points(table, options) if options.decimal == "," else _without_commas(table, options, findings)
+
+
+def _without_commas(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
+    """Numbers where commas separate thousands, as they do next to a column with decimal points."""
+    grouped = {name: column for name, column in _worded(table, options) if is_grouped(column, GROUPED)}
+    if not grouped or not (table.frame.select_dtypes("float") % 1 > 0).to_numpy().any():
+        return table
+    findings.add("thousands", "note", f"commas separate thousands in columns {listed(grouped)}")
+    plain = {name: plain_numbers(column, ",") for name, column in grouped.items()}
+    return dataclasses.replace(table, frame=table.frame.assign(**plain))
 
 
 def _worded(table: RawTable, options: FileOptions) -> Iterator[tuple[str, pd.Series]]:

@@ -12,6 +12,7 @@ from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import parse_times
+from multiway.tasks.stocks.headers import long_prices
 from multiway.tasks.stocks.options import SHOWN, StockOptions, find_column, load_rows, needed_column, tickers_of
 from multiway.tasks.stocks.panel import FIELDS, PriceRows
 
@@ -33,7 +34,7 @@ Marks = NDArray[np.bool_]
 
 def read_prices(source: object, ticker: str | None, options: StockOptions, findings: Findings) -> PriceRows:
     """Rows of one file or frame; `ticker` names its stock where it has no column of tickers."""
-    table = load_rows(source, options, findings)
+    table = load_rows(long_prices(source, options.max_bytes, findings), options, findings)
     tickers = tickers_of(table, ticker, options, findings)
     date = needed_column(table.names, "date", options, findings)
     day, is_dated = _days(table, date, options, findings)

@@ -14,6 +14,7 @@ from multiway.data.sources.budget import within
 from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import column_names, pair_of, source_name
 from multiway.errors import DataError, Fix
+from multiway.tasks.stocks.headers import has_two_headers
 from multiway.tasks.stocks.options import (
     NO_TEXTS,
     PublishedFolder,
@@ -128,6 +129,8 @@ def layout_of(source: object) -> Layout:
 
 def looks_like_stocks(source: object) -> bool:
     """Whether it is a folder of prices, or a table or frame with tickers, days, closing prices and another price."""
+    if has_two_headers(source):
+        return True
     if not isinstance(source, str | Path):
         return _are_prices(column_names(source), ("ticker", "date", "close"))
     path = Path(source)
@@ -139,7 +142,7 @@ def looks_like_stocks(source: object) -> bool:
     if is_known or any((path / name).is_file() for name in PRICE_TABLES):
         return True
     first = next((file for file in sorted(path.iterdir()) if file.is_file() and is_table(file)), None)
-    return first is not None and _are_prices(column_names(first), ("date", "close"))
+    return first is not None and (has_two_headers(first) or _are_prices(column_names(first), ("date", "close")))
 
 
 def _are_prices(names: list[str], kinds: tuple[str, ...]) -> bool:

@@ -65,6 +65,8 @@ class TabularEstimator(SampleEstimator):
         validation, name = _validation(), type(self).__name__
         if y is None:
             raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+        if isinstance(getattr(y, "dtype", None), pd.BooleanDtype):
+            y = np.asarray(y, dtype=bool)  # scikit-learn makes numbers of them
         column: Array = validation.column_or_1d(y, warn=True)
         validation.check_consistent_length(X, column)
         if self.kind != "classifier":
