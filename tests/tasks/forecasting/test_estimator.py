@@ -124,6 +124,14 @@ def test_prediction_follows_the_layout_of_the_data(fitted, frame):
     ]
 
 
+def test_one_level_or_quantile_is_enough(fitted):
+    for one, several in (({"levels": 80}, {"levels": (80,)}), ({"quantiles": 0.25}, {"quantiles": [0.25]})):
+        pd.testing.assert_frame_equal(fitted.predict(**one), fitted.predict(**several))
+    pd.testing.assert_frame_equal(fitted.backtest(cutoffs=2, levels=90), fitted.backtest(cutoffs=2, levels=[90]))
+    with pytest.raises(ConfigError, match=r"^levels: a number is needed, or several\. Got 'high'\.$"):
+        fitted.predict(levels="high")
+
+
 def test_prediction_without_a_frame_is_that_after_the_fitted_data(fitted, frame):
     pd.testing.assert_frame_equal(fitted.predict(), fitted.predict(frame))
 

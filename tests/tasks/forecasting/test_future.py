@@ -8,11 +8,12 @@ import pytest
 
 from command import outcome
 from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.tasks.forecasting.ahead import planned
 from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.forecasts import future_frame
 from multiway.tasks.forecasting.source import read_panel
 from multiway.tasks.forecasting.task import TASK
-from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read
+from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, shop
 from tolerances import LONG32, ROUNDING32
 
 BANDS = ["multiway", "multiway-lo-80", "multiway-hi-80", "multiway-lo-95", "multiway-hi-95"]
@@ -143,12 +144,45 @@ def test_rows_taken_as_steps_keep_the_run_s_step(frame):
     assert list(forecast(run, short)["ds"]) == list(forecast(run, weekdays)["ds"])
 
 
-def test_a_missing_cell_at_the_end_is_filled_with_the_last_value(frame):
+def test_what_series_lack_at_the_end_is_forecast_first(frame):
     run = fitted(frame, network=False, read={"missing": "mask"})
-    holed, filled = frame.copy(), frame.copy()
-    holed.loc[299, "series 0"] = np.nan
-    filled.loc[299, "series 0"] = filled.loc[298, "series 0"]
-    np.testing.assert_allclose(forecast(run, holed)["multiway"], forecast(run, filled)["multiway"])
+    held, before, whole = frame.copy(), frame.iloc[:297], frame.copy()
+    held.loc[297:, "series 2"], held.loc[299:, "series 0"] = np.nan, np.nan
+    whole.loc[297:, "series 2"] = forecast(run, before, layout="wide")["series 2"].to_numpy()[:3]
+    whole.loc[299, "series 0"] = forecast(run, whole.iloc[:299], layout="wide")["series 0"].iloc[0]
+    got, expected = forecast(run, held, layout="wide"), forecast(run, whole, layout="wide")
+    names = ["series 0", "series 1", "series 2"]
+    np.testing.assert_allclose(got[names], expected[names], rtol=ROUNDING32)
+    offsets = Bands.stored(run.calibration).edges((80.0,))[0, 1].double().numpy() * run.state.scaler.std
+    for place, steps in enumerate(([1, 2, 3, 3], [0, 1, 2, 3], [3, 3, 3, 3])):
+        radius = got[f"{names[place]}-hi-80"] - got[names[place]]
+        np.testing.assert_allclose(radius, offsets[steps, place], rtol=ROUNDING32)
+
+
+def test_a_series_that_lacks_a_horizon_is_forecast_from_its_last_value(frame):
+    run = fitted(frame, network=False, read={"missing": "mask"})
+    held, filled = frame.copy(), frame.copy()
+    held.loc[296:, "series 0"] = np.nan
+    filled.loc[296:, "series 0"] = filled.loc[295, "series 0"]
+    np.testing.assert_allclose(forecast(run, held)["multiway"], forecast(run, filled)["multiway"])
+
+
+def test_what_is_known_ahead_of_the_end_of_a_series_counts():
+    sales = shop()
+    run = fitted(sales, network=False, lookback=28, future=["holiday"], read={"missing": "mask"})
+    days = pd.DataFrame({"date": pd.date_range("2023-09-03", periods=4), "holiday": [False, True, False, False]})
+    known = pd.concat([sales[["date", "store", "holiday"]], *(days.assign(store=name) for name in ("north", "south"))])
+
+    def after(history):
+        panel = read(run, history)
+        return future_frame(run, panel, (), "wide", (), planned(run, panel, known))
+
+    held, whole = sales.copy(), sales.copy()
+    held.loc[243:244, "sales"] = np.nan  # the last two days of north
+    whole.loc[243:244, "sales"] = after(sales[sales["date"] < "2023-09-01"])["north"].to_numpy()[:2]
+    np.testing.assert_allclose(after(held)[["north", "south"]], after(whole)[["north", "south"]], rtol=LONG32)
+    flat = sales.assign(sales=held["sales"].ffill())
+    assert (after(held)["north"] - after(flat)["north"]).abs().max() > 5
 
 
 def test_a_panel_keeps_its_values(frame):

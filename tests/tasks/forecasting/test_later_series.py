@@ -7,7 +7,7 @@ import pytest
 from multiway.errors import DataError, MultiwayWarning
 from multiway.tasks.forecasting import Forecaster
 from multiway.tasks.forecasting.task import TASK
-from tasks.forecasting.panels import HORIZON, fitted, forecast, make_frame, scores_on
+from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, scores_on
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,11 @@ def test_a_series_that_has_ended_is_named(run, tmp_path):
     made.predict(frame)  # a value in the last row: nothing is said
     frame.loc[297:, "series 1"] = [3.0, np.nan, np.nan]
     frame.loc[299, "series 2"] = np.nan
-    with pytest.warns(
-        MultiwayWarning, match="frame: series 1, series 2 end up to 2 steps before the last row: the last"
-    ):
+    late = "frame: series 1, series 2 end up to 2 steps before the last row, and these steps are forecast first"
+    with pytest.warns(MultiwayWarning, match=rf"{late}\."):
         made.predict(frame)
+    with pytest.warns(MultiwayWarning, match=f"{late}, but for series 1: fewer than {LOOKBACK} rows come before"):
+        made.predict(frame.iloc[-LOOKBACK - 1 :])
     with pytest.warns(MultiwayWarning, match="frame: series 2 ends 1 step before the last row"):
         made.predict(frame.assign(**{"series 1": frame["series 1"].ffill()}))
 

@@ -145,20 +145,28 @@ def knows_ahead(panel: Panel, horizon: int) -> bool:
 
 
 def window_ahead(
-    config: ForecastConfig, learnt: LearntCovariates | None, panel: Panel, plan: Covariates | None
+    config: ForecastConfig,
+    learnt: LearntCovariates | None,
+    panel: Panel,
+    plan: Covariates | None,
+    end: int | None = None,
 ) -> Regressors:
-    """Covariates of the last look-back of a panel and of the horizon after it, as a batch of one."""
+    """Covariates of the last look-back of a panel and of the horizon after it, as a batch of one.
+
+    With an `end` it is a row of the panel that the horizon begins with.
+    """
     own, horizon = panel.covariates, config.horizon
-    clock = torch.from_numpy(clock_of(panel.future_times(1), panel.frequency))
+    stop = panel.num_rows if end is None else end
+    first, length = stop - config.lookback, config.lookback + horizon
+    clock = torch.from_numpy(clock_of(panel.times[stop:].append(panel.future_times(1))[:1], panel.frequency))
     if learnt is None or own is None:
-        return Regressors(torch.empty(1, config.lookback + horizon, 1, 0), torch.empty(1, config.lookback, 1, 0), clock)
-    first = panel.num_rows - config.lookback
+        return Regressors(torch.empty(1, length, 1, 0), torch.empty(1, config.lookback, 1, 0), clock)
     seen = learnt.encode(own.since(first), panel.times[first:])
     if plan is None:
         plan = _beyond(own, panel.num_rows, horizon)
         _need_all(plan, panel, panel.source)
-    known = torch.cat([seen.known, learnt.encode(plan, panel.future_times(horizon)).known])
-    return Regressors(known[None], seen.seen[None], clock)
+    known = torch.cat([seen.known, learnt.encode(plan, panel.future_times(horizon)).known])[:length]
+    return Regressors(known[None], seen.seen[None, : config.lookback], clock)
 
 
 def _beyond(own: Covariates, row: int, horizon: int) -> Covariates:

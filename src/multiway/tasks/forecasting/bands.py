@@ -133,6 +133,12 @@ class Bands(NamedTuple):
         """Whether the bands of some series differ from window to window."""
         return bool((self.follow | self.by_network | self.by_covariates).any())
 
+    def after(self, late: NDArray[np.int64]) -> Self:
+        """Those of forecasts that begin so many steps earlier, `(variates,)`; beyond the last step its own."""
+        horizon = self.offsets.shape[1]
+        steps = (torch.arange(horizon)[:, None] + torch.from_numpy(late)).clamp_max(horizon - 1)
+        return self._replace(offsets=self.offsets.gather(1, steps.expand_as(self.offsets)), few=None)
+
     def widths(self, spread: Callable[..., Tensor] | None, *inputs: Any) -> Tensor:
         """What offsets below and above forecasts are multiplied by, where a network is called for its `spread`.
 

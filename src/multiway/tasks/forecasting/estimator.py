@@ -170,8 +170,8 @@ class Forecaster(Estimator):
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
     def predict(
-        self, X: object = None, *, future_df: object = None, levels: Sequence[float] | None = None,
-        quantiles: Sequence[float] = (),
+        self, X: object = None, *, future_df: object = None, levels: float | Sequence[float] | None = None,
+        quantiles: float | Sequence[float] = (),
         layout: str | None = None, far: bool = False,
     ) -> Any:  # fmt: skip
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
@@ -181,18 +181,21 @@ class Forecaster(Estimator):
         Args:
             X: Other history, at least `lookback` steps.
             future_df: The next rows of covariates that are known ahead: a frame, or the path of a file.
-            levels: Interval levels in percent, any; those of the fit if neither they nor quantiles are given.
-            quantiles: Probabilities of quantiles, any; column `multiway-q-10` is that of 0.1.
+            levels: One or several levels of intervals in percent; those of the fit if neither they nor quantiles are
+                given.
+            quantiles: One or several probabilities of quantiles; column `multiway-q-10` is that of 0.1.
             layout: "long" or "wide"; that of the data if not given.
             far: Forecast series, and from covariates, that lie far outside the training too.
         """
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
-        for words in about_ended(panel, run.state.targets, run.config.horizon):
+        for words in about_ended(panel, run.state.targets, run.config.horizon, run.config.lookback):
             warn(f"{panel.source}: {words}.")
         library = self._library if X is None else library_of(X)
         plan = planned(run, panel, future_df, far=far)
-        return as_library(future_frame(run, panel, levels, layout or panel.layout, quantiles, plan), library)
+        percentages = None if levels is None else _numbers(levels, "levels")
+        frame = future_frame(run, panel, percentages, layout or panel.layout, _numbers(quantiles, "quantiles"), plan)
+        return as_library(frame, library)
 
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -212,13 +215,13 @@ class Forecaster(Estimator):
 
     def backtest(
         self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None,
-        levels: Sequence[float] = (),
+        levels: float | Sequence[float] = (),
     ) -> pd.DataFrame:  # fmt: skip
         """Forecast from past moments, given as times or by their number and step, with bands of some levels.
 
         With `refit_every` all but networks are refitted before every so many of them, on the rows up to there.
         """
-        return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every, levels)
+        return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every, _numbers(levels, "levels"))
 
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""
@@ -237,6 +240,14 @@ class Forecaster(Estimator):
         return read_later(run.config, run.state, source)
 
     _library = "pandas"
+
+
+def _numbers(given: float | Sequence[float], name: str) -> list[float]:
+    """One number, or several."""
+    try:
+        return list(np.atleast_1d(np.asarray(given, float)))
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name}: a number is needed, or several. Got {given!r}.") from None
 
 
 def _refuse_target(method: str, y: object) -> None:

@@ -13,11 +13,13 @@ from torch import Tensor
 from multiway import files
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
+from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.ahead import window_ahead
 from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
 from multiway.tasks.forecasting.frequency import time_like
+from multiway.tasks.forecasting.late import late_by, with_ends
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written
 from multiway.tasks.forecasting.panel import Panel
@@ -33,6 +35,8 @@ from multiway.training.processes import is_main
 
 FIRST = "forecast.parquet"
 """In the state of a run: what ridge forecasts, until the run is finished."""
+Inputs = tuple[Tensor, Tensor | None, Regressors]
+"""A past, which cells of it are there, and covariates."""
 Cutoffs = int | Sequence[object]
 """Last known times, or how many."""
 
@@ -111,28 +115,50 @@ def forecast_columns(
     use: str = "future",
     plan: Covariates | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Forecast of the answer with its bands and quantiles, or of another candidate alone, in the units of the data."""
-    scaler, model = run.state.target_scaler, model_of(run).fitted_for(use)
-    past, observed = last_window(panel, run.state.scaler, run.config.lookback)
-    other = run.answer.name != run.facts["selection"]["answer"]  # the bands are of the answer's errors alone
-    names = [run.answer.name] if other else model.used()
-    bands, ahead = Bands.stored(run.calibration), window_ahead(run.config, run.state.covariates, panel, plan)
-    with torch.no_grad():
-        forecasts = model.forecasts(past, observed, names, ahead)
-        scaled = (forecasts[names[0]] if other else model.mix(forecasts))[0].double().numpy()
-        widths = bands.widths(model.spread, past, observed, ahead)[:, 0].double()
-    written = partial(as_written, config=run.config, state=run.state)
-    columns = {OURS: written(scaler.inverse(scaled))}
-    if other:
+    """Forecast of the answer with its bands and quantiles, or of another candidate alone, in the units of the data.
+
+    Series that end early are forecast from there, with the bands of as many steps more.
+    """
+    scaler, config, known = run.state.target_scaler, run.config, run.state.covariates
+
+    def window(rows: Panel) -> Inputs:
+        ahead = window_ahead(config, known, panel, plan, rows.num_rows)
+        return *last_window(rows, run.state.scaler, config.lookback), ahead
+
+    late = late_by(panel, len(run.state.targets), config.horizon, config.lookback)
+    inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_scaled(run, use, window(rows)))))
+    middle = _scaled(run, use, inputs)
+    written = partial(as_written, config=config, state=run.state)
+    columns = {OURS: written(scaler.inverse(middle))}
+    if _is_other(run):
         return columns
+    bands = Bands.stored(run.calibration).after(late)
+    with torch.no_grad():
+        widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
     scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
     for level, edges in zip(levels, stretched(bands.edges(levels).double(), scale).numpy(), strict=True):
         for side, edge in zip(("lo", "hi"), edges, strict=True):
-            columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(scaled + edge), side=side)
+            columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(middle + edge), side=side)
     for share, offset in zip(quantiles, stretched(bands.at(quantiles).double(), scale).numpy(), strict=True):
         side = "lo" if share < 0.5 else "hi"
-        columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(scaled + offset), side=side)
+        columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(middle + offset), side=side)
     return columns
+
+
+def _is_other(run: Run) -> bool:
+    """Whether another candidate than the answer is asked for; the bands are of the answer's errors alone."""
+    return bool(run.answer.name != run.facts["selection"]["answer"])
+
+
+@torch.no_grad()
+def _scaled(run: Run, use: str, inputs: Inputs) -> NDArray[np.float64]:
+    """Scaled forecast of the answer or another candidate, `(horizon, targets)`."""
+    (past, observed, ahead), model, name = inputs, model_of(run).fitted_for(use), run.answer.name
+    if _is_other(run):
+        scaled = model.forecasts(past, observed, [name], ahead)[name]
+    else:
+        scaled = model.mix(model.forecasts(past, observed, model.used(), ahead))
+    return np.asarray(scaled[0].double().numpy())
 
 
 @torch.no_grad()

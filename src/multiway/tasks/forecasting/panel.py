@@ -127,23 +127,27 @@ def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(~(started & lasting) & seen.any(1, keepdims=True) & seen.any(0))
 
 
-def about_ended(panel: Panel, names: Sequence[str], steps: int) -> tuple[str, ...]:
-    """Lines on series that have values, and none in the last steps: they may have ended, or lack their last values."""
+def lacking(panel: Panel) -> NDArray[np.int64]:
+    """Rows after the last value of each series; 0 for one without any."""
     seen = ~np.isnan(panel.values)
-    lacking = dict(zip(panel.names, np.where(seen.any(0), seen[::-1].argmax(0), 0).tolist(), strict=True))
-    ended = [name for name in names if lacking[name] >= steps]
-    late = [name for name in names if 0 < lacking[name] < steps]
+    return np.where(seen.any(0), seen[::-1].argmax(0), 0)
+
+
+def about_ended(panel: Panel, names: Sequence[str], steps: int, lookback: int) -> tuple[str, ...]:
+    """Lines on series that have values, and none in the last steps: they may have ended, or lack their last values."""
+    rows = dict(zip(panel.names, lacking(panel).tolist(), strict=True))
+    ended = [name for name in names if rows[name] >= steps]
+    late = [name for name in names if 0 < rows[name] < steps]
+    short = [name for name in late if panel.num_rows - rows[name] < lookback]
     told = []
     if ended:
         are, went = ("is", "it") if len(ended) == 1 else ("are", "they")
         told.append(f"{listed(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on")
     if late:
-        most, ends = max(lacking[name] for name in late), "ends" if len(late) == 1 else "end"
-        last = f"{most:,} step{'' if most == 1 else 's'}"
-        told.append(
-            f"{listed(late)} {ends} {last if len(late) == 1 else f'up to {last}'} before the last row: the last value "
-            "stands in for these, and the bands are no wider for it"
-        )
+        most, ends = max(rows[name] for name in late), "ends" if len(late) == 1 else "end"
+        last = f"{'' if len(late) == 1 else 'up to '}{most:,} step{'' if most == 1 else 's'}"
+        but = f", but for {listed(short)}: fewer than {lookback:,} rows come before" if short else ""
+        told.append(f"{listed(late)} {ends} {last} before the last row, and these steps are forecast first{but}")
     return tuple(told)
 
 

@@ -336,7 +336,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         check_target(out)
         panel = self._panel(run, data)
         told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
-        told = (*told, *about_ended(panel, run.state.targets, run.config.horizon))
+        told = (*told, *about_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
         plan = planned(run, panel, options.get("future_data"), far=far)
         frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
