@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, listed, soundly
-from multiway.data.sources.cells import RawTable
+from multiway.data.sources.cells import EMPTY_CELLS, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import DataError
@@ -32,8 +32,9 @@ class Joined(NamedTuple):
 def joined(sources: Sequence[object], options: ReadOptions, columns: Columns, roles: Roles) -> Joined:
     """Rows of several files or frames, one after another, as they are written.
 
-    Of a later one these are left out and named: series that the first lacks, and rows that are not after all before it.
-    Where it lacks a column that says what a series is, the first fills it.
+    Of a later one these are left out and named: series that the first lacks, and rows up to the last value of their
+    series before it. Other rows take the place of those without a value. Where it lacks a column that says what a
+    series is, the first fills it.
 
     Raises:
         DataError: A later one lacks another column that is used, has none of the series, or no later row.
@@ -47,7 +48,8 @@ def joined(sources: Sequence[object], options: ReadOptions, columns: Columns, ro
     if series is not None:
         rows, part, series = _of_known(rows, part, series, names, told)
         rows = _filled(rows, part, series[1], [name for name in roles.static if name in rows])
-    rows = _after(rows, part, names, options, columns, told)
+    codes = np.zeros(len(rows), np.int32) if series is None else series[1]
+    rows = _after(rows, Parts(part, codes, _valued(rows, options, columns, roles)), names, options, columns, told)
     rows.attrs[SOURCE] = " and ".join(dict.fromkeys(names))
     return Joined(rows, tuple(told))
 
@@ -109,23 +111,39 @@ def _filled(rows: pd.DataFrame, part: NDArray[np.int64], codes: NDArray[np.int32
     return rows.assign(**filled)
 
 
+class Parts(NamedTuple):
+    """Of each row: the source that it is from, its series, and whether it has a value."""
+
+    source: NDArray[np.int64]
+    series: NDArray[np.int32]
+    valued: NDArray[np.bool_]
+
+
+def _valued(rows: pd.DataFrame, options: ReadOptions, columns: Columns, roles: Roles) -> NDArray[np.bool_]:
+    others = {columns.time, *columns.ids, *roles.columns}
+    cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
+    return np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.sentinels])).any(axis=1))
+
+
 def _after(
-    rows: pd.DataFrame, part: NDArray[np.int64], names: Sequence[str], options: ReadOptions, columns: Columns,
-    told: list[str],
-) -> pd.DataFrame:  # fmt: skip
-    """Without rows of a later part at or before the last time of the parts before it."""
+    rows: pd.DataFrame, parts: Parts, names: Sequence[str], options: ReadOptions, columns: Columns, told: list[str]
+) -> pd.DataFrame:
+    """Without rows of a later part up to the last value of their series, and those without a value that it replaces."""
     kept = np.ones(len(rows), bool)
     with contextlib.suppress(Unreadable):
         places, times = _times_of(rows, columns.time, options)
+        source, series, valued = parts.source[places], parts.series[places], parts.valued[places]
+        keys = pd.MultiIndex.from_arrays([series, times])
         for later in range(1, len(names)) if len(places) else ():
-            own, before = part[places] == later, (part[places] < later) & kept[places]
-            last = times[before].max()
-            early = own & np.asarray(times <= last)
+            own, before = source == later, (source < later) & kept[places]
+            last = pd.Series(times).where(before & valued).groupby(series).transform("max")
+            early = own & np.asarray(times <= pd.Index(last))
+            until = times[before & valued].max()
             if early.any() and early.sum() == own.sum():
-                raise DataError(f"{names[later]}: no row of it is after {last}, the last of the run. Give later rows.")
+                raise DataError(f"{names[later]}: no row of it is after {until}, the last of the run. Give later rows.")
             if early.any():
-                told.append(f"{early.sum():,} rows of {names[later]} up to {last} are in the run already and left out")
-            kept[places[early]] = False
+                told.append(f"{early.sum():,} rows of {names[later]} up to {until} are in the run already and left out")
+            kept[places[early | (before & ~valued & keys.isin(keys[own & ~early]))]] = False
     return rows[kept].reset_index(drop=True)
 
 
