@@ -101,7 +101,8 @@ ABOUT = {
 }  # fmt: skip
 """Fields of a network by their last names, which claims are about."""
 SAID = {
-    "device": "GPU", "precision": "bf16", "epochs": "epochs", "learning_rate": "rate", "dim": "width",
+    "device": "GPU", "precision": "bf16", "epochs": "epochs", "learning_rate": "rate", "batch_size": "batch",
+    "dim": "width",
     "hidden_dropout": "dropout", "logit_dropout": "dropout",
 }  # fmt: skip
 """What the words of a claim have to say where its two rows differ in more."""
