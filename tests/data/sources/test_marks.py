@@ -48,3 +48,26 @@ def test_other_cells_stay_as_they_are(name, tmp_path):
     cells = WORDS.get(name) or NUMBERS["books"][0]
     columns, said = column(cells, tmp_path)
     assert all(read.tolist() == cells for read in columns) and "column 'money'" not in said
+
+
+GAPS = {
+    "World Bank": ([".", "..", "1.5", "-2"], [None, None, 1.5, -2.0]), "UCI": (["?", "3", ""], [None, 3, None]),
+    "stars": (["12%", "***", "7%"], [12, None, 7]), "Eurostat": ([":", "1,234.50", "…"], [None, 1234.5, None]),
+    "cents": (["$.50", "$2", "?"], [0.5, 2, None]),
+}  # fmt: skip
+"""Cells among which are marks of missing values, and their numbers."""
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_marks_of_missing_values_among_numbers_are_empty(name, tmp_path):
+    cells, numbers = GAPS[name]
+    columns, said = column(cells, tmp_path)
+    for read in columns:
+        assert pd.to_numeric(read).astype("Float64").tolist() == pd.Series(numbers, dtype="Float64").tolist()
+    assert "in columns money are missing" in said
+
+
+@pytest.mark.parametrize("cells", [["?", "yes", "no"], ["-", "1", "2"], ["..", "?"], ["1", "?!", "2"], ["*", "1 of 2"]])
+def test_marks_among_words_are_words_and_a_hyphen_is_no_mark(cells, tmp_path):
+    columns, said = column(cells, tmp_path)
+    assert all(read.tolist() == cells for read in columns) and "are missing" not in said

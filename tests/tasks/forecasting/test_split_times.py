@@ -82,6 +82,16 @@ def test_years_by_months_are_a_series(letters, tmp_path):
     assert len(read_panel(tmp_path / "rain.csv", ReadOptions(time_column="Year")).names) == 12
 
 
+def test_columns_of_the_whole_year_are_no_series_next_to_its_months(tmp_path):
+    cells, seasons = values(48).reshape(4, 12), ["J-D", "DJF", "Annual", "Mean", "HALF1"]
+    frame = pd.DataFrame(cells, columns=MONTHS[:12].strftime("%b")).assign(**dict.fromkeys(seasons, 7.0))
+    frame.assign(J=1.0, Year=range(2001, 2005)).to_csv(tmp_path / "warming.csv", index=False)
+    panel = read_panel(tmp_path / "warming.csv")
+    assert panel.names == ("J", "value")
+    assert "J-D, DJF, Annual, Mean, HALF1: of several months, and left out." in panel.notes
+    np.testing.assert_array_equal(panel.values[:, 1], values(48))
+
+
 def test_a_plan_may_have_parts_too():
     times = pd.date_range("2024-01-01", periods=24 * 14, freq="h")
     frame = pd.DataFrame({"date": times.strftime("%m/%d/%Y"), "hour": times.hour + 1, "wind": values(len(times))})

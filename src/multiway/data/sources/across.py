@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import column_of_times
 from multiway.data.sources.options import FileOptions
@@ -20,6 +20,10 @@ TIME, MONTH, VALUE = "time", "month", "value"
 """Columns of the table that is made."""
 FEWEST = 6
 """Times in a header, below which it is taken for names."""
+OF_YEAR = re.compile(
+    r"annual|yearly|ann|sum|total|mean|average|avg|ytd|half ?[12]|j-d|d-n|djf|mam|jja|son", re.IGNORECASE
+)
+"""Columns next to those of months that say something of the year, its halves or its seasons."""
 PLAIN = FileOptions()
 
 
@@ -68,7 +72,9 @@ def with_months_in_rows(table: RawTable, time: str | None, findings: Findings) -
     if time not in (None, f"{own['year']} {MONTH}"):
         return table
     findings.add("layout", "note", f"rows are years, and columns '{named[0]}' to '{named[-1]}' their months")
-    return _in_rows(table, named, MONTH)
+    if sums := [name for name in table.names if OF_YEAR.fullmatch(name)]:
+        findings.add("layout", "note", f"{listed(sums)}: of several months, and left out")
+    return _in_rows(table.drop(sums), named, MONTH)
 
 
 def _in_rows(table: RawTable, named: list[str], called: str) -> RawTable:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.sources.budget import composed
-from multiway.data.sources.marks import MONEY, without_marks
+from multiway.data.sources.marks import MONEY, are_nothing, without_marks
 from multiway.data.sources.options import FileOptions
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
@@ -274,6 +274,8 @@ def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings
     A currency or percent sign that every cell has is left out. Dollars and the like have no three decimals.
     """
     columns = _worded(table, options)
+    holed = _holed(columns, findings)
+    columns |= holed
     signed = {name: found for name, column in columns.items() if (found := _bare(column, name, findings)) is not None}
     bare = {name: cells for name, (cells, _) in signed.items()}
     columns |= bare
@@ -291,7 +293,7 @@ def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings
         findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
     if points:
         findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
-    changed = {**bare, **commas, **points}
+    changed = {**holed, **bare, **commas, **points}
     return table if not changed else dataclasses.replace(table, frame=table.frame.assign(**changed))
 
 
@@ -302,6 +304,26 @@ def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
         for name, column in table.frame.items()
         if is_text(column.dtype) and not is_label(str(name), options) and not _holds_lists(column)
     }
+
+
+def _holed(columns: dict[str, pd.Series], findings: Findings) -> dict[str, pd.Series]:
+    """Columns of numbers without the marks of missing values that some have, which a note names."""
+    marked = {name: held for name, column in columns.items() if (held := _without_nothing(column)) is not None}
+    if marked:
+        marks = sorted({mark for _, own in marked.values() for mark in own})
+        findings.add("marks", "note", f"cells of {listed(marks)} in columns {listed(marked)} are missing")
+    return {name: cells for name, (cells, _) in marked.items()}
+
+
+def _without_nothing(column: pd.Series) -> tuple[pd.Series, list[str]] | None:
+    """The cells without marks of missing values, and these marks; None where there are none."""
+    cells, rows = distinct_cells(column)
+    text = cells.astype("string").str.strip()
+    marks = are_nothing(text[text.notna() & ~text.isin(EMPTY_CELLS)])
+    if not marks.any():
+        return None
+    held = marks.index[marks]
+    return cells.drop(held).reindex(cells.index).take(rows).set_axis(column.index), list(text[held].unique())
 
 
 def _bare(column: pd.Series, name: str, findings: Findings) -> tuple[pd.Series, str] | None:

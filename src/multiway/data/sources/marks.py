@@ -7,6 +7,10 @@ import pandas as pd
 SIGNS = "$€£¥₹%"
 MONEY = "$£¥₹"
 """Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
+NOTHING = r"\.{1,3}|…|\*+|\?+|:"
+"""Marks of a missing value among numbers; a hyphen may be a zero."""
+WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
+"""A number with its separators and signs."""
 MARKED = re.compile(rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?")
 """An opening parenthesis, a minus, a sign, a minus, digits, a sign, a closing one."""
 
@@ -28,3 +32,13 @@ def without_marks(text: pd.Series) -> tuple[pd.Series, str] | None:
         return None
     minus = (early + late).where(opening == "", "-")
     return minus + digits, signs[0] or "()"
+
+
+def are_nothing(text: pd.Series) -> pd.Series:
+    """Which cells are a mark of a missing value, where every other is a number; none elsewhere.
+
+    text: Cells that hold something, each once, without blanks around them.
+    """
+    marks = text.str.fullmatch(NOTHING)
+    numbers = text[~marks].str.fullmatch(WRITTEN)
+    return marks & bool(len(numbers) and numbers.all())
