@@ -72,7 +72,7 @@ def test_it_is_seen_as_series_unless_it_has_a_target():
 
 def test_a_forecaster_reads_later_tables_likewise():
     days = pd.date_range("2024-01-01", periods=127)
-    own = {"horizon": 3, "lookback": 7, "network": False}
+    own = {"horizon": 3, "lookback": 7, "settings": {"answer": "ridge"}}
     whole = table(days.strftime("%m/%d/%y")).fillna(100.0)
     forecaster = Forecaster(static=["region"], **own).fit(whole.iloc[:, :-7])
     long = whole.iloc[:, :-7].melt(["shop", "region", "size"], var_name="day").drop(columns="size")

@@ -96,7 +96,7 @@ def test_a_plan_may_have_parts_too():
     times = pd.date_range("2024-01-01", periods=24 * 14, freq="h")
     frame = pd.DataFrame({"date": times.strftime("%m/%d/%Y"), "hour": times.hour + 1, "wind": values(len(times))})
     frame["price"] = 90 - frame["wind"] + values(len(times))[::-1] / 9
-    own = {"horizon": 24, "lookback": 48, "network": False, "future": ["wind"]}
+    own = {"horizon": 24, "lookback": 48, "future": ["wind"], "settings": {"answer": "ridge"}}
     forecaster = Forecaster(**own).fit(frame[:-24])
     whole = frame.assign(date=times + HOUR).drop(columns="hour")
     same = Forecaster(**own).fit(whole[:-24])
