@@ -58,6 +58,7 @@ SPEED = {
     "covariate_mode": "python -m benchmarks.covariate_mode --seeds 4 --out results/covariate_mode.jsonl",
     "holiday-bands": "python -m benchmarks.holidays --bands --seeds 10 --out results/holiday-bands.jsonl",
     "quantile-head": "python -m benchmarks.quantile_head --seeds 2 --out results/quantile-head.jsonl",
+    "late-series": "python -m benchmarks.late_series --out results/late-series.jsonl",
     "first_contact": "python -m benchmarks.first_contact --out results/first_contact.jsonl",
     "large": "python -m benchmarks.large",
     "leaks": "python -m benchmarks leaks",

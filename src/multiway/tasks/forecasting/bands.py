@@ -135,6 +135,8 @@ class Bands(NamedTuple):
 
     def after(self, late: NDArray[np.int64]) -> Self:
         """Those of forecasts that begin so many steps earlier, `(variates,)`; beyond the last step its own."""
+        if not late.any():
+            return self
         horizon = self.offsets.shape[1]
         steps = (torch.arange(horizon)[:, None] + torch.from_numpy(late)).clamp_max(horizon - 1)
         return self._replace(offsets=self.offsets.gather(1, steps.expand_as(self.offsets)), few=None)

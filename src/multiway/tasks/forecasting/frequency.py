@@ -213,8 +213,10 @@ def integer_step(times: pd.Index) -> int:
 
 def zone_of(times: pd.Index) -> str | None:
     """Name of the zone of times, but of UTC and of a fixed offset, which may be that of one season."""
-    name = str(getattr(times, "tz", None))
-    return name if name != "UTC" and name in zoneinfo.available_timezones() else None
+    zone = getattr(times, "tz", None)
+    if zone is None or str(zone) == "UTC" or str(zone) not in zoneinfo.available_timezones():
+        return None
+    return str(zone)
 
 
 def time_like(times: pd.Index, moment: Any) -> int | pd.Timestamp:

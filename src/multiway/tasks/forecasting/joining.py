@@ -120,6 +120,7 @@ class Parts(NamedTuple):
 
 
 def _valued(rows: pd.DataFrame, options: ReadOptions, columns: Columns, roles: Roles) -> NDArray[np.bool_]:
+    """Which rows have a value of a series."""
     others = {columns.time, *columns.ids, *roles.columns}
     cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
     return np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.sentinels])).any(axis=1))
