@@ -1,7 +1,8 @@
 """Hold values to the bit over a change that should not touch them.
 
 A tiny seeded run of each task is made through the command line, and every layer is run in a few configurations. What
-comes out is written as one JSON object of named entries: hashes of weights, predictions and explanations, and scores.
+comes out is written as one JSON object of named entries: hashes of weights, predictions and explanations, scores, and
+what the commands say, refusals of spoilt data among it.
 
     PYTHONPATH=src python tests/frozen.py write /tmp/before.json      # on the commit before the change
     PYTHONPATH=src python tests/frozen.py compare /tmp/before.json    # after it
@@ -16,6 +17,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -29,7 +31,7 @@ import numpy as np
 import torch
 
 import multiway
-from command import printed
+from command import outcome, printed
 from frozen_layers import layers
 from multiway.tasks.registry import TASKS
 from tasks.forecasting.panels import make_frame
@@ -75,6 +77,8 @@ RUNS: dict[str, Callable[[Path], Tiny]] = {
 }  # fmt: skip
 BACKTESTED = ("forecast", "stocks")
 """Tasks that look back from past moments."""
+MEASURED = re.compile(r"\b\d+(\.\d+)? ?(s|ms|GB|MB|KB|min)\b|commit \w+|\b\d{4}-\d\d-\d\dT[\d:.+]+")
+"""Times and sizes, which differ from run to run."""
 
 
 def digest(content: bytes) -> str:
@@ -131,11 +135,27 @@ def written(part: str, folder: Path) -> Iterator[tuple[str, str]]:
             yield name, digest(path.read_bytes())
 
 
+def messages_of(tiny: Tiny, run: Path) -> Entries:
+    """What a check and an audit say, and how a wrong setting and spoilt data are refused; it spoils the data."""
+    train = tiny.train(run.with_name("refused"))
+    wrong = [*train[:2], "--data", tiny.data, "--set", "training.epoch=2"]
+    said = {
+        "check": outcome("check", tiny.data),
+        "audit": outcome("audit", run),
+        "report": outcome("report", run, "--out", run.with_name("page.html")),
+        "unknown setting": outcome(*wrong),
+        "no such file": outcome("predict", run, "--data", "absent.csv"),
+    }
+    tiny.spoil()
+    said["spoilt"] = outcome(*train)
+    return {f"says/{part}": MEASURED.sub("#", " | ".join(map(str, words))) for part, words in said.items()}
+
+
 def entries_of(name: str, folder: Path) -> Entries:
-    """Train, evaluate, predict, explain and, where there is one, backtest, in the current folder."""
+    """Train, evaluate, predict, explain and, where there is one, backtest, in the current folder; then what is said."""
     tiny, run = RUNS[name](folder), folder / "run"
-    printed(*tiny.train(run))
-    found = dict(scores(run)) | {"evaluate": printed("evaluate", run)}
+    found: Entries = {"train": MEASURED.sub("#", printed(*tiny.train(run)))}
+    found |= dict(scores(run)) | {"evaluate": printed("evaluate", run)}
     found |= {"evaluate validation": printed("evaluate", run, "--split", "validation")}
     for step in ("predict", "explain", "backtest"):
         target = folder / step
@@ -145,6 +165,7 @@ def entries_of(name: str, folder: Path) -> Entries:
             data = () if step == "explain" else ("--data", tiny.data)
             found[f"{step} says"] = printed(step, run, *data, "--out", target / "table.csv" if is_file else target)
             found |= dict(written(step, target))
+    found |= messages_of(tiny, run)
     return {f"{name}/{key}": value for key, value in {**found, **dict(weights(run))}.items()}
 
 
