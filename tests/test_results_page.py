@@ -1,6 +1,6 @@
 """The page of results is what results/ says, and its commands are understood."""
 
-from benchmarks.results_page import PAGE, SPEED, command_of, page, read_rows, recipe_rows, table_lines
+from docs.build.results_page import PAGE, SPEED, command_of, page, read_rows, recipe_rows, table_lines
 
 from loops import check_all
 from multiway.workflows.recipe import load_recipe
@@ -10,7 +10,7 @@ ROWS = recipe_rows()
 
 
 def test_the_page_is_written_from_the_rows():
-    assert PAGE.read_text() == page(), "python -m benchmarks.results_page writes it"
+    assert PAGE.read_text() == page(), "python -m docs.build.results_page writes it"
 
 
 def test_a_command_measures_its_cell_alone():

@@ -5,7 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from benchmarks.claims_page import (
+from benchmarks.costs import timed
+from docs.build.claims_page import (
     COSTS,
     CUT,
     PAGE,
@@ -19,8 +20,7 @@ from benchmarks.claims_page import (
     measured,
     page,
 )
-from benchmarks.costs import timed
-from benchmarks.results_page import overridden, read_rows, recipe_rows
+from docs.build.results_page import overridden, read_rows, recipe_rows
 
 from loops import check_all
 from multiway.config import leaves
@@ -42,7 +42,7 @@ CLAIMED = {"higher": (0.0, float("inf")), "lower": (float("-inf"), 0.0)}
 
 
 def test_the_page_is_written_from_the_claims_and_the_rows():
-    assert PAGE.read_text() == page(), "python -m benchmarks.claims_page writes it"
+    assert PAGE.read_text() == page(), "python -m docs.build.claims_page writes it"
 
 
 def test_every_paper_has_claims_and_each_a_verdict_and_what_says_so():

@@ -27,7 +27,7 @@ def test_the_page_runs(page, tmp_path):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_test_row_and_recipe_that_is_named_exists(page):
     text = page.read_text()
-    files = re.findall(r"`((?:tests|benchmarks|results)/[\w/]+\.(?:py|jsonl))`", text)
+    files = re.findall(r"`((?:tests|benchmarks|docs|results)/[\w/]+\.(?:py|jsonl))`", text)
     files += [f"src/multiway/{name}" for name in re.findall(r"`((?:recipes|reference)/[\w/-]+\.(?:py|yaml))`", text)]
     assert files
     assert [name for name in files if not (ROOT / name).is_file()] == []
