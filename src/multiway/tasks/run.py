@@ -96,6 +96,7 @@ def load(path: Path) -> Run:
     _read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
+    files.add_input(config.data)
     stored = Preprocessing.parse(folder.read_json(PREPROCESSING), str(path / PREPROCESSING))
     task.facts.parse(stored.facts, str(path / PREPROCESSING))
     scores = _scores_of(folder)
