@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.forked import forked
-from benchmarks.planted_market import planted_market
+from forked import forked
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
 from multiway.tasks.scores import score_of
 from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.task import TASK as STOCKS
+from tasks.stocks.planted_market import planted_market
 
 SERIES, STEPS, HORIZON = 300, 800, 14
 

@@ -3,16 +3,22 @@
     python -m benchmarks.house sizes                    lines, files, lines that one task alone reaches
     python -m benchmarks.house names                    public names that stand in more than one module, and where
     python -m benchmarks.house forward                  files and functions of one forward pass per layer
+    python -m benchmarks.house cut                      functions, their bodies, files with one reader, participles
     python -m benchmarks.house way --data FILE ...      files of `multiway train tabular --data FILE ...`, and returns
+    python -m benchmarks.house run WORDS ...            functions, files and own stack of `multiway WORDS ...`
 
 A task reaches a module if a chain of imports leads there from its folder; a name that a package exports counts as an
-import of the module that defines it. A return is an entry into a file that was entered before, where cycles count once.
+import of the module that defines it. A return is an entry into a file entered before, where cycles count once.
+A body is what stands after a function's docstring. A file has one reader if a single module imports it or
+a name of it, and lies in its folder.
 """
 
 import argparse
 import ast
+import contextlib
 import dataclasses
 import functools
+import inspect
 import itertools
 import re
 import sys
@@ -24,7 +30,17 @@ SOURCE = Path("src")
 PACKAGE = "multiway"
 OPTION = re.compile(r"(^|[\s(`'\"])--[a-z]")
 MOVES = 20
-"""That are listed of a run's way."""
+"""Moves of a run that are listed."""
+IRREGULAR = frozenset(
+    "begun bound broken brought built called chosen dealt drawn found frozen given gone grown held hidden kept known "
+    "laid learnt left lost made meant met paid said seen sent shown spent taken taught thought thrown told torn won "
+    "written".split()
+)
+"""Participles that do not end in -ed."""
+VERBS = frozenset("embed exceed feed need proceed seed speed".split())
+"""Words that end in -ed and are none."""
+INNER = {"<module>", "<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>"}
+"""Frames that are part of the function around them."""
 Reached = Mapping[str, Collection[str]]
 
 
@@ -116,6 +132,29 @@ class House:
             for node in nodes
         )
 
+    def single_readers(self) -> list[str]:
+        """Modules that one other module reads, which lies beside it."""
+        readers = defaultdict(set)
+        for module in self.modules.values():
+            if not module.is_package:
+                for target in set(self._imports(module.tree)) - {module.name}:
+                    readers[target].add(module)
+        return sorted(
+            name
+            for name, found in readers.items()
+            if len(found) == 1
+            and name in self.modules
+            and not self.modules[name].is_package
+            and self.modules[name].path.parent == next(iter(found)).path.parent
+        )
+
+    def functions(self) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """Every function, methods and inner ones among them."""
+        for module in self.modules.values():
+            yield from (
+                node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            )
+
     def _exports(self, package: Module) -> dict[str, str]:
         """What a package offers, and the module that each comes from."""
         statements = (node for node in package.tree.body if isinstance(node, ast.ImportFrom) and node.module)
@@ -171,13 +210,8 @@ def traced(call: Callable[[], object], source: Path = SOURCE) -> tuple[list[str]
             if not entries or entries[-1] != file.removeprefix(root):
                 entries.append(file.removeprefix(root))
 
-    sys.setprofile(profile)
-    try:
+    with profiled(profile):
         call()
-    except SystemExit:
-        pass
-    finally:
-        sys.setprofile(None)
     return entries, functions
 
 
@@ -219,6 +253,73 @@ def forward() -> Iterator[str]:
         yield f"{name:22} files {len(set(entries))}, functions {len(functions)}"
 
 
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its signature and docstring."""
+    docstring = function.body[0] if ast.get_docstring(function, clean=False) is not None else None
+    documented = 0 if docstring is None else _last_line(docstring) - docstring.lineno + 1
+    return _last_line(function) - function.body[0].lineno + 1 - documented
+
+
+def is_participle(name: str) -> bool:
+    """Whether a function's name begins with what was done, not with what it does."""
+    first = name.strip("_").split("_")[0]
+    return first in IRREGULAR or (first.endswith("ed") and len(first) > 3 and first not in VERBS)
+
+
+def cut(source: Path = SOURCE) -> Iterator[str]:
+    """How finely the code is cut."""
+    house = House(source)
+    functions = list(house.functions())
+    lines = sum(module.lines for module in house.modules.values())
+    bodies = sum(map(body_lines, functions))
+    yield f"functions {len(functions)}, lines a function {lines / len(functions):.1f}"
+    yield f"mean body {bodies / len(functions):.1f}"
+    single = house.single_readers()
+    yield f"files whose only reader lies beside them {len(single)}: {' '.join(single)}"
+    yield f"participle names {sum(is_participle(function.name) for function in functions)}"
+    yield f"'fmt: skip' {sum(module.text.count('# fmt: skip') for module in house.modules.values())}"
+
+
+def run(words: Sequence[str], source: Path = SOURCE) -> Iterator[str]:
+    """What one command enters, and how deep its own calls stand in each other."""
+    from multiway.cli import main
+
+    sys.argv = ["multiway", *words]
+    functions, deepest = entered(main.run, source)
+    files = {file for file, _ in functions}
+    yield f"functions {len(functions)}, files {len(files)}, deepest own stack {deepest}"
+
+
+def entered(call: Callable[[], object], source: Path = SOURCE) -> tuple[set[tuple[str, str]], int]:
+    """Functions of the package that a call enters, each with its file, and the most that stand in each other."""
+    root, functions, depth, deepest = f"{(source / PACKAGE).resolve()}/", set(), 0, 0
+
+    def profile(frame, event, _):
+        nonlocal depth, deepest
+        code = frame.f_code
+        is_own = code.co_filename.startswith(root) and not code.co_flags & inspect.CO_GENERATOR
+        if event in ("call", "return") and is_own and code.co_name not in INNER:
+            depth += 1 if event == "call" else -1
+            deepest = max(deepest, depth)
+            functions.add((code.co_filename, code.co_qualname))
+
+    with profiled(profile):
+        call()
+    return functions, deepest
+
+
+@contextlib.contextmanager
+def profiled(profile: Callable[..., None]) -> Iterator[None]:
+    """Watch every call until a command ends."""
+    sys.setprofile(profile)
+    try:
+        yield
+    except SystemExit:
+        pass
+    finally:
+        sys.setprofile(None)
+
+
 def way(words: Sequence[str]) -> Iterator[str]:
     """Files that `train tabular` enters, how often it returns to one, and the moves that it makes most."""
     from multiway.cli import main
@@ -234,6 +335,10 @@ def way(words: Sequence[str]) -> Iterator[str]:
         yield f"{count:4} {before} -> {after}"
 
 
+def _last_line(node: ast.stmt) -> int:
+    return node.lineno if node.end_lineno is None else node.end_lineno
+
+
 def _dotted(path: Path) -> str:
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -247,10 +352,11 @@ def _repeated(path: list[str]) -> int | None:
 
 
 if __name__ == "__main__":
-    tables = {"sizes": sizes, "names": names, "forward": forward}
+    tables = {"sizes": sizes, "names": names, "forward": forward, "cut": cut}
+    commands = {"way": way, "run": run}
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.house", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("table", choices=[*tables, "way"])
+    parser.add_argument("table", choices=[*tables, *commands])
     chosen, rest = parser.parse_known_args()
-    print(*(way(rest) if chosen.table == "way" else tables[chosen.table]()), sep="\n")
+    print(*(commands[chosen.table](rest) if chosen.table in commands else tables[chosen.table]()), sep="\n")

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from benchmarks.house import House, folded, traced
+from benchmarks.house import House, body_lines, entered, folded, is_participle, traced
 
 from multiway import nn
 from multiway.kernels.library import library
@@ -22,6 +22,17 @@ FILES = {
     "tasks/two/task.py": "import multiway.ops.twice\n\n\ndef encode():\n    pass\n",
 }
 
+ROOT = Path(__file__).parents[1]
+CEILINGS = {
+    "lines": 75_000,
+    "functions": 5_700,
+    "files with one reader": 62,
+    "participle names": 640,
+    "formatter switched off": 360,
+}
+"""Figures of the package that no change may exceed; the mean body of a function is its floor."""
+FLOOR_OF_BODIES = 5.1
+
 DIALECT = {"asked", "asking", "beside", "again", "mend"}
 """Words that no name has."""
 
@@ -38,6 +49,41 @@ def test_a_task_reaches_what_its_imports_lead_to(tmp_path):
     assert house.only_theirs() == {"one": 5, "two": 10}
     assert house.shared_names() == {"add": ["multiway.ops.sums", "multiway.ops.twice"]}
     assert house.options() == 1
+
+
+def test_a_function_is_measured_without_its_signature_and_docstring(tmp_path):
+    text = 'def given(\n    a, b):\n    """Sum\n    of both."""\n    c = a\n    return c + b\n'
+    text += "\n\ndef feed():\n    return 1\n"
+    (tmp_path / "multiway" / "ops").mkdir(parents=True)
+    (tmp_path / "multiway" / "tasks").mkdir()
+    (tmp_path / "multiway" / "ops" / "sums.py").write_text(text)
+    (tmp_path / "multiway" / "ops" / "more.py").write_text("from multiway.ops.sums import feed\n")
+    (tmp_path / "multiway" / "more.py").write_text("from multiway.ops import more\n")
+    house = House(tmp_path)
+    assert [body_lines(function) for function in house.functions()] == [2, 1]
+    assert [is_participle(function.name) for function in house.functions()] == [True, False]
+    assert house.single_readers() == ["multiway.ops.sums"]
+
+
+def test_a_call_enters_functions_and_stands_in_its_callers():
+    layer = nn.NdLinear((5, 7), (3, 4))
+    functions, deepest = entered(lambda: layer(next(layer.parameters()).new_ones(2, 5, 7)), ROOT / "src")
+    assert any(name == "NdLinear.forward" for _, name in functions)
+    assert 2 <= deepest <= len(functions)
+
+
+def test_the_house_does_not_grow():
+    house = House(ROOT / "src")
+    bodies = [body_lines(function) for function in house.functions()]
+    measured = {
+        "lines": sum(module.lines for module in house.modules.values()),
+        "functions": len(bodies),
+        "files with one reader": len(house.single_readers()),
+        "participle names": sum(is_participle(function.name) for function in house.functions()),
+        "formatter switched off": sum(module.text.count("# fmt: skip") for module in house.modules.values()),
+    }
+    assert not {name: count for name, count in measured.items() if count > CEILINGS[name]}
+    assert sum(bodies) / len(bodies) >= FLOOR_OF_BODIES
 
 
 def test_a_cycle_counts_once():

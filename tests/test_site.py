@@ -8,7 +8,7 @@ import re
 from html import unescape
 
 import pytest
-from benchmarks.site import SITE
+from docs.build.site import SITE
 
 import multiway as mw
 from multiway.tasks.estimator import Estimator

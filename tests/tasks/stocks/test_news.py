@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.planted_market import planted_market
 
 from multiway.metrics import classes
 from multiway.tasks import lifecycle
@@ -11,6 +10,7 @@ from multiway.tasks.stocks.config import StockConfig
 from multiway.tasks.stocks.network import labelled_rows, of_rises
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.task import TASK as task
+from tasks.stocks.planted_market import planted_market
 from tasks.stocks.quotes import make_config, make_prices, make_texts
 
 BASELINES = ("majority", "tfidf", "tfidf_ticker")
