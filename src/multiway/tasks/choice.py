@@ -26,8 +26,16 @@ BLEND = "blend"
 """Name of a blend of models."""
 CONSTANT, LINEAR, TREES, NET, MIXED = range(5)
 _CONSTANTS = (
-    "background", "majority", "mean", "naive", "previous", "random", "seasonal_naive", "training_quantiles", "unigram"
-)  # fmt: skip
+    "background",
+    "majority",
+    "mean",
+    "naive",
+    "previous",
+    "random",
+    "seasonal_naive",
+    "training_quantiles",
+    "unigram",
+)
 _LINEAR = ("calendar", "logistic", "ridge", "ridge_inputs", "tfidf", "tfidf_ticker", "threshold", "trigram", "vectors")
 OF_NAMES = {
     **dict.fromkeys(_CONSTANTS, CONSTANT),
@@ -230,10 +238,15 @@ class _Trial:
         """The choice with its table."""
         evidence, every = self.evidence, np.isfinite(self.losses[self.whole[0]])
         return Choice(
-            name=name, reason=f"{reason} ({self._measure(name)})", weights=dict(weights or {}),
-            candidates=tuple(sorted(map(self._row, self.losses), key=lambda row: row.loss)), loss=evidence.loss,
-            measured=evidence.measured, cases=self.count(every), unit=evidence.unit,
-        )  # fmt: skip
+            name=name,
+            reason=f"{reason} ({self._measure(name)})",
+            weights=dict(weights or {}),
+            candidates=tuple(sorted(map(self._row, self.losses), key=lambda row: row.loss)),
+            loss=evidence.loss,
+            measured=evidence.measured,
+            cases=self.count(every),
+            unit=evidence.unit,
+        )
 
     def _row(self, name: str) -> Candidate:
         above, error = self.above(name, self.best), self.error(name, self.best)

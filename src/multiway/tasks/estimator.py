@@ -260,9 +260,7 @@ def place_of(index: int, count: int) -> int:
     return index % count
 
 
-def own_score(
-    scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = NETWORK
-) -> float:  # fmt: skip
+def own_score(scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = NETWORK) -> float:
     """A model's value in a frame of scores, NaN where it is undefined; `where` names more columns."""
     wanted = pd.Series({"model": model, "metric": metric, **(where or {})})
     rows = scores[(scores[wanted.index] == wanted).all(axis=1)]

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from multiway.config import Plain
 from multiway.data.samples import InputsT, Prepared, Rows, Samples
 from multiway.data.scaling import Scaler
-from multiway.data.splitting import Splits, check_splits, folds
+from multiway.data.splitting import check_splits, folds
 from multiway.errors import MultiwayError
 from multiway.models import target_baselines
 from multiway.tasks import targets
@@ -59,7 +59,7 @@ StateT = TypeVar("StateT", bound=SampleState)
 class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT, StateT]):
     """Classes or numbers of samples, by a network on their encoded inputs; the state is a `SampleState`."""
 
-    is_precise: ClassVar[bool] = False
+    is_precise: bool = False
     """Whether answers are computed in float64 at once, where samples are few numbers each."""
 
     def own_columns(self, config: ConfigT, source: object, samples: Samples[InputsT]) -> pd.DataFrame:
@@ -72,7 +72,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
 
     def fit_baseline(
         self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> Fitted:  # fmt: skip
+    ) -> Fitted:
         """By counting, a closed form, a convex solver or trees."""
         rows, held = (training.inputs, training.target_tensor), (validation.inputs, validation.target_tensor)
         return target_baselines.fit_baseline(model, *rows, *held, run.config.training.seed)
@@ -117,11 +117,14 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         """Samples, with the probabilities or numbers of every candidate."""
         samples, outputs = prepared.named(split), self.outputs_on(run, prepared, split)
         return targets.Predictions(
-            samples=samples.names, names=run.state.classes, truth=samples.truth, groups=samples.groups,
+            samples=samples.names,
+            names=run.state.classes,
+            truth=samples.truth,
+            groups=samples.groups,
             metrics=self.scored,
             outputs={**outputs, run.answer.name: run.answer.mixed(outputs)},
             thresholds=targets.thresholds_of(run.calibration, run.candidates),
-        )  # fmt: skip
+        )
 
     def sentence(self, run: Run) -> str:
         """Two test scores."""
@@ -143,7 +146,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
 
 def answered(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
     """Outputs of the model that answers for a run, or of the blend."""
-    task = cast(SampleTask[Any, Any, Any], run.task)
+    task = cast(AnySampleTask, run.task)
     return run.answer.mixed({name: task.outputs(run, name, samples) for name in run.answer.shares})
 
 
@@ -163,28 +166,10 @@ def precise_outputs(model: nn.Module, inputs: Tensor, scaler: Scaler | None) -> 
     return targets.decoded(copy.deepcopy(model).cpu().double().eval()(inputs.double()), scaler)
 
 
-class Fitting(Protocol):
-    """What fits models of samples and predicts by them: a `SampleTask`."""
-
-    by_steps: ClassVar[tuple[str, ...]]
-
-    def arranged(self, config: Any, samples: Samples[Any], splits: Splits) -> Prepared[Any, Any]:
-        """Samples encoded by what the training ones among them say."""
-
-    def fit(self, run: Run, name: str, prepared: Any, context: Context) -> Fitted:
-        """Fit a model of the run."""
-
-    def outputs_on(self, run: Run, prepared: Any, split: str) -> Mapping[str, NDArray[np.float64]]:
-        """Probabilities of classes, or numbers, of every model on a split."""
-
-    def outputs(self, run: Run, name: str, samples: Samples[Any]) -> NDArray[np.float64]:
-        """Those of one model on some samples."""
-
-    def refits(self, run: Run) -> bool:
-        """Whether the network can be fitted anew on other samples."""
+AnySampleTask = SampleTask[Any, Any, Any]
 
 
-def evidence_of(task: Fitting, run: Run, prepared: Prepared[Any, Any], *, refit: bool) -> Evidence:
+def evidence_of(task: AnySampleTask, run: Run, prepared: Prepared[Any, Any], *, refit: bool) -> Evidence:
     """Losses of every model on validation, or out of folds where that is small.
 
     A network is fitted on as many folds as it can be soon, and compared on these; where they are too few, on the
@@ -230,7 +215,7 @@ def squared_losses(
     return Evidence.squared(scaled, state.target.transform(samples.truth[:, None]), loss="scaled MSE", **of)
 
 
-def fold_counts(task: Fitting, run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
+def fold_counts(task: AnySampleTask, run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
     """On how many folds each model can be fitted soon, those on none left out; by its work, not by a clock."""
     inputs = prepared.encoded.inputs
     if not isinstance(inputs, Tensor) or inputs.numel() > MOST:
@@ -251,7 +236,7 @@ def _quick_folds(run: Run) -> int:
 
 
 def fitted_folds(
-    task: Fitting, run: Run, samples: Samples[Any], counts: Mapping[str, int], validation: float
+    task: AnySampleTask, run: Run, samples: Samples[Any], counts: Mapping[str, int], validation: float
 ) -> Iterator[tuple[Run, list[str]]]:
     """Runs that were fitted as this one, each without a part of some samples, its test split; and their models."""
     for number, splits in enumerate(folds(samples, FOLDS, validation, run.config.training.seed)):

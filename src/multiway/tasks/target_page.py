@@ -63,9 +63,12 @@ class SplitPage:
         """The HTML report of runs that differ in their seed; the first is shown in detail."""
         said, headline = verdict(self.SUBJECT.scores(runs)), self.headline(self.SUBJECT, runs[0])
         summary = pages.Summary(
-            headline=headline or said, verdict=said if headline else "", support=list(self.support(runs)),
-            splits=self._splits(runs[0].facts.get("splits", {})), tables=list(self.tables(runs)),
-        )  # fmt: skip
+            headline=headline or said,
+            verdict=said if headline else "",
+            support=list(self.support(runs)),
+            splits=self._splits(runs[0].facts.get("splits", {})),
+            tables=list(self.tables(runs)),
+        )
         return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
 
     def _splits(self, facts: Mapping[str, Any]) -> PagePart:
@@ -161,9 +164,14 @@ def class_curves(
 
 
 def confusion_part(
-    classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int],
-    model: str, rows: str,
-) -> PagePart:  # fmt: skip
+    classes: Sequence[str],
+    labels: Labels,
+    predicted: Labels,
+    curves: Sequence[RocCurve],
+    colours: Mapping[str, int],
+    model: str,
+    rows: str,
+) -> PagePart:
     """Confusion matrix and ROC curves of the test samples; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
     side, table = f"A row of the matrix is a class, a column what {model} predicted.", confusion_table(classes, counts)

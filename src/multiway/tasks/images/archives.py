@@ -80,12 +80,16 @@ def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     if len(forms) > 1:
         raise DataError(
             f"{where}: images of all parts must have one size. Got {listed(forms)}. Bring them to one (",
-            Fix("read.size", max(form[0] for form in forms)), " ", Fix("read.channels", "rgb"), ").",
-        )  # fmt: skip
+            Fix("read.size", max(form[0] for form in forms)),
+            " ",
+            Fix("read.channels", "rgb"),
+            ").",
+        )
     labels = {
         part: labels_in(archive, pair.labels, len(values[part]), words=True)
-        for part, pair in pairs.items() if pair.labels is not None
-    }  # fmt: skip
+        for part, pair in pairs.items()
+        if pair.labels is not None
+    }
     if 0 < len(labels) < len(values):
         raise DataError(f"{where}: every part needs labels, or none. Got them for {listed(labels)}. Add the others.")
     return joined_pictures(
@@ -170,12 +174,13 @@ class Form:
 CIFAR = {
     "cifar-10-batches-bin": Form(
         parts={"train": tuple(f"data_batch_{n}.bin" for n in range(1, 6)), "test": ("test_batch.bin",)},
-        names="batches.meta.txt", labels=1,
+        names="batches.meta.txt",
+        labels=1,
     ),
     "cifar-100-binary": Form(
         parts={"train": ("train.bin",), "test": ("test.bin",)}, names="fine_label_names.txt", labels=2
     ),
-}  # fmt: skip
+}
 
 
 def is_cifar(path: Path) -> bool:

@@ -81,9 +81,13 @@ def _seen(run: Run, one: Samples[Tensor]) -> Seen:
     shares, explanation = explain_one(run, one)
     named = int(predicted_classes(shares)[0])
     return Seen(
-        name=str(one.names["image"][0]), pixels=one.inputs[0].numpy(), label=classes[one.truth[0]],
-        predicted=classes[named], probability=float(shares[0, named]), **vars(explanation),
-    )  # fmt: skip
+        name=str(one.names["image"][0]),
+        pixels=one.inputs[0].numpy(),
+        label=classes[one.truth[0]],
+        predicted=classes[named],
+        probability=float(shares[0, named]),
+        **vars(explanation),
+    )
 
 
 def method_of(run: Run) -> str:

@@ -22,14 +22,19 @@ MOST = 6
 """Charts of either kind."""
 
 SUBJECT = pages.Subject(
-    kicker="Report on images", rows="images", selected_by=lambda run: "lowest validation loss", models=WORDS,
+    kicker="Report on images",
+    rows="images",
+    selected_by=lambda run: "lowest validation loss",
+    models=WORDS,
     setting=lambda run: {
-        "Images": " × ".join(map(str, run.state.sizes)), "Channels": str(run.state.channels),
-        "Classes": str(len(run.state.classes)), "Model": run.config.model_name,
+        "Images": " × ".join(map(str, run.state.sizes)),
+        "Channels": str(run.state.channels),
+        "Classes": str(len(run.state.classes)),
+        "Model": run.config.model_name,
         **({"Teacher": run.config.distill.teacher} if run.config.distill else {}),
     },
     interval="over images (bootstrap)",
-)  # fmt: skip
+)
 
 
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
@@ -40,12 +45,14 @@ def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     groups = {heading: [image for image in images if headings[image.name] == heading] for heading, _ in chosen}
     gone = Text(words="Images need the data, which could not be reread.")
     yield PagePart(
-        id="images", title="Images", content=[gone] if not images else list(_views(groups)),
+        id="images",
+        title="Images",
+        content=[gone] if not images else list(_views(groups)),
         side=[
             "On the left a test image, on the right the same in grey with what spoke for the class that was named.",
             ("cool-warm", METHODS[method_of(runs[0])]),
         ],
-    )  # fmt: skip
+    )
 
 
 def weights_parts(runs: Sequence[Run]) -> Iterator[PagePart]:

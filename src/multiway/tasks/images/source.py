@@ -118,10 +118,13 @@ def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -
     files = [files[position] for position in sound]
     parts = tuple(file.part or "" for file in files)
     return images_of(
-        values, [file.name for file in files], where, official=parts if any(parts) else None,
+        values,
+        [file.name for file in files],
+        where,
+        official=parts if any(parts) else None,
         notes=(*notes, *([f"{others:,} files are no images and were left"] if others else [])),
         **({} if bare else numbered_classes([file.label for file in files])),
-    )  # fmt: skip
+    )
 
 
 def _files_in(folder: Path) -> Iterator[File]:

@@ -37,8 +37,9 @@ PATH = re.compile(r"(~|\.{1,2}|runs)?/|([^/]+/){2}")
 """How a name begins that can only be a path: those of Hugging Face are OWNER/NAME."""
 FIX = (
     "Give the folder of a run, which is trained first, one that `save_pretrained` wrote, or timm:NAME (",
-    Fix("distill.teacher", like="NAME"), ").",
-)  # fmt: skip
+    Fix("distill.teacher", like="NAME"),
+    ").",
+)
 PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
 UNUSED = ("pooler.",)
 """Weights that a file may lack: features are the class token, or the mean of a map."""
@@ -125,9 +126,10 @@ def taught(run: Run, options: DistillOptions) -> Tensor:
     logits = _kept(folder / f"{key[:32]}.safetensors", teacher, parts)
     right = {name: logits[name].argmax(1) == torch.from_numpy(part.truth) for name, part in parts.items()}
     run.facts["distilled"] = {
-        "teacher": options.teacher, "logits_sha256": hashlib.sha256(logits["train"].numpy().tobytes()).hexdigest(),
+        "teacher": options.teacher,
+        "logits_sha256": hashlib.sha256(logits["train"].numpy().tobytes()).hexdigest(),
         **{f"{name}_acc": float(hits.double().mean()) for name, hits in right.items()},
-    }  # fmt: skip
+    }
     if teacher.data_sha256 not in (None, run.digest):
         run.facts["notes"] = [*run.facts["notes"], OTHERS.format(options.teacher)]
     return logits["train"]
@@ -214,8 +216,10 @@ def find_teacher(name: str, state: ImageState) -> Teacher:
     if PATH.match(name) and not Path(name).expanduser().is_dir():
         raise ConfigError(
             f"distill.teacher: {name} is no folder. Train the teacher first ({typed('train', 'images', out=name)}), "
-            "or give a model of Hugging Face by name, or timm:NAME (", Fix("distill.teacher", like="NAME"), ").",
-        )  # fmt: skip
+            "or give a model of Hugging Face by name, or timm:NAME (",
+            Fix("distill.teacher", like="NAME"),
+            ").",
+        )
     return _of_hugging_face(name)
 
 

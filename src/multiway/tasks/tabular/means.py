@@ -46,10 +46,13 @@ class TargetMeans(Config):
         targets = indicators(rows)
         overall = targets.mean(0)
         return cls(
-            column=column, outputs=(rows.target_name or "target",) if rows.classes is None else rows.classes[1:],
-            levels=tuple(levels), means=level_means(codes, len(levels), targets, overall), overall=overall,
+            column=column,
+            outputs=(rows.target_name or "target",) if rows.classes is None else rows.classes[1:],
+            levels=tuple(levels),
+            means=level_means(codes, len(levels), targets, overall),
+            overall=overall,
             scaler=Scaler.fit(held_out_means(codes, len(levels), targets, overall, held_parts(rows))),
-        )  # fmt: skip
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

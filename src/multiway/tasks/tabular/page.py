@@ -65,14 +65,24 @@ def _metrics(run: Run) -> Sequence[Metric]:
 
 
 SUBJECT = pages.Subject(
-    kicker="Report on a table", rows="rows", selected_by=lambda run: "lowest validation loss", models=targets.WORDS,
+    kicker="Report on a table",
+    rows="rows",
+    selected_by=lambda run: "lowest validation loss",
+    models=targets.WORDS,
     setting=lambda run: {
-        "Target": run.state.target_name, "Columns": str(len(run.state.numbers + run.state.categories)),
-        "Inputs": str(len(run.state.names)), "Model": run.config.model_name,
+        "Target": run.state.target_name,
+        "Columns": str(len(run.state.numbers + run.state.categories)),
+        "Inputs": str(len(run.state.names)),
+        "Model": run.config.model_name,
     },
-    interval="over rows, or over groups where they are known (bootstrap)", order=_metrics,
-)  # fmt: skip
+    interval="over rows, or over groups where they are known (bootstrap)",
+    order=_metrics,
+)
 PAGE = SplitPage(
-    SUBJECT, _parts, titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"}, total="samples",
-    support=lambda runs: threshold_notes(runs[0]), headline=target_headline,
-)  # fmt: skip
+    SUBJECT,
+    _parts,
+    titles={"samples": "Rows", "groups": "Groups", "classes": "Classes"},
+    total="samples",
+    support=lambda runs: threshold_notes(runs[0]),
+    headline=target_headline,
+)

@@ -70,10 +70,15 @@ class TextState(Config):
         """Learn the vocabulary from the training rows and no others."""
         encoder, texts = make_encoder(text), training.inputs.tolist()
         return cls(
-            columns=training.columns, target_name=training.target_name or "", classes=training.classes or (),
-            inputs=kind, vocabulary=frequent_words(texts, words.max_words, words.min_count), encoder=encoder.name,
-            length=longest(texts, text.max_tokens), width=encoder.dim,
-        )  # fmt: skip
+            columns=training.columns,
+            target_name=training.target_name or "",
+            classes=training.classes or (),
+            inputs=kind,
+            vocabulary=frequent_words(texts, words.max_words, words.min_count),
+            encoder=encoder.name,
+            length=longest(texts, text.max_tokens),
+            width=encoder.dim,
+        )
 
     @property
     def num_ids(self) -> int:

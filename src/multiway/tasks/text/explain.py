@@ -37,14 +37,19 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
     classes, (unit, rows) = class_values(run.state.classes), next(iter(test.names.items()))
     words = leave_one_out(test.names["text"][:count], lambda texts: shares_of(run, texts))
     frames = [
-        pd.DataFrame({
-            unit: rows[row], "position": range(len(text.words)), "word": text.words,
-            **({} if test.target is None else {"label": classes[test.target[row]]}),
-            "predicted": classes[text.effects.predicted],
-            "probability": text.effects.probability, "importance": text.effects.falls,
-        })
+        pd.DataFrame(
+            {
+                unit: rows[row],
+                "position": range(len(text.words)),
+                "word": text.words,
+                **({} if test.target is None else {"label": classes[test.target[row]]}),
+                "predicted": classes[text.effects.predicted],
+                "probability": text.effects.probability,
+                "importance": text.effects.falls,
+            }
+        )
         for row, text in enumerate(words)
-    ]  # fmt: skip
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -57,16 +62,19 @@ def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
     cases = [
         CaseAnswer(
             name=f"Named {row['predicted']} with {percent(100 * row['probability'], 0)}",
-            sentence="rightly" if remark else f"it is {row['true']}", is_wrong=not remark, content=[_marked(item)],
+            sentence="rightly" if remark else f"it is {row['true']}",
+            is_wrong=not remark,
+            content=[_marked(item)],
         )
         for (_, row), item in zip(found.iterrows(), effects, strict=True)
-    ]  # fmt: skip
+    ]
     kind = "right about, but least sure of" if remark else "most surely wrong about"
     side: list[str | tuple[str, str]] = [
         f"The test texts that the answer is {kind}, and the words that mattered.",
-        ("for", "the probability of the named class falls without this word"), ("against", "it rises"),
+        ("for", "the probability of the named class falls without this word"),
+        ("against", "it rises"),
         f"Of texts over {LONGEST} words, {SPANS} spans of neighbouring words are left out in turn.",
-    ]  # fmt: skip
+    ]
     support = [f"{remark} Below are those named least surely."] if remark else []
     title = "Least sure texts" if remark else "Misclassified texts"
     yield PagePart(id="texts", title=title, side=side, content=cases, support=support)

@@ -80,9 +80,13 @@ def read_texts(source: object, options: LabelledTextOptions | None = None) -> Sa
 
 
 def texts_of(
-    source: object, options: LabelledTextOptions, findings: Findings, known: Sequence[str] = (),
-    target: str | None = None, classes: tuple[str, ...] | None = None,
-) -> Samples[Strings]:  # fmt: skip
+    source: object,
+    options: LabelledTextOptions,
+    findings: Findings,
+    known: Sequence[str] = (),
+    target: str | None = None,
+    classes: tuple[str, ...] | None = None,
+) -> Samples[Strings]:
     """The same with flaws noted; the texts are sound only where no finding is an error.
 
     `known` has columns of texts that training had, to which the source is matched by name; then `target` and `classes`
@@ -106,11 +110,20 @@ def texts_of(
         codes, names = read_target(raw, target, classes, "classes", findings, otherwise=OTHER_COLUMN)
         labels, classes = codes.astype(np.int64), names
     return Samples(
-        inputs=texts, source=findings.source, word="rows", target=labels, classes=classes, target_name=target,
-        names={raw.unit: raw.rows.tolist(), "text": texts.tolist()}, columns=tuple(known), rows=raw.rows,
-        unit=raw.unit, keys=tuple(text.casefold() for text in texts),
-        groups=named_cells(raw, options.group, "group", findings), official=official,
-    )  # fmt: skip
+        inputs=texts,
+        source=findings.source,
+        word="rows",
+        target=labels,
+        classes=classes,
+        target_name=target,
+        names={raw.unit: raw.rows.tolist(), "text": texts.tolist()},
+        columns=tuple(known),
+        rows=raw.rows,
+        unit=raw.unit,
+        keys=tuple(text.casefold() for text in texts),
+        groups=named_cells(raw, options.group, "group", findings),
+        official=official,
+    )
 
 
 def looks_like_texts(source: object) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from multiway import leftovers
+from multiway import files, leftovers
 from multiway.config import Plain
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
@@ -33,6 +33,7 @@ def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answ
     list scans that cannot be used, and go on; `progress`, show a bar; `far`, answer what lies far outside too.
     """
     maps = None if options.get("maps") is None else Path(options["maps"])
+    files.check_place(maps)
     leftovers.remove(maps)
     cases = read_cases(path, run.config.read, opened=False, labelled=False)
     flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
