@@ -6,7 +6,7 @@ from corpora.formats import compared
 from corpora.hard_tables import CELLS
 from fewer import few
 from multiway.data.findings import Findings
-from multiway.data.sources.options import FileOptions
+from multiway.data.options import FileOptions
 from multiway.data.sources.tables import load_texts_table
 
 KINDS = list(CELLS)

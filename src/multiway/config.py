@@ -1,8 +1,10 @@
-"""The base of every config: frozen, closed to unknown names, read and written as plain YAML."""
+"""The base of every config: frozen, closed to unknown names, read and written as plain YAML; and the flags of fields."""
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+import types
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -47,6 +49,125 @@ class Config(BaseModel):
     def plain(self) -> Plain:
         """Fields as what YAML and JSON can hold; `parse` takes it back to an equal config."""
         return self.model_dump(mode="json")
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag:
+    """On the annotation of a field: the option and the argument of estimators that set it.
+
+    A field without one is reached by `--set` and `settings` alone.
+
+    help: What it is, a sentence.
+    name: Of the option and the argument, where it is not that of the field.
+    commands: Which take the option; none where it is an argument alone.
+    read: From the text of an option to a value, by the annotation if not given; ValueError says what is wanted.
+    choices: The values it can have, by the annotation if not given.
+    key: Where the field is a mapping: the name in it that is set.
+    """
+
+    help: str
+    _: dataclasses.KW_ONLY
+    name: str = ""
+    commands: tuple[str, ...] = ("train", "check", "audit")
+    read: Callable[[str], object] | None = None
+    choices: tuple[str, ...] = ()
+    key: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A field with a flag.
+
+    field: Its place in the config, such as "read.missing".
+    default: Its usual value.
+    is_switch: Whether the option has no value.
+    """
+
+    name: str
+    field: str
+    help: str
+    commands: tuple[str, ...]
+    read: Callable[[str], object]
+    choices: tuple[str, ...]
+    default: object
+    is_switch: bool
+
+
+def settings_in(config: type[BaseModel], usual: object = None, place: str = "") -> Iterator[Setting]:
+    """Every field of a config that has a flag: its own, then those of its parts."""
+    parts = []
+    for name, field in config.model_fields.items():
+        kinds = [field.annotation] if get_origin(field.annotation) not in UNIONS else [*get_args(field.annotation)]
+        default = getattr(usual, name, None)
+        if usual is None and not place and not field.is_required():
+            default = field.get_default(call_default_factory=True)
+        parts += [(kind, default, f"{place}{name}.") for kind in kinds if _is_config(kind)]
+        for flag in (each for each in field.metadata if isinstance(each, Flag)):
+            kind = str if flag.key else next(kind for kind in kinds if kind is not types.NoneType)
+            yield Setting(
+                name=flag.name or flag.key or name,
+                field=f"{place}{name}.{flag.key}".removesuffix("."),
+                help=flag.help,
+                commands=flag.commands,
+                read=flag.read or reader_of(kind),
+                choices=flag.choices or (get_args(kind) if get_origin(kind) is Literal else ()),
+                default=default.get(flag.key) if flag.key and isinstance(default, Mapping) else default,
+                is_switch=kind is bool,
+            )
+    for kind, default, inner in parts:
+        yield from settings_in(kind, default, inner)
+
+
+UNIONS = (Union, types.UnionType)
+
+
+def _is_config(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def reader_of(kind: object) -> Callable[[str], object]:
+    """What reads a value of some type from the text of an option."""
+    parts = get_args(kind)
+    if get_origin(kind) is tuple:
+        return read_names if parts[0] is str else numbers(parts[0], len(parts))
+    readers: dict[object, Callable[[str], object]] = {int: read_whole, float: read_number}
+    return readers.get(kind, str)
+
+
+def read_names(text: str) -> list[str]:
+    """Split "a,b" into names."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def numbers(kind: type[int] | type[float], amount: int) -> Callable[[str], list[int | float]]:
+    """A reader that splits "64,64,64" into so many numbers."""
+
+    def read(text: str) -> list[int | float]:
+        try:
+            values: list[int | float] = [kind(part) for part in text.split(",")]
+        except ValueError:
+            values = []
+        if len(values) != amount:
+            what = "whole numbers" if kind is int else "numbers"
+            raise ValueError(f"give {amount} {what}, separated by commas")
+        return values
+
+    return read
+
+
+def read_whole(text: str) -> int:
+    """A whole number of at least 1."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("give a whole number of at least 1")
+    return int(text)
+
+
+def read_number(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("give a number") from None
 
 
 def read_yaml(text: str) -> Any:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from multiway.auditing.samples import audit_sequences
+from multiway.data.options import SequenceOptions
 from multiway.data.scaling import Scaler
-from multiway.data.sources.series import SequenceOptions
-from multiway.tasks.series.source import SequenceSplit
+from multiway.tasks.series.config import SequenceSplit
 from tasks.series.archives import long_frame, prepare_sequences
 
 

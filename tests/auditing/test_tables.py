@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from multiway.auditing.tables import audit_table, check_formula, tolerated
-from multiway.data.splitting import SplitShares
+from multiway.data.options import SplitShares
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import patients, prepare_table
 
 

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from attacks.tiny_runs import origin
 from corpora.hard_tables import CELLS, FORMATS, long_table, table
 from multiway.data.findings import soundly
-from multiway.data.sources.options import ReadOptions
-from multiway.data.sources.series import SequenceOptions
+from multiway.data.options import ReadOptions, SequenceOptions
 from multiway.data.sources.series_reading import read_series_into
 from multiway.errors import MultiwayError
 from multiway.tasks import lifecycle

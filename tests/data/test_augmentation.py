@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data.augmentation import AugmentOptions, augment, shape_transform
+from multiway.data.augmentation import augment, shape_transform
+from multiway.data.options import AugmentOptions
 from multiway.errors import ConfigError
 
 EVERYTHING = AugmentOptions(

@@ -14,8 +14,8 @@ from command import outcome
 from multiway import workflows
 from multiway.data.findings import Findings
 from multiway.data.matching import far_columns, hold_to_training
+from multiway.data.options import FileOptions
 from multiway.data.scaling import Scaler
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.scans.encoding import IntensityScale, far_scan
 from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target

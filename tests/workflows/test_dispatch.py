@@ -19,7 +19,7 @@ from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.papers import reproducing
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer
-from multiway.tasks.choice import Answering
+from multiway.tasks.options import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig

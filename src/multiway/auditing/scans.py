@@ -17,11 +17,11 @@ from multiway.auditing.near_images import Traces
 from multiway.auditing.probes import class_numbers
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.data import Finding
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits
 from multiway.data.sources.scans.encoding import BYTES, IntensityScale
 from multiway.data.sources.scans.loading import FileScans, read_cases
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import VolumeHeader
 
 BLOCKS = finding(

@@ -15,13 +15,19 @@ A kind of data is what differs: how its bytes become samples. A new one plugs in
 What training learns, and the inputs that a network takes, are the task's (`multiway.tasks.samples`).
 """
 
-from multiway.data.findings import CheckReport as CheckReport
-from multiway.data.findings import Finding as Finding
-from multiway.data.findings import Place as Place
-from multiway.data.scaling import Scaler as Scaler
-from multiway.data.scaling import mase_scales as mase_scales
-from multiway.data.sources.options import ReadOptions as ReadOptions
-from multiway.lazy import extend
+from typing import TYPE_CHECKING
+
+from multiway.lazy import extend, lazily
+
+if TYPE_CHECKING:
+    from multiway.data.findings import CheckReport as CheckReport
+    from multiway.data.findings import Finding as Finding
+    from multiway.data.findings import Place as Place
+    from multiway.data.options import ReadOptions as ReadOptions
+    from multiway.data.scaling import Scaler as Scaler
+    from multiway.data.scaling import mase_scales as mase_scales
+
+__getattr__ = lazily(__name__)
 
 # How sets are made that stand in `catalogue.yaml` and at no address.
 extend("data sets", "multiway.data.made")

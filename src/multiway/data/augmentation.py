@@ -1,47 +1,13 @@
 """Random changes of training volumes; each sample has draws of its own, from torch's global generator."""
 
 import math
-from typing import Literal, Self, overload
+from typing import overload
 
 import torch
 import torch.nn.functional as F
-from pydantic import Field, model_validator
 from torch import Tensor
 
-from multiway.config import Config
-
 SHAPE_EVALUATION = 0.5
-
-
-class AugmentOptions(Config):
-    """Random changes of training volumes, drawn anew for each sample; all off unless given."""
-
-    flips: tuple[Literal[0, 1, 2], ...] = ()
-    """Axes that are each reversed half of the time."""
-    rotate90: tuple[tuple[Literal[0, 1, 2], Literal[0, 1, 2]], ...] = ()
-    """Planes, as pairs of axes, turned by a random number of right angles; half turns where sizes differ."""
-    rotate: float = Field(0.0, ge=0, le=180)
-    """Largest angle about each axis in degrees, interpolated."""
-    zoom: float = Field(0.0, ge=0, lt=1)
-    """Largest relative change of size, interpolated."""
-    shift: int = Field(0, ge=0)
-    """Largest move along each axis in voxels; the border is repeated."""
-    crop: int = Field(0, ge=0)
-    """As `shift`, but the border is mirrored: padding by reflection, and a random crop of the same size."""
-    scale: float = Field(0.0, ge=0, lt=1)
-    """Largest relative change of intensity."""
-    offset: float = Field(0.0, ge=0)
-    """Largest addition to the normalised intensity."""
-    noise: float = Field(0.0, ge=0)
-    """Standard deviation of Gaussian noise on the normalised intensity."""
-
-    @model_validator(mode="after")
-    def _planes_have_two_axes(self) -> Self:
-        if any(first == second for first, second in self.rotate90):
-            raise ValueError(f"rotate90 takes pairs of different axes. Got {self.rotate90}")
-        if len(set(self.flips)) < len(self.flips):
-            raise ValueError(f"flips names an axis twice. Got {self.flips}")
-        return self
 
 
 @overload

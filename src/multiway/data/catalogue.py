@@ -16,9 +16,9 @@ from pydantic import Field
 from multiway.config import Config, load_yaml
 from multiway.data.findings import Findings, Unreadable, quoted
 from multiway.data.looking import read_frame
+from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.bytes import bytes_of, unpacked
 from multiway.data.sources.columns import find_time_column
-from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences
 from multiway.data.sources.tables import load_table
 from multiway.data.writing import write_table

@@ -10,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
+from multiway.data.options import Shares
 from multiway.data.samples import Cells, Samples
-from multiway.data.splitting import Shares, Splits, absent_classes, drawn_notes, split
+from multiway.data.splitting import Splits, absent_classes, drawn_notes, split
 from multiway.data.targets import note_near_names
 from multiway.errors import DataError, Fix, Message
 

@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed
+from multiway.data.options import ReadOptions
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, distinct_cells, looks_numeric, words
 from multiway.data.sources.columns import require_column, require_columns, usual_column
-from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
 from multiway.errors import Fix
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
+from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.recordings import Recordings, find_recordings
 from multiway.data.sources.across import times_of_header, with_months_in_rows
 from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
 from multiway.data.sources.columns import column_of_times, usual_column
-from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.parts import holds_parts
 from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import load_spelled, load_table, source_name

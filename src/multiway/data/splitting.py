@@ -1,14 +1,12 @@
 """Training, validation and test rows of any samples: as the data name them, by time, by folds or by shares."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
-from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.samples import Splits as Splits
@@ -18,45 +16,6 @@ DRAWN = ("test", "validation")
 EMPTY = np.empty(0, np.int64)
 FEWEST = 2
 """Samples of a split where the target is a number: R² of one is undefined."""
-
-
-class Shares(Config):
-    """How much of the data validates and tests; the rest is trained on."""
-
-    validation: float = Field(0.15, gt=0, lt=1)
-    """Share to choose the best epoch on."""
-    test: float = Field(0.2, gt=0, lt=1)
-    """Share to test on, once, at the end."""
-
-    @model_validator(mode="after")
-    def _leaves_a_rest(self) -> Self:
-        if self.validation + self.test >= 1:
-            raise ValueError(f"validation and test must leave some to train on. Got {self.validation} and {self.test}")
-        return self
-
-
-class SplitShares(Shares):
-    """Shares that are drawn."""
-
-    seed: int = Field(0, ge=0)
-    """Which random split it is."""
-
-
-class Folds(SplitShares):
-    """Shares, or one of several folds; copies of a sample are never in two splits."""
-
-    folds: int | None = Field(None, ge=2)
-    """Test on one of so many equal parts in place of the share `test`."""
-    fold: int = Field(0, ge=0)
-    """Which of them, from 0."""
-    copies: Literal["drop", "keep"] = "drop"
-    """With a column of splits: leave out training rows that are in a later split too, or keep the split as it is."""
-
-    @model_validator(mode="after")
-    def _fold_is_one_of_them(self) -> Self:
-        if self.fold >= (self.folds or 1):
-            raise ValueError(f"fold counts from 0 and is below folds. Got {self.fold} and {self.folds}")
-        return self
 
 
 def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Splits:

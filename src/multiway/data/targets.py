@@ -1,7 +1,6 @@
 """Targets of samples: classes by name, or numbers."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ FEW_NUMBERS = 10
 """Up to so many different whole numbers are classes, if they repeat."""
 ROWS_PER_CLASS = 5
 MAX_CLASSES = 1000
-TargetKind = Literal["auto", "classes", "number"]
+
 AS_NUMBERS: Message = ("Give another target, or set kind to number if it is one (", Fix("read.kind", "number"), ").")
 OTHER_COLUMN: Message = ("Name another column (", Fix("read.target", like="NAME"), ").")
 

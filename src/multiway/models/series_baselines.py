@@ -104,9 +104,6 @@ def _shares_and_peaks(answers: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
     return shares, torch.where(peaks.isinf(), 0.0, peaks)
 
 
-SeriesBaseline = Literal["majority", "logistic", "rocket"]
-
-
 class FlatLinear(nn.Module):
     """Logistic regression on the values of a series, `(batch, steps, variates)`; missing ones count as 0."""
 

@@ -17,11 +17,8 @@ PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5)
 KNOWN = 2
 """Lowest id of a word; 0 is padding, 1 a word that training had not."""
 AT_ONCE = 256
-Baseline = Literal["majority", "mean", "logistic", "ridge", "trees"]
-TextBaseline = Literal["majority", "tfidf", "vectors"]
-OF_CLASSES: tuple[Baseline, ...] = ("majority", "logistic", "trees")
-OF_NUMBERS: tuple[Baseline, ...] = ("mean", "ridge", "trees")
-OF_TEXTS: tuple[TextBaseline, ...] = ("majority", "tfidf", "vectors")
+OF_CLASSES = ("majority", "logistic", "trees")
+OF_NUMBERS = ("mean", "ridge", "trees")
 WORDS = {
     "logistic": "logistic regression", "ridge": "ridge regression", "trees": "boosted trees",
     "tfidf": "logistic regression on TF-IDF", "vectors": "logistic regression on vectors",
@@ -77,7 +74,7 @@ class TfidfLogistic(Solved):
             yield counts.scatter_add_(1, part, (part >= KNOWN).double())
 
 
-def usual_baselines(chosen: Sequence[Baseline] | None, *, is_class: bool) -> tuple[Baseline, ...]:
+def usual_baselines(chosen: Sequence[str] | None, *, is_class: bool) -> tuple[str, ...]:
     """The chosen baselines of a target; all of its kind where none were chosen, the trees only with scikit-learn."""
     known = OF_CLASSES if is_class else OF_NUMBERS
     if chosen is None:

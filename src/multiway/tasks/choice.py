@@ -13,9 +13,8 @@ from multiway.errors import ConfigError, closest
 from multiway.metrics.resampling import clusters_of, standard_error
 from multiway.ops.simplex import few_weights
 from multiway.tasks.declarations import NETWORK
+from multiway.tasks.options import AUTO
 
-AUTO = "auto"
-"""The answer that a config names where validation decides."""
 FOLDS, FEWEST = 5, 10
 """Parts that the weights of a blend are tried on in turn, and clusters below which neither a blend nor a constant is
 taken for as good as the best."""
@@ -43,13 +42,6 @@ OF_NAMES = {
     **dict.fromkeys(("rocket", "trees"), TREES),
     BLEND: MIXED,
 }
-
-
-class Answering(Config):
-    """The config of a run whose answer is one of its models, or a blend of them."""
-
-    answer: str = AUTO
-    """Which model answers: what validation prefers (`auto`), `network`, or a model by its name."""
 
 
 class Candidate(Config):

@@ -1,7 +1,7 @@
 """What a task is declared with: options, context, and what its config, data, state and page have to give."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeVar
 
 from torch import nn
@@ -19,32 +19,6 @@ SPLITS = ("train", "validation", "test")
 VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
 """See `Task.fields_of_validation`; a seed is no setting to choose."""
 IN_MEMORY = "Write it to a file, or use multiway.check and the estimators, which take data in memory."
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Option:
-    """An option of the command line that belongs to a task.
-
-    name: As in `--name`, with underscores.
-    field: Its place in the config, "read.missing"; empty for options of commands on finished runs.
-    commands: Which commands take it.
-    read: From the text of the command line to a value; raises ValueError with what is wanted.
-    choices: The values it can have, if they are few.
-    """
-
-    name: str
-    help: str
-    field: str = ""
-    commands: tuple[str, ...] = ("train", "check", "audit")
-    read: Callable[[str], object] = str
-    choices: tuple[str, ...] = ()
-    is_flag: bool = False
-
-
-SHARED = (
-    Option(name="far", commands=("predict",), is_flag=True, help="Answer what lies far outside the training too."),
-)
-"""Options of every task."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

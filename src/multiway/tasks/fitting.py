@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from multiway.compress.measuring import floats
 from multiway.compress.recovering import relative_distance
-from multiway.tasks.choice import AUTO
+from multiway.tasks.options import AUTO
 from multiway.training.config import Batch, Objective
 from multiway.training.processes import device_of
 

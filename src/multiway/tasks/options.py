@@ -5,20 +5,21 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import ClassVar, Self
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
-from torch import nn
 
-from multiway.config import Plain, merge, nest
-from multiway.data.sources.budget import Limits
-from multiway.data.splitting import Shares
+from multiway.config import Config, Plain, Setting, merge, nest
+from multiway.data.options import Limits, Shares
 from multiway.errors import Fix, closest
-from multiway.models import create_model, list_models, model_config
-from multiway.tasks.choice import Answering
-from multiway.tasks.protocol import Option
-from multiway.training import TrainingConfig
+from multiway.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from torch import nn
+
+AUTO = "auto"
+"""The answer that a config names where validation decides."""
 
 Sizes = int | tuple[int, ...]
 
@@ -33,6 +34,8 @@ def check_model(model: Mapping[str, object], usual: str, patterns: Sequence[str]
 
     `patterns` are as `list_models` takes them; fields that are `set_by_data` are not for the user.
     """
+    from multiway.models import list_models  # needs torch, which reading data does not
+
     name = model.get("name", usual)
     known = [usual] if name == usual else [known for pattern in patterns for known in list_models(pattern)]
     if name not in known:
@@ -52,6 +55,13 @@ def check_class_losses(*trainings: TrainingConfig) -> None:
 def network_fields(model: Mapping[str, object], **set_by_data: object) -> Plain:
     """Fields of `create_model`: those of the config, and those that the data set."""
     return {**{name: value for name, value in model.items() if name != "name"}, **set_by_data}
+
+
+class Answering(Config):
+    """The config of a run whose answer is one of its models, or a blend of them."""
+
+    answer: str = AUTO
+    """Which model answers: what validation prefers (`auto`), `network`, or a model by its name."""
 
 
 class RunConfig(Answering):
@@ -81,8 +91,11 @@ class NetworkConfig(RunConfig):
 
     @model_validator(mode="after")
     def _network_fits(self) -> Self:
-        check_model(self.model, self.NETWORK, self.NETWORKS or (f"{self.NETWORK}*",), tuple(self.BY_DATA))
-        model_config(self.model_name, **self.network_fields(**self.BY_DATA))
+        if self.model:
+            from multiway.models import model_config  # the usual network is one, and needs no torch to say so
+
+            check_model(self.model, self.NETWORK, self.NETWORKS or (f"{self.NETWORK}*",), tuple(self.BY_DATA))
+            model_config(self.model_name, **self.network_fields(**self.BY_DATA))
         return self
 
     @property
@@ -94,30 +107,11 @@ class NetworkConfig(RunConfig):
         """Fields of `create_model` on this data."""
         return network_fields(self.model, **set_by_data)
 
-    def network(self, **set_by_data: Sizes) -> nn.Module:
+    def network(self, **set_by_data: Sizes) -> "nn.Module":
         """Draw the network for this data."""
+        from multiway.models import create_model
+
         return create_model(self.model_name, **self.network_fields(**set_by_data))
-
-
-def read_names(text: str) -> list[str]:
-    """Split "a,b" into names."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def numbers(kind: type[int] | type[float], amount: int) -> Callable[[str], list[int | float]]:
-    """A reader that splits "64,64,64" into so many numbers."""
-
-    def read(text: str) -> list[int | float]:
-        try:
-            values: list[int | float] = [kind(part) for part in text.split(",")]
-        except ValueError:
-            values = []
-        if len(values) != amount:
-            what = "whole numbers" if kind is int else "numbers"
-            raise ValueError(f"give {amount} {what}, separated by commas")
-        return values
-
-    return read
 
 
 def percentages(text: str) -> tuple[float, ...]:
@@ -158,13 +152,6 @@ def read_seconds(given: object) -> float | None:
     return None if match is None else float(match[1]) * UNITS[match[2] or "s"]
 
 
-def read_whole(text: str) -> int:
-    """A whole number of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError("give a whole number of at least 1")
-    return int(text)
-
-
 def read_every(text: str) -> int:
     """How often, "every=4"."""
     word, _, count = text.partition("=")
@@ -180,14 +167,6 @@ def read_count(text: str) -> int:
     return int(text)
 
 
-def read_number(text: str) -> float:
-    """A number."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("give a number") from None
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Spelling:
     """How the settings of a task are written in a call of Python.
@@ -197,7 +176,7 @@ class Spelling:
     own: Arguments of the method that was called, which win.
     """
 
-    options: Sequence[Option]
+    options: Sequence[Setting]
     arguments: Mapping[str, str]
     own: Collection[str] = ()
 

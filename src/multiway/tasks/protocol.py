@@ -1,9 +1,8 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import dataclasses
-import importlib
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -11,33 +10,32 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, merge
+from multiway.config import Plain, Setting, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
 from multiway.errors import ConfigError, Fix, Message, closest, warn
-from multiway.lazy import extensions
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
-from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choose, fixed, known_as
+from multiway.tasks.choice import BLEND, Choice, Evidence, choose, fixed, known_as
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
-from multiway.tasks.declarations import SHARED as SHARED
 from multiway.tasks.declarations import SPLITS as SPLITS
 from multiway.tasks.declarations import VALIDATION as VALIDATION
 from multiway.tasks.declarations import Cell as Cell
 from multiway.tasks.declarations import ConfigT as ConfigT
 from multiway.tasks.declarations import Context as Context
 from multiway.tasks.declarations import Fitted as Fitted
-from multiway.tasks.declarations import Option as Option
 from multiway.tasks.declarations import Prepared as Prepared
 from multiway.tasks.declarations import PreparedT as PreparedT
 from multiway.tasks.declarations import Row as Row
 from multiway.tasks.declarations import State as State
 from multiway.tasks.declarations import StateT as StateT
 from multiway.tasks.declarations import TaskConfig as TaskConfig
+from multiway.tasks.options import AUTO
+from multiway.tasks.settings import task_named
 from multiway.tasks.stored import Facts as Facts
 from multiway.training import RunFolder
 
@@ -187,7 +185,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     state: type[StateT]
     facts: type[Facts] = Facts
     """What is stored of a run in addition to its state."""
-    options: tuple[Option, ...] = ()
+    options: tuple[Setting, ...] = ()
     page: Page
     fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
@@ -436,14 +434,3 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
 
 
 AnyTask = Task[Any, Any, Any]
-
-
-def task_named(name: str) -> AnyTask:
-    """The registered task of that name."""
-    task: AnyTask = importlib.import_module(extensions("tasks")[name]).TASK
-    return task
-
-
-def options_of(task: AnyTask, command: str) -> Iterator[Option]:
-    """Options of one command."""
-    return (option for option in (*SHARED, *task.options) if command in option.commands)

@@ -6,20 +6,17 @@ from pathlib import Path
 from multiway.data import datasets
 from multiway.data.sources.budget import check_folder
 from multiway.errors import ConfigError, closest
-from multiway.lazy import extensions
 from multiway.tasks.known import task_of_dataset
-from multiway.tasks.protocol import AnyTask, options_of, task_named
-
-MODULES = extensions("tasks")
-"""Module of each task, whose `TASK` it is, as `tasks/__init__.py` lists them."""
-TASKS = tuple(MODULES)
+from multiway.tasks.protocol import AnyTask
+from multiway.tasks.settings import MODULES, TASKS, settings_of, task_named
 
 
 def task_of(name: str) -> AnyTask:
     """The task of that name."""
     if name not in MODULES:
         raise ConfigError(f"no task is called {name}{closest(name, MODULES)} Known: {', '.join(MODULES)}.")
-    return task_named(name)
+    task: AnyTask = task_named(name)
+    return task
 
 
 def task_of_data(source: object) -> str:
@@ -34,7 +31,7 @@ def tasks_of_data(source: object, options: Collection[str] = ()) -> tuple[str, .
     if isinstance(source, str | Path):
         datasets.check_regular(source)
         check_folder(source)
-    having = [name for name in TASKS if {option.name for option in options_of(task_of(name), "check")} >= set(options)]
+    having = [name for name in TASKS if settings_of(name).options_of("check").keys() >= set(options)]
     is_chosen = 0 < len(having) < len(TASKS)
     tasks = {name: task_of(name) for name in having or TASKS}
     sure = [name for name, task in tasks.items() if task.recognises(source)]

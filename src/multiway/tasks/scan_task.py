@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, Self, TypeVar
 
 import pandas as pd
 
-from multiway.config import Config
+from multiway.config import Config, numbers, read_names
 from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
@@ -19,7 +19,7 @@ from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError
 from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.estimator import Estimator, estimator, located
-from multiway.tasks.options import RunConfig, numbers, read_names
+from multiway.tasks.options import RunConfig
 from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
 from multiway.training.memory import settled

@@ -1,11 +1,13 @@
 """How a model is trained, and what the loop needs of data and task: any class with these methods."""
 
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field, field_validator
-from torch import Tensor, nn
 
 from multiway.config import Config
+
+if TYPE_CHECKING:  # a config is read without torch
+    from torch import Tensor, nn
 
 LossName = Literal["mse", "mae", "huber", "cross_entropy"]
 PerMode = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -82,7 +84,7 @@ class TrainingConfig(Config):
         return max(USUAL_EPOCHS, min(MOST_EPOCHS, -(-USUAL_STEPS // steps_per_epoch)))
 
 
-Batch = dict[str, Tensor]
+Batch = dict[str, "Tensor"]
 
 
 class Source(Protocol):
@@ -91,7 +93,7 @@ class Source(Protocol):
     def __len__(self) -> int:
         """Number of samples."""
 
-    def gather(self, index: Tensor) -> Batch:
+    def gather(self, index: "Tensor") -> Batch:
         """Tensors of the samples with these indices, batch axis first."""
 
 
@@ -108,5 +110,5 @@ class Callback(Protocol):
 class Objective(Protocol):
     """What is minimised."""
 
-    def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
+    def __call__(self, model: "nn.Module", batch: Batch) -> "tuple[Tensor, Tensor]":
         """Sum of losses over the batch, and the number of terms in it."""

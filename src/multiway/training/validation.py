@@ -133,14 +133,6 @@ def _row(steps: Steps, standing: Standing, loss: float, score: float | None, sec
     }
 
 
-def check_pattern(pattern: str | None) -> None:
-    """Refuse what is no regular expression."""
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise ValueError(f"weights is a pattern of names, such as hidden. Got {pattern!r}: {error}") from None
-
-
 def check_watched(model: nn.Module, pattern: str) -> None:
     """Refuse a pattern that no weight of a network has in its name."""
     if not matrices_of(model, pattern):

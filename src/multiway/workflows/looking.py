@@ -11,8 +11,9 @@ from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
 from multiway.config import merge
 from multiway.data import CheckReport, datasets
-from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
+from multiway.data.encoders import Encoded, encode_texts
 from multiway.data.findings import Finding, Findings, quoted
+from multiway.data.options import EncoderOptions
 from multiway.data.sources.bytes import reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint

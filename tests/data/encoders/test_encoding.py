@@ -7,8 +7,9 @@ import pytest
 
 from interruption import left_over
 from multiway import files
-from multiway.data.encoders import EncoderOptions, HashedEncoder, encode_texts, encoding
+from multiway.data.encoders import HashedEncoder, encode_texts, encoding
 from multiway.data.encoders.encoding import VectorCache, encode_with
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError, DataError, RunError
 
 WORDS = ["apple", "ford", "rises", "falls", "$", "up"]

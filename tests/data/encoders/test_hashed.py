@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from multiway.data.encoders import EncoderOptions, HashedEncoder, make_encoder
+from multiway.data.encoders import HashedEncoder, make_encoder
 from multiway.data.encoders.hashed import SALTS
+from multiway.data.options import EncoderOptions
 from tolerances import ROUNDING32
 
 MASK = 2**64 - 1

@@ -7,7 +7,8 @@ import huggingface_hub
 import pytest
 
 from data.encoders.networks import TEXTS, save_network
-from multiway.data.encoders import EncoderOptions, choice, make_encoder
+from multiway.data.encoders import choice, make_encoder
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError
 
 pytest.importorskip("transformers")

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from data.encoders.networks import TEXTS, pack, save_network
-from multiway.data.encoders import EncoderOptions, choice, encode_texts, make_encoder, pretrained
+from multiway.data.encoders import choice, encode_texts, make_encoder, pretrained
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError, DataError
 from tolerances import LONG32
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from data.encoders.networks import TEXTS, save_network
-from multiway.data.encoders import EncoderOptions, make_encoder
+from multiway.data.encoders import make_encoder
 from multiway.data.encoders.transformer import TransformerEncoder, batches
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError
 from tolerances import COARSE32, ROUNDING32, TOLERANCES, assert_near
 

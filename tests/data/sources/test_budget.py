@@ -2,8 +2,9 @@
 
 import pytest
 
+from multiway.data.options import Limits
 from multiway.data.sources import budget
-from multiway.data.sources.budget import Limits, check_folder, spend, within
+from multiway.data.sources.budget import check_folder, spend, within
 from multiway.errors import DataError
 
 

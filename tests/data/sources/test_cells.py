@@ -14,7 +14,7 @@ from multiway.data.sources.cells import escaped, restored
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import DataError
 from multiway.tasks.forecasting.source import check_file, read_panel
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 
 
 def written(path, cells):

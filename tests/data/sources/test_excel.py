@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from multiway.data.findings import Findings, Unreadable
-from multiway.data.sources.options import FileOptions
+from multiway.data.options import FileOptions
 from multiway.data.sources.tables import load_table
 
 SHARED = '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>{}</t></si></sst>'

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from multiway.data.findings import Findings
-from multiway.data.sources.options import FileOptions
+from multiway.data.options import FileOptions
 from multiway.data.sources.tables import load_table
 
 NUMBERS = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from multiway.data.catalogue import entries
+from multiway.data.options import SplitShares
 from multiway.data.sources.scenes import INDIAN_PINES, blocks_of, is_scene, read_scene, split_blocks
-from multiway.data.splitting import SplitShares
 from multiway.errors import DataError
 
 

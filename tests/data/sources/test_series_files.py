@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.sources.series import SequenceOptions
+from multiway.data.options import SequenceOptions
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences
 from multiway.errors import DataError
 from tasks.series.archives import HEADER, LINES, bumps, long_frame, write_rows, write_ts

@@ -25,7 +25,7 @@ from multiway.data.sources.bytes import Itself, reading_once
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.source import check_file, read_panel
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import read_table
 
 GOOD = "date,a,b\n" + "".join(f"2024-01-{day:02d},{day}.5,{day * 2}\n" for day in range(1, 13))

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from multiway.data.findings import Findings, Unreadable
+from multiway.data.options import FileOptions
 from multiway.data.sources.cells import RawTable
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.times import looks_like_time, parse_times
 
 DAYS = pd.date_range("2024-01-05", periods=3)

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from multiway.data.findings import Findings, Unreadable
-from multiway.data.sources.options import FileOptions
+from multiway.data.options import FileOptions
 from multiway.data.sources.tables import column_names, load_table
 
 TABLE = [("week", "units", "price"), *((f"2024-01-{day:02d}", day, day / 8) for day in range(1, 29))]

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.sources.options import ReadOptions
+from multiway.data.options import ReadOptions
 from multiway.errors import DataError
-from multiway.tasks.forecasting.covariates import Roles
+from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.joining import joined
 from multiway.tasks.forecasting.panel import Columns
 

@@ -10,7 +10,8 @@ import multiway
 from multiway.data.sources import bytes as limits
 from multiway.errors import DataError
 from multiway.tasks.images import archives
-from multiway.tasks.images.source import ImageOptions, looks_like_images, read_images
+from multiway.tasks.images.config import ImageOptions
+from multiway.tasks.images.source import looks_like_images, read_images
 
 COLOURS = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data.augmentation import AugmentOptions
+from multiway.data.options import AugmentOptions
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.tasks.segmentation.encode import Example
 from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, cut

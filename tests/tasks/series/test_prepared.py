@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from multiway.data.sources.series import SequenceOptions
+from multiway.data.options import SequenceOptions
 from multiway.errors import DataError
 from multiway.tasks.series.encode import SeriesState
-from multiway.tasks.series.source import SequenceSplit
+from multiway.tasks.series.config import SequenceSplit
 from tasks.series.archives import bumps, check_sequences, long_frame, match_sequences, prepare_sequences, write_ts
 
 USUAL = SequenceOptions()

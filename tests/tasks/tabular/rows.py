@@ -6,7 +6,8 @@ import pandas as pd
 from multiway.data.samples import read_samples
 from multiway.data.sources.tables import source_name
 from multiway.tasks.tabular import TabularConfig
-from multiway.tasks.tabular.source import TableOptions, rows_of
+from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.source import rows_of
 from multiway.tasks.tabular.task import TASK
 
 

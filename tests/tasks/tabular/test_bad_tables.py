@@ -7,7 +7,7 @@ import traceback
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import as_csv, check_table, patients, read_table
 
 GOOD = as_csv(patients(40))

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import check_table, patients
 
 

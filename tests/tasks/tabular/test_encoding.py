@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import patients, read_table
 from tolerances import ROUNDING32
 

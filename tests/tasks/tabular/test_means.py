@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import TargetEncoder
 
-from multiway.data.splitting import SplitShares
+from multiway.data.options import SplitShares
 from multiway.metrics.classes import auc
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.means import SMOOTHING, held_out_means, held_parts, level_means
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import match_table, prepare_table, read_table
 
 OPTIONS = TableOptions(target="y", columns=("shop", "size"))

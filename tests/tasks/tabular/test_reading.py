@@ -9,7 +9,7 @@ import pytest
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import as_csv, match_table, patients, read_table
 
 ILL = TableOptions(target="ill")

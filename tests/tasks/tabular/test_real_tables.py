@@ -3,11 +3,12 @@
 import pytest
 
 from multiway.data.catalogue import entries
-from multiway.data.splitting import SplitShares, split
+from multiway.data.options import SplitShares
+from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import check_table, read_table
 
 

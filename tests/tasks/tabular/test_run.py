@@ -199,8 +199,8 @@ def test_a_table_of_words_is_recognised_and_checked(folder):
 def test_boosted_trees_are_those_of_scikit_learn(folder):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    from multiway.data.splitting import SplitShares
-    from multiway.tasks.tabular.source import TableOptions
+    from multiway.data.options import SplitShares
+    from multiway.tasks.tabular.config import TableOptions
     from tasks.tabular.rows import prepare_table
 
     run = load(folder / "age")

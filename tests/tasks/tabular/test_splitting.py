@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.splitting import SplitShares, folds, split
+from multiway.data.options import SplitShares
+from multiway.data.splitting import folds, split
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import patients, read_table
 
 

@@ -7,7 +7,7 @@ import pytest
 import multiway
 from multiway.errors import DataError
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.source import TableOptions
+from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import patients, read_table
 
 ILL = TableOptions(target="ill")

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from data.encoders.networks import save_network
-from multiway.data.encoders import EncoderOptions, token_encoder
+from multiway.data.encoders import token_encoder
 from multiway.data.encoders.hashed import frequent_words
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError
 from multiway.tasks.text import TextConfig
 from multiway.tasks.text.encode import TextState

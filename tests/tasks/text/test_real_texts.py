@@ -6,10 +6,12 @@ import pytest
 
 from multiway.data import catalogue, datasets
 from multiway.data.catalogue import entries, joined_texts
-from multiway.data.splitting import Folds, split
+from multiway.data.options import Folds
+from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
-from multiway.tasks.text.source import LabelledTextOptions, read_texts
+from multiway.tasks.text.config import LabelledTextOptions
+from multiway.tasks.text.source import read_texts
 
 SIZES = {"cola": 2, "sst2": 2, "mr": 2, "subj": 2, "cr": 2, "mpqa": 2, "trec": 6}
 

@@ -63,7 +63,8 @@ def test_a_stored_run_scores_and_explains_as_the_run_did(folder, inputs):
 
 
 def test_tuning_moves_the_encoder(folder):
-    from multiway.data.encoders import EncoderOptions, token_encoder
+    from multiway.data.encoders import token_encoder
+    from multiway.data.options import EncoderOptions
 
     run = load(folder / "tokens")
     before = token_encoder(EncoderOptions(encoder=str(folder / "network"), max_tokens=16)).network().state_dict()

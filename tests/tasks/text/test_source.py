@@ -6,7 +6,8 @@ import pytest
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.text import TextConfig
-from multiway.tasks.text.source import LabelledTextOptions, likely_target, looks_like_texts, read_texts
+from multiway.tasks.text.config import LabelledTextOptions
+from multiway.tasks.text.source import likely_target, looks_like_texts, read_texts
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 

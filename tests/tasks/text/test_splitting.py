@@ -2,9 +2,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.data.splitting import Folds, split
+from multiway.data.options import Folds
+from multiway.data.splitting import split
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.text.source import LabelledTextOptions, read_texts
+from multiway.tasks.text.config import LabelledTextOptions
+from multiway.tasks.text.source import read_texts
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 

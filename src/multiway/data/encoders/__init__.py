@@ -1,10 +1,17 @@
 """Texts to vectors: encoders, and a cache so that each text is encoded once; knows no task."""
 
-from multiway.data.encoders.choice import chosen_encoder as chosen_encoder
-from multiway.data.encoders.choice import make_encoder as make_encoder
-from multiway.data.encoders.choice import token_encoder as token_encoder
-from multiway.data.encoders.encoder import EncoderOptions as EncoderOptions
-from multiway.data.encoders.encoder import TextEncoder as TextEncoder
-from multiway.data.encoders.encoding import Encoded as Encoded
-from multiway.data.encoders.encoding import encode_texts as encode_texts
-from multiway.data.encoders.hashed import HashedEncoder as HashedEncoder
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.data.encoders.choice import chosen_encoder as chosen_encoder
+    from multiway.data.encoders.choice import make_encoder as make_encoder
+    from multiway.data.encoders.choice import token_encoder as token_encoder
+    from multiway.data.encoders.encoder import TextEncoder as TextEncoder
+    from multiway.data.encoders.encoding import Encoded as Encoded
+    from multiway.data.encoders.encoding import encode_texts as encode_texts
+    from multiway.data.encoders.hashed import HashedEncoder as HashedEncoder
+    from multiway.data.options import EncoderOptions as EncoderOptions
+
+__getattr__ = lazily(__name__)

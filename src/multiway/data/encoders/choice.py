@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from multiway.data.encoders.encoder import EncoderOptions, TextEncoder
+from multiway.data.encoders.encoder import TextEncoder
 from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.encoders.pretrained import find_minilm, find_model, has_minilm
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError, Fix
 from multiway.lazy import is_installed, load_extra, missing
 

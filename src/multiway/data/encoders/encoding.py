@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from multiway import files, leftovers
 from multiway.data.encoders.choice import cache_of, make_encoder
-from multiway.data.encoders.encoder import EncoderOptions, TextEncoder
+from multiway.data.encoders.encoder import TextEncoder
 from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.findings import quoted
+from multiway.data.options import EncoderOptions
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import ConfigError, DataError, Fix, StorageError
 from multiway.terminal import TerminalBar

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.encoders.encoder import EncoderOptions
 from multiway.data.encoders.pretrained import digest_of_files, in_one_line, load_encoder, load_network, quietly
+from multiway.data.options import EncoderOptions
 from multiway.errors import ConfigError
 from multiway.lazy import load_extra
 

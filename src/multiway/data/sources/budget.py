@@ -7,69 +7,15 @@ import contextlib
 import contextvars
 import os
 import time
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
-
-from pydantic import AfterValidator, Field, model_validator
 
 from multiway import files
-from multiway.config import Config
 from multiway.data.findings import quoted
 from multiway.errors import Fix, OverBudgetError
 
-MAX_BYTES = 2**29
-"""What data may unfold to behind any door, unless `max_bytes` says otherwise: 512 MiB, a cube of 512 in float32."""
-MAX_FILES = 250_000
 SECONDS, PER_FILE, PER_BYTE = 60.0, 0.01, 1e-6
 """What reading may take, and what every file that is opened and each of its bytes add to that."""
-
-
-def composed(text: str) -> str:
-    """Text with every accent in its letter (NFC)."""
-    return unicodedata.normalize("NFC", text)
-
-
-Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(map(composed, names)))]
-"""A field of names, composed."""
-
-
-class NamedOptions(Config):
-    """Options that name columns and series, composed as the names in tables are."""
-
-    paths: ClassVar[tuple[str, ...]] = ()
-    """Fields that are names of files, which stay as the disk has them."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _composed(cls, values: Any) -> Any:
-        if not isinstance(values, dict):
-            return values
-        return {name: value if name in cls.paths else _each(value) for name, value in values.items()}
-
-
-def _each(value: Any) -> Any:
-    if isinstance(value, str):
-        return composed(value)
-    return type(value)(map(_each, value)) if type(value) in (list, tuple) else value
-
-
-class Limits(NamedOptions):
-    """How much may be read; each field lifts its limit."""
-
-    max_files: int = Field(MAX_FILES, gt=0)
-    """Files that a folder may hold, those of its folders among them."""
-    max_seconds: float | None = Field(None, gt=0)
-    """What reading may take; unless given, a minute, and a second more for every megabyte and every hundred files. It
-    is looked at with each file that is opened."""
-
-
-class Budget(Limits):
-    """Limits of what is read file by file."""
-
-    max_bytes: int = Field(MAX_BYTES, gt=0)
-    """What a packed file may unfold to, and a table or an array may take."""
 
 
 class _Spending:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 import psutil
 
 from multiway.data.findings import Findings, Unreadable, quoted
-from multiway.data.sources.budget import MAX_BYTES as MAX_BYTES
+from multiway.data.options import MAX_BYTES as MAX_BYTES
 from multiway.data.sources.budget import spend
 from multiway.errors import Fix
 

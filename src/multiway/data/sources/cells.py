@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed
-from multiway.data.sources.budget import composed
+from multiway.data.options import FileOptions, composed
 from multiway.data.sources.marks import MONEY, are_nothing, without_marks
-from multiway.data.sources.options import FileOptions
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.samples import Cells
 from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, with_truths, words
-from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.periods import PERIODS, first_days, period_of
 from multiway.data.sources.times import ISO, best_reading, looks_like_time, read_stamps
 from multiway.errors import Fix, Message, closest

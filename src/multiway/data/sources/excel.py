@@ -12,9 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable, restored
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.titles import LOOK, about_titles, rows_above
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra

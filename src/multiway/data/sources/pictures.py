@@ -7,14 +7,13 @@ import functools
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from multiway.data.findings import Failures, kept, quoted
-from multiway.data.sources.budget import Limits, spend
+from multiway.data.sources.budget import spend
 from multiway.data.sources.bytes import allowance
 from multiway.errors import DataError, Fix, MultiwayError, in_a_line
 from multiway.lazy import load_extra
@@ -28,19 +27,6 @@ BROKEN = (OSError, EOFError, SyntaxError, ValueError, TypeError, KeyError, Index
 """What Pillow raises on a file that is cut short or no image."""
 
 Bytes = NDArray[np.uint8]
-Channels = Literal["auto", "grey", "rgb"]
-
-
-class PictureOptions(Limits):
-    """What is made of images whose sizes or colours differ."""
-
-    size: int | None = Field(None, ge=1, le=8192)
-    """Side in pixels that every image is resized to; unless given, all must be of one size."""
-    channels: Channels = "auto"
-    """What images become: `auto` is grey where all of them are grey, else colour."""
-    max_bytes: int | None = Field(None, gt=0)
-    """What all images together may take in memory, one byte per value; unless given, 512 MiB, or up to 4 GiB where
-    that is at most 64 times what their files take."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from multiway.data.catalogue import entries
 from multiway.data.findings import listed, quoted
+from multiway.data.options import MAX_BYTES, SplitShares, VolumeOptions
 from multiway.data.samples import SPLITS
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
-from multiway.data.sources.scans.reading import MAX_BYTES, VolumeOptions
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader
-from multiway.data.splitting import Splits, SplitShares
+from multiway.data.splitting import Splits
 from multiway.errors import ConfigError, DataError, Fix
 
 INDIAN_PINES = "indian-pines"

@@ -3,50 +3,14 @@
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Place, listed
 from multiway.data.sources.bytes import free_memory
-from multiway.data.sources.options import FileOptions
 from multiway.errors import DataError, Fix
-
-CLASS_NAMES = ("class", "label", "target")
-
-
-class SequenceOptions(FileOptions):
-    """What the columns of a long table are, and how long series may be; files of archives say the former themselves."""
-
-    target: str | None = None
-    """Column of classes; found by name (class, label) if not given."""
-    id: str | None = None
-    """Column that names the series of each row; found by name if not given."""
-    time: str | None = None
-    """Column of times, by which the rows of a series are put in order; found by name, else rows are as they stand."""
-    group: str | None = None
-    """Column of groups, such as patients, whose series all fall into one split; it is no input."""
-    columns: tuple[str, ...] | None = None
-    """Columns of values to keep; all others if not given."""
-    length: int | None = Field(None, gt=0)
-    """Steps that every series is padded to; those of the longest if not given. A longer one is refused."""
-    missing: Literal["mask", "error"] = "mask"
-    """Missing values: leave them out of what a model sees, or refuse."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Classes, also those that are found by name, groups and series."""
-        return (self.target, self.group, self.id, *CLASS_NAMES)
-
-    @model_validator(mode="after")
-    def _roles_differ(self) -> Self:
-        roles = [name for name in (self.target, self.id, self.time, self.group) if name is not None]
-        if len(set(roles)) < len(roles):
-            raise ValueError(f"target, id, time and group are different columns. Got {', '.join(roles)}")
-        return self
-
 
 Values = NDArray[np.float64]
 PARTS = ("train", "test")

@@ -9,13 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.options import CLASS_NAMES, SequenceOptions
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, as_text
 from multiway.data.sources.columns import parse_numbers, require_column
 from multiway.data.sources.series import (
-    CLASS_NAMES,
     PARTS,
-    SequenceOptions,
     Sequences,
     check_observed,
     joined_series,

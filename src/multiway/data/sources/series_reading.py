@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from multiway.data.findings import Findings, Place, listed, quoted, soundly
+from multiway.data.options import SequenceOptions
 from multiway.data.sources.bytes import bytes_of
 from multiway.data.sources.series import (
-    SequenceOptions,
     Sequences,
     Values,
     check_observed,

@@ -8,8 +8,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, listed
+from multiway.data.options import FileOptions
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text, parse_cells
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.times import looks_like_time, parse_times
 
 PARTS = ("year", "month", "day", "hour", "minute")

@@ -12,13 +12,13 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, Unreadable, quoted
+from multiway.data.options import FileOptions
 from multiway.data.sources.budget import spend, within
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, first_bytes, once, too_large
 from multiway.data.sources.cells import RawTable, restored, restored_frame, with_plain_numbers
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
 from multiway.data.sources.text import characters, read_text
 from multiway.data.sources.titles import LOOK, lines_above

@@ -17,6 +17,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
 from multiway.data.sources.cells import (
     EMPTY_CELLS,
@@ -33,7 +34,6 @@ from multiway.data.sources.cells import (
     plain_numbers,
     restored,
 )
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.titles import LOOK, about_titles, lines_above
 from multiway.errors import Fix
 

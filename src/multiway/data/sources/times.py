@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pandas.tseries.api import guess_datetime_format
 
 from multiway.data.findings import Findings, listed
+from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.periods import first_days, period_of
 from multiway.errors import Fix
 

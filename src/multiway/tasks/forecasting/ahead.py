@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 from multiway.data import datasets
 from multiway.data.findings import Findings, listed, soundly
 from multiway.data.matching import hold_to_training
+from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
 from multiway.data.sources.across import load_series_table
 from multiway.data.sources.cells import RawTable
-from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, new_words, read_covariates
+from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, new_words, read_covariates
+from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.frequency import clock_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.source import as_trained, labels_of, timed

@@ -11,13 +11,14 @@ from torch import Tensor
 
 from multiway import ops
 from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts, has_quantiles
-from multiway.tasks.choice import AUTO, BLEND, Candidate, Choice
+from multiway.tasks.choice import BLEND, Candidate, Choice
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import Bands, fit_bands
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.deciding import named, weights_by
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.evidence import Products, Stretch, products_of, stretches
+from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import OURS, Row
 
 Floats = NDArray[np.float64]

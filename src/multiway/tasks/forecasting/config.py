@@ -1,33 +1,31 @@
-"""Everything that determines a forecasting run, and its options of the command line."""
+"""Every setting of the task `forecast`."""
 
 import math
 import time
+from fnmatch import fnmatch
 from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
-from multiway.config import Config, Plain, merge
-from multiway.data import ReadOptions
-from multiway.data.sources.budget import Names
-from multiway.models import list_models, model_config, model_defaults
-from multiway.tasks.choice import Answering
-from multiway.tasks.forecasting.covariates import Roles
-from multiway.tasks.forecasting.splitting import SplitOptions
+from multiway.config import Config, Flag, Plain, merge
+from multiway.data.options import Names, ReadOptions
 from multiway.tasks.options import (
+    Answering,
     check_model,
     check_percentages,
     network_fields,
     percentages,
     read_every,
-    read_names,
     read_seconds,
     read_shares,
-    read_whole,
     starting_from,
 )
-from multiway.tasks.protocol import Option
-from multiway.training import TrainingConfig
+from multiway.tasks.settings import Predict, TaskSettings
+from multiway.training.config import TrainingConfig
 
+Role = Literal["future", "past", "static"]
+ROLES: tuple[Role, ...] = ("future", "past", "static")
+PROTOCOLS = ("auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates")
 LONGEST_PATCH = 16
 OURS, FOR_TARGETS = "hot_forecaster", "transformer_forecaster"
 """Networks where none is named: of all series, and of some from the others."""
@@ -70,6 +68,63 @@ TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
+class Roles(Config):
+    """Columns of a table that explain the values of others, by when they are known."""
+
+    future: Names = ()
+    past: Names = ()
+    static: Names = ()
+    words: tuple[str, ...] | None = None
+    """Those that are words, whatever a later table holds; seen if not given."""
+    holidays: Names = ()
+    """Countries whose public holidays are known ahead."""
+    calendar: bool = False
+    """Whether hours, weekdays and the time of the year are tried."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no covariate at all."""
+        return not (self.columns or self.holidays or self.calendar)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.future, *self.past, *self.static)
+
+    def of(self, column: str) -> Role:
+        """When a column is known."""
+        return next(role for role in ROLES if column in getattr(self, role))
+
+
+class SplitOptions(Config):
+    """How rows are split."""
+
+    protocol: Annotated[str, Flag("How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.")] = "fraction"
+    """One of `PROTOCOLS`, or a published one of the papers."""
+    train: float = Field(default=0.7, gt=0, lt=1)
+    """Share of rows to train on, rounded down."""
+    test: float = Field(default=0.2, gt=0, lt=1)
+    """Share of rows to test on, rounded down; validation is the rest."""
+    validation_start: str | None = None
+    """First validation time, for the protocol `dates`."""
+    test_start: str | None = None
+    """First test time, for the protocol `dates`."""
+    seed: int = Field(default=0, ge=0)
+    """Of a published protocol that draws."""
+
+    @field_validator("protocol")
+    @classmethod
+    def _protocol_is_known(cls, protocol: str) -> str:
+        if protocol in PROTOCOLS:
+            return protocol
+        from multiway.tasks.forecasting.splitting import PUBLISHED, published_split
+
+        if published_split(protocol) is None:
+            *others, last = map(repr, (*PROTOCOLS, *PUBLISHED))
+            raise ValueError(f"Input should be {', '.join(others)} or {last}")
+        return protocol
+
+
 class OutputOptions(Config):
     """What forecasts may be; "auto" is by series, as all its training values are."""
 
@@ -90,26 +145,25 @@ class ForecastConfig(Answering):
     them too."""
     read: ReadOptions = ReadOptions()
     split: SplitOptions = SplitOptions()
-    lookback: int = Field(96, ge=1)
+    horizon: Annotated[int, Flag("Steps to forecast."), Field(ge=1)] = 96
+    lookback: Annotated[int, Flag("Past steps that the model sees."), Field(ge=1)] = 96
     """Past steps that every model sees."""
-    horizon: int = Field(96, ge=1)
-    """Steps to forecast."""
     horizons: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """First steps of the forecast that are scored apart, of which all steps are the last; training then weighs their
     mean errors alike, as one model for several horizons needs."""
     season: int | None = Field(None, ge=1)
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
-    targets: Names = ()
+    targets: Annotated[Names, Flag("Series to forecast from the others, separated by commas; every series if not given.")] = ()
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
-    future: Names = ()
+    future: Annotated[Names, Flag("Columns that are known ahead, separated by commas: price,holiday.")] = ()
     """Columns that are known ahead, such as prices and holidays: `predict` is given their next rows."""
-    past: Names = ()
+    past: Annotated[Names, Flag("Columns that are known up to the last value alone, separated by commas.")] = ()
     """Columns that are known up to the last value alone, such as visitors."""
-    static: Names = ()
+    static: Annotated[Names, Flag("Columns of a long table that say what a series is, separated by commas.")] = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
-    static_data: str | None = None
+    static_data: Annotated[str | None, Flag("File with a row for each series: the columns that name it, and others that say what it is.")] = None
     """Path of a table with a row for each series: the columns that name it, and others, which are static."""
-    holidays: Names = ()
+    holidays: Annotated[Names, Flag("Countries whose public holidays are known ahead: US, or DE-BY for a part of one.", commands=("train", "audit"))] = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
     calendar: bool | Literal["auto"] = "auto"
     """Try hours, weekdays and the time of the year as covariates, which stay where validation gains; "auto" does so
@@ -127,13 +181,21 @@ class ForecastConfig(Answering):
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
     answer: Literal["auto", "network", Candidate] = "auto"
     """Let validation weigh all candidates, or name the one that answers."""
-    budget: Annotated[float | None, BeforeValidator(read_seconds)] = None
+    budget: Annotated[
+        float | None,
+        Flag(
+            "Time that the whole training may take: 60s, 10m or 1h; as long as it takes if not given.",
+            commands=("train",),
+            read=read_seconds,
+        ),
+        BeforeValidator(read_seconds),
+    ] = None
     """Seconds that the whole training may take, also as "60s", "10m" or "1h". Closed forms come first; the network has
     the epochs that fit, which the run then keeps in place of the budget. Clocks differ from run to run."""
-    metric: Literal["mse", "mae", "mase", "pinball"] = "mse"
+    metric: Annotated[Literal["mse", "mae", "mase", "pinball"], Flag("What decides which candidates answer: mse, mae, mase or pinball.", commands=("train",))] = "mse"
     """What decides: squared errors; absolute ones; these over those of the seasonal naive forecast; or the pinball loss
     of the tenths of each candidate's errors."""
-    refit: Literal["all", "closed", "none"] = "closed"
+    refit: Annotated[Literal["all", "closed", "none"], Flag("Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.", commands=("train",))] = "closed"
     """Refit candidates before they forecast: on every row before the test rows for these, on all rows for what follows,
     in the form, with the weights and within the bands that validation chose. "all" trains a network that has a share of
     the answer once more for each, for the epochs that were best; "closed" leaves it as it is. "none" leaves all as they
@@ -182,7 +244,9 @@ class ForecastConfig(Answering):
             raise ValueError(f"model.{given[0]} is set by the {own} of the run. Set {own} instead")
         if self.members > 1 and not self.network:
             raise ValueError(f"members counts networks, and none is trained. Set network to true. Got {self.members}")
-        if self.network:
+        if self.network and (self.model or self.partner not in ("auto", "none")):
+            from multiway.models import model_config  # the usual networks are some, and need no torch to say so
+
             for name, fields in self.kinds(num_variates=len(self.targets) + 1):
                 model_config(name, **fields)
         if self.answer == "network" and not self.network:
@@ -260,7 +324,7 @@ class ForecastConfig(Answering):
     @property
     def _is_partial(self) -> bool:
         """Whether the network can forecast some series from the others."""
-        return any(self.model_name in list_models(pattern) for pattern in PARTIAL)
+        return any(fnmatch(self.model_name, pattern) for pattern in PARTIAL)
 
     @property
     def peer_training(self) -> TrainingConfig:
@@ -293,6 +357,8 @@ class ForecastConfig(Answering):
 
     def _first_fields(self, sizes: Plain) -> Plain:
         """Fields of the first network; patches adapt to the look-back unless they are given."""
+        from multiway.models import model_defaults
+
         if self._is_partial:
             return network_fields(self.model, **sizes, num_targets=self.num_targets)
         fields = network_fields(self.model, **sizes)
@@ -306,94 +372,45 @@ def _longest_patch(lookback: int) -> int:
     return max(length for length in range(1, LONGEST_PATCH + 1) if lookback % length == 0)
 
 
-SIZING = ("train", "check", "audit")
-OPTIONS = (
-    Option(name="horizon", field="horizon", commands=SIZING, read=read_whole, help="Steps to forecast."),
-    Option(name="lookback", field="lookback", commands=SIZING, read=read_whole, help="Past steps that the model sees."),
-    Option(
-        name="targets", field="targets", commands=SIZING, read=read_names,
-        help="Series to forecast from the others, separated by commas; every series if not given.",
-    ),
-    Option(
-        name="future", field="future", commands=SIZING, read=read_names,
-        help="Columns that are known ahead, separated by commas: price,holiday.",
-    ),
-    Option(
-        name="past", field="past", commands=SIZING, read=read_names,
-        help="Columns that are known up to the last value alone, separated by commas.",
-    ),
-    Option(
-        name="static", field="static", commands=SIZING, read=read_names,
-        help="Columns of a long table that say what a series is, separated by commas.",
-    ),
-    Option(
-        name="static_data", field="static_data", commands=SIZING,
-        help="File with a row for each series: the columns that name it, and others that say what it is.",
-    ),
-    Option(
-        name="holidays", field="holidays", commands=("train", "audit"), read=read_names,
-        help="Countries whose public holidays are known ahead: US, or DE-BY for a part of one.",
-    ),
-    Option(
-        name="future_data", field="future_df", commands=("predict",),
-        help="File with the next rows of the columns that are known ahead.",
-    ),
-    Option(
-        name="protocol", field="split.protocol", commands=SIZING,
-        help="How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.",
-    ),
-    Option(
-        name="id", field="read.id_column", read=read_names,
-        help="Columns that name the series of a long table: store or store,item; found if not given.",
-    ),
-    Option(name="time", field="read.time_column", help="Column of times; found if not given."),
-    Option(name="value", field="read.value_column", help="Column of values of a long table; found if not given."),
-    Option(name="frequency", field="read.frequency", help="Step between times: h, D or MS; found if not given."),
-    Option(
-        name="resample", field="read.resample",
-        help="What a step of --frequency has of rows off it: last, mean or sum; refused if not given.",
-    ),
-    Option(name="variates", field="read.variates", read=read_names, help="Columns to use, separated by commas."),
-    Option(name="missing", field="read.missing", help="What to do with missing cells: error, mask or ffill."),
-    Option(
-        name="duplicates", field="read.duplicates", help="Repeated time stamps: error, first, last, mean or keep."
-    ),
-    Option(name="gaps", field="read.gaps", help="Absent time stamps: error, fill or ignore."),
-    Option(
-        name="budget", field="budget", commands=("train",), read=read_seconds,
-        help="Time that the whole training may take: 60s, 10m or 1h; as long as it takes if not given.",
-    ),
-    Option(
-        name="metric", field="metric", commands=("train",),
-        help="What decides which candidates answer: mse, mae, mase or pinball.",
-    ),
-    Option(
-        name="refit", field="refit", commands=("train",),
-        help="Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.",
-    ),
-    Option(
-        name="layout", commands=("predict",), choices=("long", "wide"),
-        help="Rows per series and time, or a column per series; long if not given.",
-    ),
-    Option(
-        name="levels", commands=("predict",), read=percentages,
-        help="Interval levels in percent, any: 50,90; those of the training if not given.",
-    ),
-    Option(
-        name="quantiles", commands=("predict",), read=read_shares,
-        help="Quantiles to forecast, any: 0.1,0.5,0.9; no bands then, unless levels are given too.",
-    ),
-    Option(
-        name="cutoffs", commands=("backtest",), read=read_whole,
-        help="How many past moments to forecast from; 10 if not given.",
-    ),
-    Option(name="step", commands=("backtest",), read=read_whole, help="Steps between them; the horizon if not given."),
-    Option(
-        name="refit", commands=("backtest",), read=read_every,
-        help="every=N refits all but networks before every N-th cutoff, on the rows before it.",
-    ),
-    Option(
-        name="levels", commands=("backtest",), read=percentages,
-        help="Intervals to write in percent, any: 50,90; none if not given.",
-    ),
-)  # fmt: skip
+class ForecastPredict(Predict):
+    """Options of `multiway predict`."""
+
+    future_df: Annotated[
+        str | None, Flag("File with the next rows of the columns that are known ahead.", name="future_data")
+    ] = None
+    layout: Annotated[
+        Literal["long", "wide"] | None,
+        Flag("Rows per series and time, or a column per series; long if not given."),
+    ] = None
+    levels: Annotated[
+        tuple[float, ...] | None,
+        Flag("Interval levels in percent, any: 50,90; those of the training if not given.", read=percentages),
+    ] = None
+    quantiles: Annotated[
+        tuple[float, ...] | None,
+        Flag("Quantiles to forecast, any: 0.1,0.5,0.9; no bands then, unless levels are given too.", read=read_shares),
+    ] = None
+
+
+class Backtest(Config):
+    """Options of `multiway backtest`."""
+
+    cutoffs: Annotated[int | None, Flag("How many past moments to forecast from; 10 if not given.")] = None
+    step: Annotated[int | None, Flag("Steps between them; the horizon if not given.")] = None
+    refit: Annotated[
+        int | None,
+        Flag("every=N refits all but networks before every N-th cutoff, on the rows before it.", read=read_every),
+    ] = None
+    levels: Annotated[
+        tuple[float, ...] | None,
+        Flag("Intervals to write in percent, any: 50,90; none if not given.", read=percentages),
+    ] = None
+
+
+FORECAST = TaskSettings(
+    name="forecast",
+    purpose="The next steps of a panel of series.",
+    example="--data sales.csv --horizon 14",
+    config=ForecastConfig,
+    uses={"predict": ForecastPredict, "backtest": Backtest},
+)

@@ -15,16 +15,15 @@ from torch import Tensor
 from multiway.config import Config
 from multiway.data.findings import Findings, listed
 from multiway.data.matching import Far, far_columns
+from multiway.data.options import Names
 from multiway.data.scaling import Floats, Scaler
 from multiway.data.sources import columns as col
-from multiway.data.sources.budget import Names
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.frequency import NONE, calendar_features, clock_of, holiday_features, holiday_names
 
-Role = Literal["future", "past", "static"]
-ROLES: tuple[Role, ...] = ("future", "past", "static")
+
 AHEAD = re.compile(
     r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE
 )
@@ -33,34 +32,6 @@ FIRST_ROWS = 1000
 """Rows that show of most columns that they change within a series, at little cost."""
 MOST_WORDS = 60
 """Different words of a covariate at most: each has a coefficient of its own."""
-
-
-class Roles(Config):
-    """Columns of a table that explain the values of others, by when they are known."""
-
-    future: Names = ()
-    past: Names = ()
-    static: Names = ()
-    words: tuple[str, ...] | None = None
-    """Those that are words, whatever a later table holds; seen if not given."""
-    holidays: Names = ()
-    """Countries whose public holidays are known ahead."""
-    calendar: bool = False
-    """Whether hours, weekdays and the time of the year are tried."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no covariate at all."""
-        return not (self.columns or self.holidays or self.calendar)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All of them."""
-        return (*self.future, *self.past, *self.static)
-
-    def of(self, column: str) -> Role:
-        """When a column is known."""
-        return next(role for role in ROLES if column in getattr(self, role))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,8 @@ from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.candidates import Sizes, candidates_of
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
+from multiway.tasks.forecasting.covariates import LearntCovariates
+from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import clock_of, season_of
 from multiway.tasks.forecasting.joining import Joined, joined

@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, listed, soundly
+from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import EMPTY_CELLS, RawTable
-from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import DataError
-from multiway.tasks.forecasting.covariates import Roles
+from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.panel import Columns
 from multiway.tasks.forecasting.source import as_trained, frame_of, labels_of, timed
 

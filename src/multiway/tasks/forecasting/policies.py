@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from multiway.data.checking import note_fillers
 from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, refuse_huge
+from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import LARGEST, RawTable
-from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.frequency import is_end, regular_step, steps_over, time_grid

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
+from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
 from multiway.data.sources.across import TIME, VALUE, load_series_table
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
-from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
-from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
+from multiway.tasks.forecasting.config import ROLES
+from multiway.tasks.forecasting.covariates import is_truth, proposed_roles, read_covariates
+from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.frequency import (
     GridTooLong,
     check_frequency,
@@ -44,7 +46,8 @@ from multiway.tasks.forecasting.policies import (
     with_missing,
     without_gaps,
 )
-from multiway.tasks.forecasting.splitting import SplitOptions, about_young, borders_of, young_series
+from multiway.tasks.forecasting.config import SplitOptions
+from multiway.tasks.forecasting.splitting import about_young, borders_of, young_series
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""

@@ -19,7 +19,6 @@ from multiway.tasks.forecasting.frequency import time_like
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Borders, Windows
 
-PROTOCOLS = ("auto", "ett_hourly", "ett_quarter_hourly", "fraction", "dates")
 ETT_MONTHS = (12, 4, 4)
 ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
 ETT_FREQUENCIES = {"h": "ett_hourly", "15min": "ett_quarter_hourly"}
@@ -53,31 +52,6 @@ def published_split(protocol: str) -> PublishedSplit | None:
     if protocol not in PROTOCOLS and protocol not in PUBLISHED:
         load_extensions("window protocols")
     return PUBLISHED.get(protocol)
-
-
-class SplitOptions(Config):
-    """How rows are split."""
-
-    protocol: str = "fraction"
-    """One of `PROTOCOLS`, or a published one of the papers."""
-    train: float = Field(default=0.7, gt=0, lt=1)
-    """Share of rows to train on, rounded down."""
-    test: float = Field(default=0.2, gt=0, lt=1)
-    """Share of rows to test on, rounded down; validation is the rest."""
-    validation_start: str | None = None
-    """First validation time, for the protocol `dates`."""
-    test_start: str | None = None
-    """First test time, for the protocol `dates`."""
-    seed: int = Field(default=0, ge=0)
-    """Of a published protocol that draws."""
-
-    @field_validator("protocol")
-    @classmethod
-    def _protocol_is_known(cls, protocol: str) -> str:
-        if protocol not in PROTOCOLS and published_split(protocol) is None:
-            *others, last = map(repr, (*PROTOCOLS, *PUBLISHED))
-            raise ValueError(f"Input should be {', '.join(others)} or {last}")
-        return protocol
 
 
 def borders_of(panel: Panel, options: SplitOptions) -> Borders:

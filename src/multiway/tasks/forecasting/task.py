@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.ahead import knows_ahead, planned
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
 from multiway.tasks.forecasting.choice import decide
-from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
+from multiway.tasks.forecasting.config import FORECAST, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
@@ -72,15 +72,11 @@ METRICS = (
 class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     """The next steps of a panel of series."""
 
-    name = "forecast"
     own = OURS
-    example = "--data sales.csv --horizon 14"
     page = page
-    config = ForecastConfig
     state = ForecastState
     fields_of_validation = (*VALIDATION, "horizon")
     facts = ForecastFacts
-    options = OPTIONS
 
     def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
         """Tables of numbers in the order of time, and arrays."""
@@ -427,4 +423,4 @@ def _selected(run: Run) -> str:
     return str(run.facts["selection"]["sentence"])
 
 
-TASK = Forecasting()
+TASK = Forecasting(**FORECAST.parts)

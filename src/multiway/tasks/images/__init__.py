@@ -1,4 +1,11 @@
 """Classes of images."""
 
-from multiway.tasks.images.task import ImageClassifier as ImageClassifier
-from multiway.tasks.images.task import ImageConfig as ImageConfig
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.tasks.images.task import ImageClassifier as ImageClassifier
+    from multiway.tasks.images.config import ImageConfig as ImageConfig
+
+__getattr__ = lazily(__name__)

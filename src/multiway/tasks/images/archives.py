@@ -14,20 +14,11 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.findings import listed, quoted
 from multiway.data.matching import positions
+from multiway.data.options import MAX_BYTES, PictureOptions, composed
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.arrays import Archive, check_bytes, labels_in, named_rows, pairs_of, read_npy
-from multiway.data.sources.budget import composed
-from multiway.data.sources.bytes import MAX_BYTES, allowance
-from multiway.data.sources.pictures import (
-    Bytes,
-    PictureOptions,
-    check_form,
-    check_room,
-    has_axes,
-    read_head,
-    read_picture,
-    resized,
-)
+from multiway.data.sources.bytes import allowance
+from multiway.data.sources.pictures import Bytes, check_form, check_room, has_axes, read_head, read_picture, resized
 from multiway.errors import DataError, Fix, Message, in_a_line
 
 CLASSES = "classes.txt"

@@ -8,42 +8,19 @@ from pydantic import model_validator
 from torch import Tensor
 
 from multiway.config import Config, Plain
-from multiway.data.augmentation import AugmentOptions, augment
+from multiway.data.augmentation import augment
 from multiway.data.matching import match_sizes
+from multiway.data.options import AugmentOptions, SplitShares
 from multiway.data.samples import Rows, Samples
 from multiway.data.scaling import Level, evenly
 from multiway.data.sources.pictures import Bytes
-from multiway.data.splitting import SplitShares
 from multiway.errors import Fix
 from multiway.models.vision_transformer import at_side
-from multiway.tasks.images.source import ImageOptions
+from multiway.tasks.images.config import ImageOptions
 
 HALF = 127.5
 USUAL = 1000
 """Training images at most that say what is usual."""
-
-
-class ImageSplit(SplitShares):
-    """Shares of the images; where the data name a test part, `validation` is a share of the other images."""
-
-
-class ImageAugmentation(AugmentOptions):
-    """Random changes of training images, drawn anew for each; all off unless given. Axes are 0, down, and 1, across.
-
-    A crop is of pixels as the network sees them, after its `resize`.
-    """
-
-    @model_validator(mode="after")
-    def _axes_are_two(self) -> Self:
-        named = {*self.flips, *(axis for plane in self.rotate90 for axis in plane)}
-        if not named <= {0, 1}:
-            raise ValueError(f"images have the axes 0 and 1. Got {sorted(named)}")
-        return self
-
-    @property
-    def is_on(self) -> bool:
-        """Whether anything is changed."""
-        return self != type(self)()
 
 
 class Augmented:

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from multiway.data.findings import Failures, listed, quoted
+from multiway.data.options import PictureOptions
 from multiway.data.samples import SPLIT_OF, Array, Samples
 from multiway.data.sources.bytes import allowance
 from multiway.data.sources.pictures import (
     Bytes,
-    PictureOptions,
     check_form,
     check_room,
     has_axes,
@@ -36,13 +36,6 @@ from multiway.tasks.images.archives import (
 
 FORMS = "Give a folder per class, a .npz of images and labels, or an image."
 MEMORY = "arrays in memory"
-
-
-class ImageOptions(PictureOptions):
-    """What is made of images whose sizes or colours differ, and of their values."""
-
-    normalise: Literal["half", "train"] = "half"
-    """Values: `half` from 0-255 to -1-1, or by mean and deviation of each channel over the training images."""
 
 
 def read_images(

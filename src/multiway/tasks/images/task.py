@@ -12,7 +12,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain
+from multiway.config import Plain, read_names, read_whole
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_levels, match_classes
 from multiway.data.samples import Rows, Samples
@@ -25,12 +25,16 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
-from multiway.tasks.images.encode import Augmented, ImageAugmentation, ImageSplit, ImageState
+from multiway.tasks.images.config import IMAGES, ImageConfig
+from multiway.tasks.images.encode import Augmented, ImageState
+from multiway.tasks.images.config import ImageAugmentation, ImageSplit
 from multiway.tasks.images.explain import explain_one, explained, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
-from multiway.tasks.images.source import ImageOptions, looks_like_images, read_images
-from multiway.tasks.images.teaching import DistillFacts, DistillOptions, find_teacher, taught
-from multiway.tasks.options import NetworkConfig, check_class_losses, read_names, read_whole, starting_from
+from multiway.tasks.images.config import ImageOptions
+from multiway.tasks.images.source import looks_like_images, read_images
+from multiway.tasks.images.teaching import DistillFacts, find_teacher, taught
+from multiway.tasks.images.config import DistillOptions
+from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
@@ -39,45 +43,8 @@ from multiway.training import Objective, Source, TrainingConfig
 from multiway.training.losses import DistillationLoss, Taught, class_weights
 from multiway.training.validation import Watched, accuracy_of, check_pattern, check_watched, quantiles_of
 
-Baseline = Literal["majority", "logistic"]
-TRAINING: Plain = {
-    "loss": "cross_entropy",
-    "epochs": 20,
-    "batch_size": 64,
-    "optimizer": "adam",
-    "learning_rate": 1e-3,
-    "weight_decay": 0.0,
-    "patience": 5,
-}
-"""Fields of `TrainingConfig` where classes of images differ from a forecast."""
 FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 """Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
-
-
-class ImageConfig(NetworkConfig):
-    """A run of the task `images`; stored in its folder. Data are a folder per class, or a .npz."""
-
-    NETWORK, BY_DATA = "cnn_image_classifier", {"sizes": (32, 32), "in_channels": 3, "num_classes": 2}
-    NETWORKS = ("*image_classifier*", "vision_transformer*")
-
-    read: ImageOptions = ImageOptions()
-    split: ImageSplit = ImageSplit()
-    augment: ImageAugmentation = ImageAugmentation()
-    baselines: tuple[Baseline, ...] = ("majority", "logistic")
-    """Shares of the classes; logistic regression on means of blocks of pixels."""
-    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
-    distill: DistillOptions | None = None
-    """A teacher that the network learns from in addition to the labels; none if not given."""
-    weights: str | None = None
-    """Pattern of weights whose distribution is kept after each epoch and drawn in the report, such as `hidden`."""
-
-    @model_validator(mode="after")
-    def _parts_fit(self) -> Self:
-        check_class_losses(self.training)
-        check_pattern(self.weights)
-        if self.model.get("distill_token") and self.distill is None:
-            raise ValueError("model.distill_token learns from a teacher: give distill.teacher, or leave it out")
-        return self
 
 
 class ImageFacts(SampleFacts):
@@ -218,26 +185,12 @@ def _classes(images: Samples[Bytes]) -> list[str]:
 
 
 TASK: SampleTask[ImageConfig, Bytes, ImageState] = SampleTask(
-    purpose="Classes of images, learnt from a teacher too where the config's `distill` names one.",
-    name="images",
-    example="--data shapes",
+    **IMAGES.parts,
     needs="images. Give some",
     page=PAGE,
-    config=ImageConfig,
     state=ImageState,
     facts=ImageFacts,
     scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
-    options=(
-        Option(name="size", field="read.size", read=read_whole, help="Side in pixels that every image is resized to."),
-        Option(
-            name="channels",
-            field="read.channels",
-            choices=("auto", "grey", "rgb"),
-            help="Grey or coloured; auto keeps what they are.",
-        ),
-        Option(name="teacher", field="distill.teacher", help="Run, folder or name of a network to learn from too."),
-        Option(name="images", commands=("explain",), read=read_names, help="Images to explain: dog/1.png,cat/7.png."),
-    ),
     recognises=looks_like_images,
     read=read_samples,
     learnt=learn_state,

@@ -93,19 +93,6 @@ def _features_of(output: object) -> Tensor:
     return hidden[:, 0] if hidden.ndim == 3 else hidden
 
 
-class DistillOptions(Config):
-    """What a network learns from in addition to its labels."""
-
-    teacher: str = Field(min_length=1)
-    """Folder of a finished run on the same images, folder or name of a model of Hugging Face, or timm:NAME."""
-    temperature: float = Field(3.0, gt=0)
-    """What logits of both are divided by; the higher, the more unlikely classes count."""
-    alpha: float = Field(0.5, ge=0, le=1)
-    """Share of the loss that is the teacher's; the rest is the labels'."""
-    cache: str | None = None
-    """Folder that logits are kept in; one of the cache of downloads if not given."""
-
-
 class DistillFacts(Config):
     """What is kept of the teaching."""
 

@@ -1,4 +1,11 @@
 """Each token of a text from those before it."""
 
-from multiway.tasks.language.estimator import LanguageModel as LanguageModel
-from multiway.tasks.language.task import LanguageConfig as LanguageConfig
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.tasks.language.estimator import LanguageModel as LanguageModel
+    from multiway.tasks.language.task import LanguageConfig as LanguageConfig
+
+__getattr__ = lazily(__name__)

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.options import Budget, FileOptions, Shares, composed
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
-from multiway.data.sources.budget import Budget, composed
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
-from multiway.data.splitting import Shares
 from multiway.errors import DataError, Fix
 
 SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(SPLIT_OF)})(?![a-z])")

@@ -10,7 +10,7 @@ from pydantic import model_validator
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain
+from multiway.config import Plain, read_number, read_whole
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
@@ -35,7 +35,7 @@ from multiway.tasks.language.scores import METRICS, Surprise, answers, continuat
 from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, documents_of, looks_like_text
 from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import NetworkConfig, Sizes, read_count, read_number, read_whole, starting_from
+from multiway.tasks.options import NetworkConfig, Sizes, read_count, starting_from
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stored import SplitFacts

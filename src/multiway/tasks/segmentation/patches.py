@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multiway.data.augmentation import AugmentOptions, augment
+from multiway.data.augmentation import augment
+from multiway.data.options import AugmentOptions
 from multiway.data.scaling import evenly
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.volume import Array

@@ -8,13 +8,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from multiway.config import Plain
-from multiway.data.augmentation import AugmentOptions
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.options import AugmentOptions, VolumeOptions, VolumeSplit
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.bodies import in_words
 from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.loading import Source, check_listed, read_cases
-from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
 from multiway.data.splitting import split

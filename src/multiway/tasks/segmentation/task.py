@@ -16,13 +16,13 @@ from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
 from multiway.data.sources.scans.checking import check_scans, describe_scans, lists_masks
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.memory import Arrays
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.sources.tables import pair_of

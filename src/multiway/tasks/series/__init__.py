@@ -1,4 +1,11 @@
 """Classes of series."""
 
-from multiway.tasks.series.task import SeriesClassifier as SeriesClassifier
-from multiway.tasks.series.task import SeriesConfig as SeriesConfig
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.tasks.series.task import SeriesClassifier as SeriesClassifier
+    from multiway.tasks.series.config import SeriesConfig as SeriesConfig
+
+__getattr__ = lazily(__name__)

@@ -7,21 +7,14 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, refuse_huge
 from multiway.data.matching import match_classes, positions
+from multiway.data.options import SequenceOptions, SplitShares
 from multiway.data.samples import Samples
 from multiway.data.sources.cells import LARGEST
-from multiway.data.sources.series import SequenceOptions, Sequences, Values
+from multiway.data.sources.series import Sequences, Values
 from multiway.data.sources.series_reading import read_series_into
-from multiway.data.splitting import SplitShares
 from multiway.data.targets import classes_of
 from multiway.errors import DataError, Fix
 from multiway.tasks.series.encode import SeriesState
-
-
-class SequenceSplit(SplitShares):
-    """Official test series stay the test, and validation takes its share of the rest; without any, all by share.
-
-    Classes keep their proportions, and series of one group stay together.
-    """
 
 
 def series_of(

@@ -13,53 +13,36 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
-from multiway.config import Plain
+from multiway.config import Plain, read_names
 from multiway.data import CheckReport
 from multiway.data.checking import check_fillers
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
+from multiway.data.options import SequenceOptions
 from multiway.data.recordings import Recordings
 from multiway.data.samples import Prepared, Samples
-from multiway.data.sources.series import SequenceOptions, Values, lengths_of, missing_of
+from multiway.data.sources.series import Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
 from multiway.errors import Fix
-from multiway.models.series_baselines import SeriesBaseline, build_series_baseline, fit_series_baseline
+from multiway.tasks.series.config import SeriesBaseline
+from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import NetworkConfig, check_class_losses, read_names, starting_from
+from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
 from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.series import page
+from multiway.tasks.series.config import SERIES
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
-from multiway.tasks.series.source import SequenceSplit, series_of
+from multiway.tasks.series.config import SequenceSplit
+from multiway.tasks.series.source import series_of
 from multiway.training import TrainingConfig
-
-TRAINING: Plain = {"loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0}
-"""Fields of `TrainingConfig` where labelled series differ from a forecast: they are few."""
-
-
-class SeriesConfig(NetworkConfig):
-    """A run of the task `series`; stored in its folder."""
-
-    NETWORK, BY_DATA = "series_classifier", {"variates": 1, "num_classes": 2}
-
-    read: SequenceOptions = SequenceOptions()
-    split: SequenceSplit = SequenceSplit()
-    baselines: tuple[SeriesBaseline, ...] = ("majority", "logistic", "rocket")
-    """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
-    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
-
-    @model_validator(mode="after")
-    def _loss_fits(self) -> Self:
-        check_class_losses(self.training)
-        return self
-
 
 def is_series(source: object) -> bool:
     """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
@@ -183,22 +166,12 @@ def check_constant(samples: Samples[Values], findings: Findings) -> None:
 
 
 TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
-    purpose="Classes of series.",
-    name="series",
-    example="--data beats.csv",
+    **SERIES.parts,
     needs="series. Give some",
     page=page.PAGE,
-    config=SeriesConfig,
     state=SeriesState,
     facts=SeriesFacts,
     scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
-    options=(
-        Option(name="target", field="read.target", help="Column of classes in a long table."),
-        Option(name="id", field="read.id", help="Column that names the series of each row of a long table."),
-        Option(name="time", field="read.time", help="Column of times of a long table."),
-        Option(name="group", field="read.group", help="Column whose series stay in one split, such as a patient."),
-        Option(name="columns", field="read.columns", read=read_names, help="Columns of values to keep: x,y,z."),
-    ),
     recognises=is_series,
     could_take=may_be_series,
     proposal=propose_columns,

@@ -1,4 +1,11 @@
 """The task `stocks`: rise or fall of the next day, from prices and texts."""
 
-from multiway.tasks.stocks.config import StockConfig as StockConfig
-from multiway.tasks.stocks.estimator import StockMovementClassifier as StockMovementClassifier
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.tasks.stocks.config import StockConfig as StockConfig
+    from multiway.tasks.stocks.estimator import StockMovementClassifier as StockMovementClassifier
+
+__getattr__ = lazily(__name__)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from multiway.config import Plain
 from multiway.data.checking import EMPTY, note_fillers
 from multiway.data.findings import Findings, Place, listed
+from multiway.data.options import Shares
 from multiway.data.samples import Samples
-from multiway.data.splitting import Shares, split
+from multiway.data.splitting import split
 from multiway.tasks.stocks.panel import FIELDS, StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import StockProtocol
 from multiway.tasks.stocks.samples import StockWindows

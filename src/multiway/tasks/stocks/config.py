@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from multiway.config import Config, Plain
-from multiway.data.encoders import EncoderOptions
-from multiway.data.splitting import Shares
+from multiway.data.options import EncoderOptions, Shares
 from multiway.tasks.options import NetworkConfig, Sizes, starting_from
 from multiway.tasks.stocks.options import StockOptions
 from multiway.tasks.stocks.protocols import StockProtocol

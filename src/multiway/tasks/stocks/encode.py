@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.config import Plain
-from multiway.data.encoders import Encoded, EncoderOptions, chosen_encoder, encode_texts
+from multiway.data.encoders import Encoded, chosen_encoder, encode_texts
 from multiway.data.encoders.hashed import longest, word_ids
+from multiway.data.options import EncoderOptions
 from multiway.data.samples import SPLITS, Prepared, Rows, Splits
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import DataError, Fix

@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place
+from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
-from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import parse_times
 from multiway.tasks.stocks.headers import long_prices
 from multiway.tasks.stocks.options import SHOWN, StockOptions, find_column, load_rows, needed_column, tickers_of

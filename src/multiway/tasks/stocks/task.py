@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain
+from multiway.config import Plain, read_names, read_number
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_columns
@@ -21,7 +21,6 @@ from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask
-from multiway.tasks.options import read_names, read_number
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Metric, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import sentence_of

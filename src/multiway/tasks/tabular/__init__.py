@@ -1,5 +1,12 @@
 """Classes or numbers of the rows of a table."""
 
-from multiway.tasks.tabular.estimator import TabularClassifier as TabularClassifier
-from multiway.tasks.tabular.estimator import TabularRegressor as TabularRegressor
-from multiway.tasks.tabular.task import TabularConfig as TabularConfig
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.tasks.tabular.config import TabularConfig as TabularConfig
+    from multiway.tasks.tabular.estimator import TabularClassifier as TabularClassifier
+    from multiway.tasks.tabular.estimator import TabularRegressor as TabularRegressor
+
+__getattr__ = lazily(__name__)

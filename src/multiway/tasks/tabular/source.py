@@ -1,11 +1,9 @@
 """Rows of a table as samples: which columns are inputs, which one is the target, every flaw with its place."""
 
 import contextlib
-from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.looking import FEW_ROWS, judge
@@ -13,52 +11,11 @@ from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import named_cells, read_cells, require_columns
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.times import parse_times
-from multiway.data.targets import TargetKind, joined_table, read_target
+from multiway.data.targets import joined_table, read_target
 from multiway.errors import Fix
 from multiway.tasks.tabular.encode import TableState
-
-
-class TableOptions(FileOptions):
-    """Which columns are inputs, which one is the target, and what to do with missing cells."""
-
-    target: str | None = None
-    """Column to predict."""
-    columns: tuple[str, ...] | None = None
-    """Input columns to keep; all but identifiers and constants if not given."""
-    drop: tuple[str, ...] = ()
-    """Columns to leave out."""
-    categories: tuple[str, ...] = ()
-    """Columns of numbers to take as categories."""
-    kind: TargetKind = "auto"
-    """What the target is; `auto` takes words, truth values and a few whole numbers as classes, all else as a number."""
-    group: str | None = None
-    """Column of groups, such as patients, whose rows all fall into one split; it is no input."""
-    time: str | None = None
-    """Column of times: train on the earliest rows, test on the latest; it is no input."""
-    missing: Literal["impute", "error"] = "impute"
-    """Missing inputs: training median and an indicator for numbers, a level of their own for categories; or refuse."""
-    max_levels: int = Field(100, ge=2)
-    """Most levels of a category with an input each; of more, each is the mean of the target in it."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """The target, if it is a class, and groups."""
-        return (self.target, self.group)
-
-    @model_validator(mode="after")
-    def _roles_differ(self) -> Self:
-        roles = [name for name in (self.target, self.group, self.time) if name is not None]
-        if len(set(roles)) < len(roles):
-            raise ValueError(f"target, group and time are three different columns. Got {', '.join(roles)}")
-        if self.group is not None and self.time is not None:
-            raise ValueError("rows are split by group or by time. Leave out one of them")
-        for option, names in (("columns", self.columns or ()), ("drop", self.drop), ("categories", self.categories)):
-            if self.target in names:
-                raise ValueError(f"{option} holds input columns, and {self.target} is the target")
-        return self
 
 
 def rows_of(

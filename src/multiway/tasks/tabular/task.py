@@ -4,13 +4,11 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
@@ -22,45 +20,19 @@ from multiway.data.looking import look_at, read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
 from multiway.data.sources.scans.checking import lists_scans
-from multiway.data.splitting import SplitShares
 from multiway.errors import Fix
-from multiway.models.target_baselines import Baseline, build_baseline, usual_baselines
+from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import NetworkConfig, read_names, starting_from
-from multiway.tasks.protocol import NETWORK, Option
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some, measure_of
 from multiway.tasks.tabular.page import PAGE, threshold_notes
-from multiway.tasks.tabular.source import TableOptions, rows_of
-from multiway.training import TrainingConfig
-
-TRAINING: Plain = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
-"""Fields of `TrainingConfig` where rows differ from a forecast."""
-
-
-class TabularConfig(NetworkConfig):
-    """A run of the task `tabular`; stored in its folder."""
-
-    NETWORK, BY_DATA = "tabular_mlp", {"in_features": 1, "num_outputs": 1}
-
-    read: TableOptions = TableOptions()
-    split: SplitShares = SplitShares()
-    """By time or by group where one is named, else at random; classes in their proportions."""
-    baselines: tuple[Baseline, ...] | None = None
-    """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
-    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
-    """`loss` is that of numbers; classes have cross-entropy."""
-
-    @model_validator(mode="after")
-    def _loss_fits(self) -> Self:
-        if self.training.loss == "cross_entropy":
-            raise ValueError("training.loss is that of numbers: mse, mae or huber; classes have cross-entropy anyway")
-        return self
+from multiway.tasks.tabular.source import rows_of
 
 
 def is_table(source: object) -> bool:
@@ -210,25 +182,14 @@ def _lists_scans(source: object) -> bool:
 
 
 TASK: SampleTask[TabularConfig, Cells, TableState] = SampleTask(
-    purpose="Classes or numbers of the rows of a table.",
-    name="tabular",
-    example="--data patients.csv --target ill",
+    **TABULAR.parts,
     needs="rows. Give a table",
-    config=TabularConfig,
     state=TableState,
     facts=TableFacts,
     page=PAGE,
     scored=(*targets.OF_RARE, *targets.METRICS),
     sampled=256,
     is_precise=True,
-    options=(
-        Option(name="target", field="read.target", help="Column to predict."),
-        Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
-        Option(name="drop", field="read.drop", read=read_names, help="Columns to leave out: id,name."),
-        Option(name="kind", field="read.kind", choices=("auto", "classes", "number"), help="What the target is."),
-        Option(name="group", field="read.group", help="Column whose rows stay in one split, such as a patient."),
-        Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
-    ),
     recognises=is_table,
     could_take=may_be_table,
     proposal=propose_target,

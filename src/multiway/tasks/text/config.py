@@ -1,21 +1,27 @@
 """Everything that determines a run that classifies texts."""
 
 from collections.abc import Mapping
-from typing import Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import model_validator
-from torch import nn
+from pydantic import Field, model_validator
 
-from multiway.config import Plain, merge
-from multiway.data.encoders import EncoderOptions, chosen_encoder, token_encoder
-from multiway.data.splitting import Folds
-from multiway.models import TunedText, create_model, model_config
-from multiway.models.target_baselines import OF_TEXTS, TextBaseline
+from multiway.config import Config, Flag, Plain, merge
+from multiway.data.options import EncoderOptions, FileOptions, Folds
 from multiway.tasks.options import RunConfig, check_class_losses, check_model, network_fields
-from multiway.tasks.text.encode import InputKind, TextState, WordOptions
-from multiway.tasks.text.source import LabelledTextOptions
-from multiway.training import TrainingConfig
+from multiway.tasks.settings import TaskSettings
+from multiway.training.config import TrainingConfig
 
+if TYPE_CHECKING:
+    from torch import nn
+
+    from multiway.tasks.text.encode import TextState
+
+TextBaseline = Literal["majority", "tfidf", "vectors"]
+OF_TEXTS: tuple[TextBaseline, ...] = ("majority", "tfidf", "vectors")
+TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
+TRAINED = ("train", "audit")
+InputKind = Literal["words", "vectors", "tokens"]
+"""What a network sees of a text."""
 NETWORKS: dict[InputKind, tuple[str, ...]] = {
     "words": ("text_classifier*", "tga_text*"),
     "vectors": ("text_head*",),
@@ -35,6 +41,59 @@ def usual_training(inputs: InputKind) -> Plain:
     return {"loss": "cross_entropy", **TRAINING[inputs]}
 
 
+class WordOptions(Config):
+    """The vocabulary of the training rows."""
+
+    max_words: int = Field(20_000, ge=2)
+    """Most words with an id of their own; the most frequent ones."""
+    min_count: int = Field(2, ge=1)
+    """Training texts that a word is in at least; rarer ones are one unknown word."""
+
+
+class LabelledTextOptions(FileOptions):
+    """Which columns hold the texts and their classes, and which rows are kept."""
+
+    text: Annotated[str | None, Flag("Column of texts; found if not given.")] = None
+    """Column of texts; found by name or content if not given."""
+    second: Annotated[str | None, Flag("Column of a second text, such as an answer.")] = None
+    """Column of a second text of each row, such as the answer to a question."""
+    target: Annotated[str | None, Flag("Column of classes; found if not given.")] = None
+    """Column of classes; found by name if not given."""
+    group: Annotated[str | None, Flag("Column whose rows stay in one split, such as an author.")] = None
+    """Column of groups, such as authors, whose rows all fall into one split."""
+    split: Annotated[str | None, Flag("Column that says train, validation or test.")] = None
+    """Column that says which split a row is in: train, validation or dev, test. Without test rows, dev is the test."""
+    where: dict[str, str] = Field(default_factory=dict)
+    """Rows to keep, by the cell of a column: {dataset: mr}."""
+    first: int | None = Field(None, ge=1)
+    """Only so many of these rows, from the top; of each split where a column says it."""
+    empty: Literal["error", "keep"] = "error"
+    """Rows without a text: refuse, or keep as texts without words."""
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Classes, also those that are found by name, and groups."""
+        return (self.target, self.group, *TARGET_NAMES)
+
+    @model_validator(mode="after")
+    def _roles_differ(self) -> Self:
+        given = [self.text, self.second, self.target, self.group, self.split]
+        named = [name for name in given if name is not None]
+        if len(set(named)) < len(named):
+            raise ValueError(f"text, second, target, group and split are different columns. Got {', '.join(named)}")
+        if self.group is not None and self.split is not None:
+            raise ValueError("rows are split by group or by a column of splits. Leave out one of them")
+        return self
+
+
+class Encoder(EncoderOptions):
+    """Which encoder, and how it is run."""
+
+    encoder: Annotated[
+        str, Flag("minilm, hashed, or any encoder of Hugging Face, by name or folder.", commands=TRAINED)
+    ] = "auto"
+
+
 class TextConfig(RunConfig):
     """A run of the task `text`; stored in its folder. Data are a table of texts, or lists in memory."""
 
@@ -42,12 +101,18 @@ class TextConfig(RunConfig):
     split: Folds = Folds()
     """By the column of splits where one is named; else at random. Copies of a text, whatever its case and blanks, are
     never in two splits."""
-    inputs: InputKind = "words"
+    inputs: Annotated[
+        InputKind,
+        Flag(
+            "What the network sees: words from scratch, vectors of a frozen encoder, or an encoder that is tuned.",
+            commands=TRAINED,
+        ),
+    ] = "words"
     """What the network sees: words of the training rows' vocabulary, learnt from scratch; vectors of a frozen encoder;
     or tokens of an encoder that is tuned with its head. If not given, vectors of the encoder that `text` names or of
     MiniLM where it is installed, else words: vectors of hashed words tell less than the words."""
     words: WordOptions = WordOptions()
-    text: EncoderOptions = EncoderOptions()
+    text: Encoder = Encoder()
     """Encoder of vectors and tokens; `max_tokens` holds for words too."""
     baselines: tuple[TextBaseline, ...] = OF_TEXTS
     """Class shares; logistic regression on TF-IDF; logistic regression on the vectors of the encoder."""
@@ -66,10 +131,13 @@ class TextConfig(RunConfig):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        sizes = _sizes(self.inputs, 16, 8, 2)
-        check_model(self.model, usual_network(self.inputs), NETWORKS[self.inputs], tuple(sizes))
         check_class_losses(self.training)
-        model_config(self.model_name, **network_fields(self.model, **sizes))
+        if self.model:
+            from multiway.models import model_config  # the usual network is one, and needs no torch to say so
+
+            sizes = _sizes(self.inputs, 16, 8, 2)
+            check_model(self.model, usual_network(self.inputs), NETWORKS[self.inputs], tuple(sizes))
+            model_config(self.model_name, **network_fields(self.model, **sizes))
         return self
 
     @property
@@ -77,8 +145,11 @@ class TextConfig(RunConfig):
         """Name of the network."""
         return str(self.model.get("name", usual_network(self.inputs)))
 
-    def network(self, state: TextState) -> nn.Module:
+    def network(self, state: "TextState") -> "nn.Module":
         """The network, on its encoder where that is tuned."""
+        from multiway.data.encoders import token_encoder
+        from multiway.models import TunedText, create_model
+
         features = state.num_ids if state.inputs == "words" else state.width
         sizes = _sizes(self.inputs, features, state.length, len(state.classes))
         network = create_model(self.model_name, **network_fields(self.model, **sizes))
@@ -87,6 +158,8 @@ class TextConfig(RunConfig):
 
 def usual_inputs(given: Mapping[str, object]) -> InputKind:
     """Inputs that a named model takes, else vectors where the encoder is a network, else words."""
+    from multiway.data.encoders import chosen_encoder
+
     model, text = given.get("model"), given.get("text")
     name = model.get("name") if isinstance(model, dict) else None
     if name is not None:
@@ -105,3 +178,18 @@ def _sizes(inputs: InputKind, features: int, length: int, classes: int) -> dict[
     if inputs == "words":
         return {"num_words": features, "num_tokens": length, "num_classes": classes}
     return {"in_features": features, "num_classes": classes}
+
+
+class Explain(Config):
+    """Options of `multiway explain`."""
+
+    count: Annotated[int | None, Flag("Test texts to explain; 10 if not given.")] = None
+
+
+TEXT = TaskSettings(
+    name="text",
+    purpose="Classes of texts.",
+    example="--data reviews.csv",
+    config=TextConfig,
+    uses={"explain": Explain},
+)

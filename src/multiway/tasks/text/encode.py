@@ -11,8 +11,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from multiway.config import Config
-from multiway.data.encoders import EncoderOptions, encode_texts, make_encoder, token_encoder
+from multiway.data.encoders import encode_texts, make_encoder, token_encoder
 from multiway.data.encoders.hashed import FIRST, frequent_words, longest, word_ids
+from multiway.data.options import EncoderOptions
 from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError
@@ -20,19 +21,6 @@ from multiway.tasks.text.source import Strings
 
 LONGEST = 2048
 """Words of a text that TF-IDF counts."""
-InputKind = Literal["words", "vectors", "tokens"]
-"""What a network sees of a text."""
-
-
-class WordOptions(Config):
-    """The vocabulary of the training rows."""
-
-    max_words: int = Field(20_000, ge=2)
-    """Most words with an id of their own; the most frequent ones."""
-    min_count: int = Field(2, ge=1)
-    """Training texts that a word is in at least; rarer ones are one unknown word."""
-
-
 class TextInputs(NamedTuple):
     """Inputs `(texts, *)`, and the hash of the encoder that made them; None for words."""
 

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Unreadable, listed, quoted
+from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.columns import named_cells, require_column, require_columns, usual_column
-from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
 from multiway.data.sources.times import looks_like_time
 from multiway.data.targets import OTHER_COLUMN, read_target
@@ -24,49 +24,12 @@ from multiway.errors import DataError, Fix
 TARGET = "target"
 """Column of classes that come as a list."""
 TEXT_NAMES = ("text", "sentence", "review", "content", "document", "question", "tweet", "message", "comment", "body")
-TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
 WORDS, LOOKED_AT = 3.0, 1000
 """Words of a cell, on average over the first ones, from which on a column of another name is one of texts."""
 FEW_COLUMNS = 4
 """Columns of a table up to which one of distinct texts is what it is about."""
 Strings = NDArray[np.object_]
 """Texts: single blanks between words; a second text stands on a line of its own below the first."""
-
-
-class LabelledTextOptions(FileOptions):
-    """Which columns hold the texts and their classes, and which rows are kept."""
-
-    text: str | None = None
-    """Column of texts; found by name or content if not given."""
-    second: str | None = None
-    """Column of a second text of each row, such as the answer to a question."""
-    target: str | None = None
-    """Column of classes; found by name if not given."""
-    group: str | None = None
-    """Column of groups, such as authors, whose rows all fall into one split."""
-    split: str | None = None
-    """Column that says which split a row is in: train, validation or dev, test. Without test rows, dev is the test."""
-    where: dict[str, str] = Field(default_factory=dict)
-    """Rows to keep, by the cell of a column: {dataset: mr}."""
-    first: int | None = Field(None, ge=1)
-    """Only so many of these rows, from the top; of each split where a column says it."""
-    empty: Literal["error", "keep"] = "error"
-    """Rows without a text: refuse, or keep as texts without words."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Classes, also those that are found by name, and groups."""
-        return (self.target, self.group, *TARGET_NAMES)
-
-    @model_validator(mode="after")
-    def _roles_differ(self) -> Self:
-        given = [self.text, self.second, self.target, self.group, self.split]
-        named = [name for name in given if name is not None]
-        if len(set(named)) < len(named):
-            raise ValueError(f"text, second, target, group and split are different columns. Got {', '.join(named)}")
-        if self.group is not None and self.split is not None:
-            raise ValueError("rows are split by group or by a column of splits. Leave out one of them")
-        return self
 
 
 def read_texts(source: object, options: LabelledTextOptions | None = None) -> Samples[Strings]:

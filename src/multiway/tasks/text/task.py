@@ -10,22 +10,22 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain
-from multiway.data.encoders import EncoderOptions
+from multiway.config import Plain, read_whole
 from multiway.data.encoders.hashed import longest, words_in
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
+from multiway.data.options import EncoderOptions
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, drawn_notes
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
-from multiway.models.target_baselines import OF_TEXTS, build_baseline
+from multiway.tasks.text.config import OF_TEXTS
+from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import read_whole
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
@@ -33,19 +33,11 @@ from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
-from multiway.tasks.text.config import TextConfig
+from multiway.tasks.text.config import TEXT, TextConfig
 from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
-from multiway.tasks.text.source import (
-    TARGET_NAMES,
-    Strings,
-    likely_target,
-    listed_texts,
-    load_texts,
-    looks_like_texts,
-    may_hold_texts,
-    texts_of,
-)
+from multiway.tasks.text.config import TARGET_NAMES
+from multiway.tasks.text.source import Strings, likely_target, listed_texts, load_texts, looks_like_texts, may_hold_texts, texts_of
 
 EXPLAINED = 10
 """Test texts that are explained where nobody says how many."""
@@ -197,11 +189,8 @@ def explain_texts(run: Run, out: Path | None, options: Plain) -> Answer:
 
 
 TASK: SampleTask[TextConfig, Strings, TextState] = SampleTask(
-    purpose="Classes of texts.",
-    name="text",
-    example="--data reviews.csv",
+    **TEXT.parts,
     needs="texts. Give a table, or one text on each line,",
-    config=TextConfig,
     state=TextState,
     facts=TextFacts,
     counting=("tfidf",),
@@ -217,27 +206,6 @@ TASK: SampleTask[TextConfig, Strings, TextState] = SampleTask(
             interval="over texts, or over groups where they are known (bootstrap)",
         ),
         wrong_texts,
-    ),
-    options=(
-        Option(name="text", field="read.text", help="Column of texts; found if not given."),
-        Option(name="target", field="read.target", help="Column of classes; found if not given."),
-        Option(name="second", field="read.second", help="Column of a second text, such as an answer."),
-        Option(name="split", field="read.split", help="Column that says train, validation or test."),
-        Option(name="group", field="read.group", help="Column whose rows stay in one split, such as an author."),
-        Option(
-            name="inputs",
-            field="inputs",
-            choices=("words", "vectors", "tokens"),
-            commands=("train", "audit"),
-            help="What the network sees: words from scratch, vectors of a frozen encoder, or an encoder that is tuned.",
-        ),
-        Option(
-            name="encoder",
-            field="text.encoder",
-            commands=("train", "audit"),
-            help="minilm, hashed, or any encoder of Hugging Face, by name or folder.",
-        ),
-        Option(name="count", commands=("explain",), read=read_whole, help="Test texts to explain; 10 if not given."),
     ),
     recognises=looks_like_texts,
     could_take=lambda source, *, is_chosen=False: may_hold_texts(source),

@@ -1,4 +1,11 @@
 """The task `volumes`: classes of scans."""
 
-from multiway.tasks.volumes.encode import VolumeConfig as VolumeConfig
-from multiway.tasks.volumes.estimator import VolumeClassifier as VolumeClassifier
+from typing import TYPE_CHECKING
+
+from multiway.lazy import lazily
+
+if TYPE_CHECKING:
+    from multiway.tasks.volumes.encode import VolumeConfig as VolumeConfig
+    from multiway.tasks.volumes.estimator import VolumeClassifier as VolumeClassifier
+
+__getattr__ = lazily(__name__)

@@ -9,11 +9,10 @@ from pydantic import Field, field_validator, model_validator
 from torch import Tensor
 
 from multiway.config import Plain, merge
-from multiway.data.augmentation import AugmentOptions
+from multiway.data.options import AugmentOptions, VolumeOptions, VolumeSplit
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.encoding import IntensityScale, spacings_of, warn_of_spacing
-from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import DataError
 from multiway.tasks.options import NetworkConfig, check_class_losses

@@ -8,9 +8,9 @@ import pytest
 
 from data.sources.scans import scans
 from multiway import workflows
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.bodies import Room, body_of, needed_sizes, proposed
 from multiway.data.sources.scans.preparing import prepare
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.task import TASK

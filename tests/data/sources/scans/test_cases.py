@@ -9,9 +9,9 @@ import pytest
 
 from data.sources.scans import scans
 from multiway.data.findings import Findings
+from multiway.data.options import VolumeOptions, VolumeSplit
 from multiway.data.sources.scans.listing import case_names
 from multiway.data.sources.scans.loading import check_listed, read_cases
-from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.volumes import VolumeConfig

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from data.sources.scans import scans
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans import storing
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.volumes.encode import VolumeState
 from tolerances import SUMS32, SUMS64

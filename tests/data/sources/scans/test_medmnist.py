@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from multiway.data.catalogue import entries
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.cases import named_splits
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.errors import DataError
 from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.task import TASK

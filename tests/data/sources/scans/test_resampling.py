@@ -11,9 +11,9 @@ import scipy.ndimage
 import torch
 
 from data.sources.scans import scans
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.bodies import interpolated, to_grid
 from multiway.data.sources.scans.preparing import prepare, prepared_header
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, axes_of, turned, turns
 from multiway.errors import ConfigError, DataError
 from tolerances import ROUNDING64, SUMS32

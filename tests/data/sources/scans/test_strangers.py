@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from data.sources.scans import scans
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.reading import VolumeOptions, read_volume
+from multiway.data.sources.scans.reading import read_volume
 from multiway.errors import DataError
 from multiway.tasks.volumes import VolumeConfig
 from multiway.tasks.volumes.task import TASK

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from multiway.data.checking import fillers_of
 from multiway.data.findings import Failures, kept
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.scans.bodies import Room, crop_starts, needed_sizes, room_of
 from multiway.data.sources.scans.preparing import check_finite, prepare, prepared_header
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.storing import MEMORY_LIMIT, SAME_SIZE, stacked
 from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres
 from multiway.data.splitting import Splits

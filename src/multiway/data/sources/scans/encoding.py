@@ -10,8 +10,8 @@ from torch import Tensor
 
 from multiway.data.findings import listed
 from multiway.data.matching import Far, far_levels
+from multiway.data.options import VolumeOptions
 from multiway.data.scaling import Level, evenly
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array, millimetres
 from multiway.errors import ConfigError, Fix, warn
 

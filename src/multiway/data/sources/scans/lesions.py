@@ -19,10 +19,10 @@ from pydantic import Field
 from multiway import files, leftovers
 from multiway.config import Config
 from multiway.data.findings import quoted
+from multiway.data.options import VolumeSplit
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_nifti
-from multiway.data.sources.scans.reading import VolumeSplit
 from multiway.data.splitting import split as split_cases
 from multiway.data.writing import write_table
 from multiway.errors import RunError

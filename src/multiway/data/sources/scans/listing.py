@@ -13,12 +13,12 @@ from typing import Any
 import pandas as pd
 
 from multiway.data.findings import Failures, kept, listed, quoted, soundly
+from multiway.data.options import ReadOptions, VolumeOptions
 from multiway.data.samples import SPLIT_OF
 from multiway.data.sources.cells import words
 from multiway.data.sources.columns import usual_column
-from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.scans.dicom import slices_in
-from multiway.data.sources.scans.reading import DICOM_ENDINGS, VolumeOptions, foreign_form, is_scan, refuse_foreign
+from multiway.data.sources.scans.reading import DICOM_ENDINGS, foreign_form, is_scan, refuse_foreign
 from multiway.data.sources.tables import load_table
 from multiway.errors import DataError, Fix
 from multiway.files import add_input

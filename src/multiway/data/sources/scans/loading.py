@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
 from multiway.data.matching import positions
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import Samples
 from multiway.data.sources.budget import within
 from multiway.data.sources.cells import parse_cells
@@ -20,7 +21,7 @@ from multiway.data.sources.scans.listing import ScanEntry, case_names, label_nam
 from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
 from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.preparing import differing, prepared_header
-from multiway.data.sources.scans.reading import VolumeOptions, read_header, read_volume
+from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.storing import SAME_SIZE
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
 from multiway.data.targets import in_order, named_truths, note_spellings

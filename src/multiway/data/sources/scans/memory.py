@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import quoted
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.preparing import prepared_header
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError
 

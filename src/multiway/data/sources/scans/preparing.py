@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans import bodies
-from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import (
     Affine,
     Array,

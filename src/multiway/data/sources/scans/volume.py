@@ -122,11 +122,6 @@ def orientation_of(affine: Affine) -> str:
     return "".join(POSITIVE[row] if cosines[row, axis] >= 0 else NEGATIVE[row] for axis, row in enumerate(best))
 
 
-def is_orientation(code: str) -> bool:
-    """Whether three letters name each direction of the body once."""
-    return len(code) == 3 and {_row(letter) for letter in code} == {0, 1, 2}
-
-
 def _row(letter: str) -> int:
     return max(POSITIVE.find(letter), NEGATIVE.find(letter))
 

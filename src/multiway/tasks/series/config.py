@@ -1,0 +1,42 @@
+"""Every setting of the task `series`."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import model_validator
+
+from multiway.config import Plain
+from multiway.data.options import SequenceOptions, SplitShares
+from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
+from multiway.tasks.settings import TaskSettings
+from multiway.training.config import TrainingConfig
+
+SeriesBaseline = Literal["majority", "logistic", "rocket"]
+TRAINING: Plain = {"loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0}
+"""Fields of `TrainingConfig` where labelled series differ from a forecast: they are few."""
+
+
+class SequenceSplit(SplitShares):
+    """Official test series stay the test, and validation takes its share of the rest; without any, all by share.
+
+    Classes keep their proportions, and series of one group stay together.
+    """
+
+
+class SeriesConfig(NetworkConfig):
+    """A run of the task `series`; stored in its folder."""
+
+    NETWORK, BY_DATA = "series_classifier", {"variates": 1, "num_classes": 2}
+
+    read: SequenceOptions = SequenceOptions()
+    split: SequenceSplit = SequenceSplit()
+    baselines: tuple[SeriesBaseline, ...] = ("majority", "logistic", "rocket")
+    """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
+    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
+
+    @model_validator(mode="after")
+    def _loss_fits(self) -> Self:
+        check_class_losses(self.training)
+        return self
+
+
+SERIES = TaskSettings(name="series", purpose="Classes of series.", example="--data beats.csv", config=SeriesConfig)
