@@ -107,7 +107,7 @@ class Estimator(OnHub):
         return task.config.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
     def _fit(self, source: object, config: Any) -> Self:
-        self._take(runs.fitted(task_of(self.task), config, source, progress=self.progress))
+        self._take(runs.fit_in_memory(task_of(self.task), config, source, progress=self.progress))
         return self
 
     def _take(self, run: Run) -> None:
