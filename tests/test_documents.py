@@ -45,7 +45,7 @@ LONG = {
     "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
 """Documents whose blocks take a second or more; the README is run always."""
-GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 NOTES = sorted(NOTEBOOKS.glob("*.ipynb"))
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}

@@ -59,11 +59,28 @@ def model_card(run: Run) -> str:
     lines = [f"- {split}: {_counted(facts)}" for split, facts in splits.items()]
     name = Path(str(run.config.data or run.facts.get("source") or "data in memory")).name
     told = text.sentence_case(run.task.headline(run))
-    return "\n".join([
-        *card_head(run.task.name), f"# {name}: {run.task.name}", "", told, "", scores.told(run.line), "", "Split:", "",
-        *lines, "", "Test scores:", "", *_table(run, scores), "", *_compressed(run),
-        HOW.format("from_pretrained"), "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            *card_head(run.task.name),
+            f"# {name}: {run.task.name}",
+            "",
+            told,
+            "",
+            scores.told(run.line),
+            "",
+            "Split:",
+            "",
+            *lines,
+            "",
+            "Test scores:",
+            "",
+            *_table(run, scores),
+            "",
+            *_compressed(run),
+            HOW.format("from_pretrained"),
+            "",
+        ]
+    )
 
 
 def _table(run: Run, scores: Scores) -> list[str]:

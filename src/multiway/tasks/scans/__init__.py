@@ -1,4 +1,4 @@
-"""The tasks on scans: `volumes`, a class for each; `segment`, a class for every voxel, or for every pixel of a scene."""
+"""The tasks on scans: `volumes`, a class for each; `segment`, a class for every voxel, or every pixel of a scene."""
 
 from multiway.tasks.scans.config import SegmentConfig as SegmentConfig
 from multiway.tasks.scans.config import VolumeConfig as VolumeConfig

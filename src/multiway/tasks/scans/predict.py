@@ -21,7 +21,7 @@ from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix, MultiwayError, RunError
 from multiway.metrics.classes import predicted_classes
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import explain_case, write_maps
@@ -69,7 +69,7 @@ def predict_classes(run: Run, path: str, out: Path | None, options: Plain) -> An
     more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
     notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
-    return written(frame, out, notes)
+    return write_answer(frame, out, notes)
 
 
 def predict_cases(
