@@ -1,4 +1,4 @@
-"""`python -m docs.build.claims_page`: write docs/papers/README.md, a line per claim and all printed figures."""
+"""`python -m docs.build.claims_page`: print a line per claim of the papers, and all printed figures beside ours."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
-PAGE, CLAIMS, COSTS = FOLDER / "README.md", FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
+CLAIMS, COSTS = FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
 VERDICTS = ("holds", "does not", "leaks", "untested")
 OWN = {"adrenal", "floor", "peers", "segmentation"}
 CUT = {
@@ -35,17 +35,10 @@ CUT = {
     "short-hot-tables-3-5",
 }
 """Tables of recipes that are cut down themselves: fewer epochs, a narrower network or less text than print has."""
-HEAD = """# What holds
+HEAD = """## Claims
 
-One line per claim of the five texts. `python -m docs.build.claims_page` writes this page from
-[claims.yaml](claims.yaml) and `results/`; a test compares. A figure is the difference of two rows, or of a row and its
-printed figure, with its 95 % interval over seeds (`multiway.papers.verdicts` has the rule): other seeds, the same test
-rows.
-
-- **holds**: what was measured says so; where equality is claimed, the interval holds zero;
-- **does not**: it says otherwise, or tells nothing apart where a gain is claimed;
-- **leaks**: the printed figure measures something else than the task;
-- **untested**: what decides it has not been run, or not to its end.
+One line per claim. A figure is the difference of two rows, or of a row and its printed figure, with its 95 % interval
+over seeds: other seeds, the same test rows.
 """
 SECTIONS = {
     "paper": ("In the paper's form", "Networks as printed; data, split and what print leaves open as the recipe says."),
@@ -84,12 +77,12 @@ class Claim(NamedTuple):
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page())
+    """Print the lines."""
+    print(page(), end="")
 
 
 def page() -> str:
-    """The whole page."""
+    """What the site shows under docs/papers/README.md."""
     return "\n".join([HEAD, *_claim_lines(), *_count_lines(), *_row_lines(), *_left_lines()]) + "\n"
 
 
@@ -170,7 +163,7 @@ def _signed(value: float) -> str:
 
 
 def _row_lines() -> Iterator[str]:
-    """The rows with printed figures by their kind; the commands stand in docs/results.md."""
+    """The rows with printed figures by their kind; the commands stand on the page of results."""
     rows = recipe_rows()
     recipes = {name: load_recipe(name) for name in rows}
     kinds = {name: kind_of(recipes[name], row) for name, row in rows.items()}

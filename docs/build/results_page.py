@@ -1,4 +1,4 @@
-"""`python -m docs.build.results_page`: write docs/results.md, every measured row of results/ with its command."""
+"""`python -m docs.build.results_page`: print the page of results, every row of results/ with its command."""
 
 import json
 import shlex
@@ -16,7 +16,7 @@ from multiway.tasks.scores import own_parameters
 from multiway.workflows.recipe import Recipe, load_recipe
 
 ROOT = Path(__file__).parents[2]
-RESULTS, PAGE = ROOT / "results", ROOT / "docs" / "results.md"
+RESULTS = ROOT / "results"
 METRICS = {
     "forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "segment": ("dice",), "stocks": ("acc", "mcc"),
     "text": ("acc", "auc"), "series": ("f1", "acc"), "images": ("acc", "top5"), "language": ("bpb", "ppl"),
@@ -142,9 +142,8 @@ MACHINE = {
 """What the tables of speed leave to their files."""
 HEAD = """# Results
 
-Every row of `results/`, and the command that measures it. `python -m docs.build.results_page` writes this page; a
-test compares. What the figures say of the papers stands in [papers/README.md](papers/README.md), of speed in
-[speed.md](speed.md).
+Every row of `results/`, and the command that measures it. What the figures say of the papers stands in
+[papers/README.md](papers/README.md), of speed in [numbers.md](numbers.md#speed).
 
 ± is the standard deviation over seeds. *Printed* is the paper's figure. Baselines are scored on the same test rows,
 by the first metric. Times are those of all seeds together, mostly on busy cores. A row in its file has every score,
@@ -155,8 +154,8 @@ which few samples magnify. A row of `x86_64` alone was measured before vector un
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page())
+    """Print the page."""
+    print(page(), end="")
 
 
 def page() -> str:

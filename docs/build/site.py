@@ -14,6 +14,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+from docs.build import claims_page, results_page
+
 import multiway
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +26,8 @@ OUTSIDE = re.compile(r"\[[^\]]*\]\((?:\.\./)*((?:results|src|tests|benchmarks|bu
 """Links to files of the repository that no page shows."""
 FILE_NAMED = re.compile(r"\[[\w/.-]+\.md\]\(([^)#]+\.md)(#[^)]*)?\)")
 """Links that are named after a file, which a reader of the site does not see."""
+ROWS = re.compile(r"\]\((?:\.\./)*results/(?:[\w-]+\.jsonl(#[\w-]+))?\)")
+"""Links to measured rows: to the folder, or to a file and the section that shows its rows on the page of results."""
 STYLE = """
 .md-typeset td code, .md-typeset th code { word-break: normal; overflow-wrap: normal; }
 .md-typeset img { max-width: 100%; }
@@ -41,11 +45,10 @@ nav = [
   {{ "Guides" = [{guides}] }},
   {{ "Notebooks" = [{notebooks}] }},
   {{ "Gallery" = ["gallery/README.md"] }},
-  {{ "Layers" = [{layers}] }},
   {{ "Papers" = [{papers}] }},
-  {{ "Results" = ["results.md", "expect.md", "forecaster.md", "speed.md", "broken.md"] }},
+  {{ "Results" = ["numbers.md", "results.md"] }},
   {{ "Reference" = [{reference}] }},
-  {{ "About" = ["promises.md", "roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE.md"] }},
+  {{ "About" = ["roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE.md"] }},
 ]
 [project.theme]
 font = false
@@ -112,6 +115,9 @@ def write_pages() -> None:
         page.write_text(text.replace("](docs/", "](").replace('"docs/', '"'))
     (PAGES / "LICENSE.md").write_text(f"# Licence\n\n```text\n{(ROOT / 'LICENSE').read_text()}```\n")
     (PAGES / "site.css").write_text(STYLE)
+    (PAGES / "results.md").write_text(results_page.page())
+    with (PAGES / "papers" / "README.md").open("a") as file:
+        file.write(f"\n{claims_page.page()}")
     for page in PAGES.rglob("*.md"):
         page.write_text(as_on_the_site(page.read_text(), page.parent))
     for notebook in (PAGES / "notebooks").glob("*.ipynb"):
@@ -122,7 +128,7 @@ def write_pages() -> None:
         entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
         with (PAGES / "reference" / f"{page}.md").open("a") as file:
             file.write(f"\n## All names\n\n{entries}\n")
-    parts = {part: _listed(part) for part in ("guides", "notebooks", "layers", "papers", "reference")}
+    parts = {part: _listed(part) for part in ("guides", "notebooks", "papers", "reference")}
     files = {"source": ROOT / "src", "extension": ROOT / "docs" / "build" / "signatures.py"}
     (BUILD / "zensical.toml").write_text(
         CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)
@@ -138,6 +144,8 @@ def as_on_the_site(text: str, folder: Path) -> str:
         title = path.read_text().partition("# ")[2].partition("\n")[0] if path.is_file() else link[1]
         return f"[{title}]({link[1]}{link[2] or ''})"
 
+    up = "../" * len(folder.relative_to(PAGES).parts)
+    text = ROWS.sub(lambda link: f"]({up}results.md{link[1] or ''})", text)
     text = OUTSIDE.sub(r"`\1`", text).replace("](../../CONTRIBUTING", "](../CONTRIBUTING").replace(".ipynb)", ".md)")
     return FILE_NAMED.sub(titled, text)
 

@@ -108,7 +108,7 @@ class Estimator:
         return task.config.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
     def _fit(self, source: object, config: Any) -> Self:
-        self._take(runs.fitted(task_of(self.task), config, source, progress=self.progress))
+        self._take(runs.fit_in_memory(task_of(self.task), config, source, progress=self.progress))
         return self
 
     def _take(self, run: Run) -> None:
@@ -279,9 +279,7 @@ def place_of(index: int, count: int) -> int:
     return index % count
 
 
-def own_score(
-    scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = NETWORK
-) -> float:  # fmt: skip
+def own_score(scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None = None, model: str = NETWORK) -> float:
     """A model's value in a frame of scores, NaN where it is undefined; `where` names more columns."""
     wanted = pd.Series({"model": model, "metric": metric, **(where or {})})
     rows = scores[(scores[wanted.index] == wanted).all(axis=1)]

@@ -218,6 +218,7 @@ class RunFolder:
         if not isinstance(stored, dict) or not is_whole(stored):
             raise RunError(f"{self.path / MANIFEST} was changed since training. Restore it, or train the run again.")
         hashes = Manifest.parse(stored, str(self.path / MANIFEST)).sha256
+        files.add_input(self.path / MANIFEST, *(self.path / name for name in hashes))
         wrong = [name for name, value in hashes.items() if not _matches(self.path / name, value)]
         if wrong:
             raise RunError(
