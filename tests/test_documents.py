@@ -51,8 +51,7 @@ REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
 ONLINE = {
-    "multiway.compress.hub.push_to_hub",
-    "multiway.tasks.model_hub.push_to_hub",
+    "multiway.compress.storage.push_to_hub",
     "multiway.workflows.looking.fetch_dataset",
 }
 """Names that need the network: their examples are not run."""
