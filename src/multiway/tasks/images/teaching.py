@@ -29,7 +29,6 @@ from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.run import Run, digest_of, load
 from multiway.tasks.samples import outputs_of
-from multiway.training.stored import stored_tensors
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""
@@ -138,7 +137,7 @@ def build_teacher(run: Run, options: DistillOptions) -> Tensor:
 def _keep_answers(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
     """Logits by split that lie there, or else computed and left there."""
     with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
-        logits = stored_tensors(path)
+        logits = files.read_tensors(path)
         if {name: len(values) for name, values in logits.items()} == {name: len(part) for name, part in parts.items()}:
             return logits
     logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))
