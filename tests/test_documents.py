@@ -40,7 +40,7 @@ NEEDS = {
 """Packages without which a document is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LONG = {
-    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md", "forecast-models.md",
+    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md",
     "images.md", "language.md", "layers.md", "multiway.md", "segment.md", "series.md", "stocks.md", "tabular.md",
     "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
@@ -51,8 +51,7 @@ REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
 ONLINE = {
-    "multiway.compress.hub.push_to_hub",
-    "multiway.tasks.model_hub.push_to_hub",
+    "multiway.compress.storage.push_to_hub",
     "multiway.workflows.looking.fetch_dataset",
 }
 """Names that need the network: their examples are not run."""

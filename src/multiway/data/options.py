@@ -228,7 +228,7 @@ class VolumeOptions(Budget):
     """Column of files: NIfTI, .npy, .npz, .dcm, or a folder that holds one DICOM series."""
     label: str = "label"
     """Column of classes, as words or whole numbers."""
-    patient: str | None = None
+    patient: Annotated[str | None, Flag("Column of the patient; splits keep a patient's scans together.")] = None
     """Column of patients, who are never split; `patient` or `patient_id` if there and not given."""
     mask: str = "mask"
     """Column of segmentation masks; used if there."""
@@ -236,21 +236,21 @@ class VolumeOptions(Budget):
     """Column that says train, validation or test; used if there."""
     root: str | None = None
     """Folder that relative paths start from and that no path may leave; the table's own if not given."""
-    axes: tuple[str, str, str] | None = None
+    axes: Annotated[tuple[str, str, str] | None, Flag("Names of the three axes of arrays without an affine.")] = None
     """Names of the three axes, for figures and reports."""
     channels: bool = False
     """Take a fourth axis as channels: the last one of NIfTI, the first one of .npy and .npz."""
-    orientation: str | None = None
+    orientation: Annotated[str | None, Flag("Order and direction of the axes to turn to: RAS.")] = None
     """Where the axes point, as RAS or LPS; as they lie in the file if not given."""
-    spacing: tuple[float, float, float] | None = None
+    spacing: Annotated[tuple[float, float, float] | None, Flag("Millimetres per voxel to resample to: 1,1,1.")] = None
     """Millimetres between voxels, interpolated to."""
-    size: Triple | None = None
+    size: Annotated[Triple | None, Flag("Voxels to crop or pad to, about the centre: 64,64,64.")] = None
     """Voxels per axis, cropped or padded to around the centre, after `spacing`."""
     cut_masks: bool = False
     """Take masks that `size` cuts; they are refused unless this is given."""
-    resample_to: Triple | None = None
+    resample_to: Annotated[Triple | None, Flag("Voxels to stretch or shrink to: 28,28,28.")] = None
     """Voxels per axis, interpolated to, whatever the spacing."""
-    window: tuple[float, float] | None = None
+    window: Annotated[tuple[float, float] | None, Flag("Lowest and highest intensity that are told apart: -100,300.")] = None
     """Lowest and highest intensity; what lies outside is set to them."""
     normalise: Normalisation = "auto"
     """Intensities: `unit` (0 to 1 by the window or by 255), `train` (mean and deviation of the training voxels),

@@ -21,7 +21,7 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, DataError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.protocol import AnyTask
 from multiway.tasks.registry import TASKS, task_of, task_of_data
-from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.config import StockOptions
 from multiway.tasks.stocks.source import read_stocks
 from multiway.workflows.recipe import under_recipe
 from multiway.workflows.using import load_run

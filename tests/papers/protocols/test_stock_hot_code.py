@@ -7,7 +7,7 @@ import pytest
 
 from multiway.errors import DataError
 from multiway.tasks.stocks.panel import FIELDS
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from tasks.stocks.stock_panels import build_samples, make_panel, make_texts, sorted_texts, texts_of, until
 from tolerances import SUMS32
 

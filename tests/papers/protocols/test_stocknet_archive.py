@@ -14,7 +14,7 @@ from multiway.errors import ConfigError, DataError
 from multiway.papers.protocols import stocknet as fetching
 from multiway.papers.protocols import stocknet_set
 from multiway.tasks.known import brought
-from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.config import StockOptions
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
 

@@ -1,10 +1,12 @@
 """Texts as the task reads and prepares them."""
 
 from multiway.data.samples import read_samples
-from multiway.tasks.language.encode import LanguageState, TokenOptions, learn_vocabulary
-from multiway.tasks.language.source import TextOptions, documents_of
+from multiway.tasks.language.encode import LanguageState, learn_vocabulary
+from multiway.tasks.language.config import TokenOptions
+from multiway.tasks.language.config import TextOptions
+from multiway.tasks.language.source import documents_of
 from multiway.tasks.language.task import TASK as task
-from multiway.tasks.language.task import LanguageConfig
+from multiway.tasks.language.config import LanguageConfig
 
 
 def read_documents(source, options=None, *, later=False):

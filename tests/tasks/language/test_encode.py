@@ -8,7 +8,8 @@ import torch
 
 from multiway.errors import ConfigError, DataError
 from multiway.models.next_token import KneserNey, counts_of
-from multiway.tasks.language.encode import TokenOptions, Vocabulary, learn_vocabulary
+from multiway.tasks.language.config import TokenOptions
+from multiway.tasks.language.encode import Vocabulary, learn_vocabulary
 from multiway.tasks.language.scores import continued, cut_off, token_table
 from multiway.tasks.language.windows import NO_TARGET, TokenWindows
 from tasks.language.prepared import bytewise, prepare_texts

@@ -7,7 +7,8 @@ from multiway.data import datasets
 from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
-from multiway.tasks.language.source import TextOptions, TextSplit, cut
+from multiway.tasks.language.config import TextOptions, TextSplit
+from multiway.tasks.language.source import cut
 from tasks.language.prepared import read_documents
 
 

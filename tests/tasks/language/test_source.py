@@ -9,7 +9,8 @@ import pytest
 
 from multiway.data.splitting import split
 from multiway.errors import DataError
-from multiway.tasks.language.source import TextOptions, TextSplit, cut
+from multiway.tasks.language.config import TextOptions, TextSplit
+from multiway.tasks.language.source import cut
 from tasks.language.prepared import read_documents
 
 ARTICLES = " = One = \n\n first text .\n = = Part = = \n more of it .\n = Two = \n second .\n = Three = \n third .\n"

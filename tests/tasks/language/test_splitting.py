@@ -5,7 +5,8 @@ import pytest
 
 from multiway.data.samples import Samples
 from multiway.data.splitting import split
-from multiway.tasks.language.source import TextSplit, cut
+from multiway.tasks.language.config import TextSplit
+from multiway.tasks.language.source import cut
 from tasks.language.prepared import read_documents
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from multiway.data.findings import Findings
 from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockOptions
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.source import market_of, source_label
 from multiway.tasks.stocks.task import TASK as task
 

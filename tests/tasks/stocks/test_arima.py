@@ -12,7 +12,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.run import load
 from multiway.tasks.stocks.baselines import PriceArima, Random
 from multiway.tasks.stocks.panel import ADJUSTED
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.regressions import share_of_rises
 from multiway.tasks.stocks.task import TASK as task
 from tasks.stocks.quotes import make_config, write_stocks

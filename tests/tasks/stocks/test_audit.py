@@ -9,8 +9,8 @@ from market_files import write_stocks
 from multiway import workflows
 from multiway.tasks.stocks import audit as auditing
 from multiway.tasks.stocks.audit import audit_stocks
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockOptions
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.source import read_stocks
 from multiway.tasks.stocks.state import StockScale
 from tasks.stocks.stock_panels import build_samples

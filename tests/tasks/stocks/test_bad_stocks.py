@@ -11,8 +11,8 @@ from multiway.data.findings import CheckReport
 from multiway.data.sources import json_lines
 from multiway.errors import DataError
 from multiway.tasks.stocks import panel, source
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockOptions
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
 from tasks.stocks.stock_files import check_stocks, notes_of

@@ -7,8 +7,8 @@ from multiway.metrics import classes
 from multiway.tasks.stocks import regressions
 from multiway.tasks.stocks.baselines import TABLES, Calendar, MovementMajority, Previous, log_loss
 from multiway.tasks.stocks.network import of_rises
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockOptions
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.regressions import PENALTIES, Logistic, flat_inputs, flat_movements
 from multiway.tasks.stocks.samples import tomorrow
 from multiway.tasks.stocks.source import read_stocks

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.tasks.stocks.checking import odd_days, text_coverage
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
 from tasks.stocks.stock_files import check_stocks

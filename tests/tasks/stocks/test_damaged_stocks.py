@@ -5,7 +5,7 @@ import random
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.config import StockOptions
 from multiway.tasks.stocks.source import read_stocks
 from tasks.stocks import stock_files
 from tasks.stocks.stock_files import check_stocks

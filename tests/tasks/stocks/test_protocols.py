@@ -7,7 +7,7 @@ from multiway.data.samples import Samples
 from multiway.data.splitting import split
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.stocks.config import DaySplit, StockConfig
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 
 DAYS = np.arange("2020-01-01", "2020-04-10", dtype="datetime64[D]")
 
@@ -25,14 +25,14 @@ def test_shares_are_cut_in_the_order_of_time():
 
 
 def test_borders_are_first_days():
-    names = np.array(StockProtocol(borders=("2020-02-01", "2020-03-01")).official(DAYS, "made"))
+    names = np.array(find_official(StockProtocol(borders=("2020-02-01", "2020-03-01")), DAYS, "made"))
     first = [str(DAYS[names == name][0]) for name in ("train", "validation", "test")]
     assert first == ["2020-01-01", "2020-02-01", "2020-03-01"] and len(names) == 100
 
 
 def test_borders_outside_the_days_are_refused():
     with pytest.raises(DataError, match=r"Got train 100, validation 0, test 0, from 2020-01-01 to 2020-04-09"):
-        StockProtocol(borders=("2021-02-01", "2021-03-01")).official(DAYS, "made")
+        find_official(StockProtocol(borders=("2021-02-01", "2021-03-01")), DAYS, "made")
 
 
 @pytest.mark.parametrize(

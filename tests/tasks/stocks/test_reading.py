@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.stocks.options import StockOptions
+from multiway.tasks.stocks.config import StockOptions
 from multiway.tasks.stocks.panel import FIELDS, StockPanel
 from multiway.tasks.stocks.source import looks_like_stocks, read_stocks
 from tasks.stocks import stock_files

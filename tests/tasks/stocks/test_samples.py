@@ -7,7 +7,7 @@ import pytest
 
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.stocks.panel import FIELDS, STALE
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.samples import tomorrow
 from tasks.stocks import slow_samples
 from tasks.stocks.stock_panels import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.state import StockScale
 from tasks.stocks.stock_panels import build_samples, make_panel, make_texts
 from tolerances import LONG32, ROUNDING32, ROUNDING64

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from multiway.data.samples import SPLITS
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.panel import FIELDS, Groups, StockPanel, StockTexts, day_numbers, group_texts
-from multiway.tasks.stocks.protocols import PUBLISHED, PublishedProtocol, StockProtocol
+from multiway.tasks.stocks.protocols import PUBLISHED, PublishedProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.samples import CUTS, StockWindows, row_before
 
 CALENDAR = np.arange("2014-01-01", "2016-01-02", dtype="datetime64[D]")

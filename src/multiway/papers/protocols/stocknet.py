@@ -18,7 +18,8 @@ from multiway.data.sources.cells import sound_text
 from multiway.data.sources.json_lines import read_lines
 from multiway.errors import DataError
 from multiway.files import write_with
-from multiway.tasks.stocks.options import FOLDERS, DatedText, StockOptions
+from multiway.tasks.stocks.options import FOLDERS, DatedText
+from multiway.tasks.stocks.config import StockOptions
 from multiway.tasks.stocks.panel import FIELDS, StockPanel, StockTexts
 from multiway.tasks.stocks.protocols import PUBLISHED, PublishedProtocol
 from multiway.tasks.stocks.source import read_stocks

@@ -6,6 +6,6 @@ from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway.tasks.language.estimator import LanguageModel as LanguageModel
-    from multiway.tasks.language.task import LanguageConfig as LanguageConfig
+    from multiway.tasks.language.config import LanguageConfig as LanguageConfig
 
 __getattr__ = lazily(__name__)

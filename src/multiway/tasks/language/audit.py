@@ -12,7 +12,8 @@ from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import audited
 from multiway.data.findings import quoted
 from multiway.data.samples import Rows
-from multiway.tasks.language.encode import PreparedText, TokenOptions, Vocabulary, learn_vocabulary
+from multiway.tasks.language.encode import PreparedText, Vocabulary, learn_vocabulary
+from multiway.tasks.language.config import TokenOptions
 
 WORD = re.compile(r"\w+")
 LONG = 8

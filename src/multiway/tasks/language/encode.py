@@ -31,20 +31,6 @@ BYTES, LOSSLESS = 256, ("bytes", "bpe")
 WITHOUT_NETWORK = ("Known without network: bpe and bytes (", Fix("tokens.tokenizer", "bpe"), ").")
 
 
-class TokenOptions(Config):
-    """What the network reads: tokens, and how many at once."""
-
-    tokenizer: str = Field("bpe", min_length=1)
-    """bpe: byte pairs learnt from the training text, with the library tokenizers; bytes: each byte a token; or the
-    folder or the name of a tokenizer of Hugging Face."""
-    vocabulary: int = Field(4096, ge=300)
-    """Tokens of `bpe` at most."""
-    context: int = Field(128, ge=2)
-    """Tokens of a window; windows do not overlap, and none crosses a document's end."""
-    most_tokens: int | None = Field(None, ge=1)
-    """Tokens of training text to learn from, the first ones in whole windows; all if not given."""
-
-
 class Vocabulary(Config):
     """Which tokens there are."""
 

@@ -38,29 +38,6 @@ HEAD, PROSE = 4096, 0.6
 Documents = NDArray[np.object_]
 
 
-class TextOptions(Budget):
-    """Where the text stands, and where a document ends."""
-
-    column: str | None = None
-    """Column of the text in a table or in JSON lines; `text`, or the only column, if not given."""
-    documents: Literal["auto", "file", "line", "paragraph", "heading"] = "auto"
-    """What a document of a text file is: all of it, a line, a paragraph, or what follows a heading `= Title =`, as in
-    WikiText; `auto` looks for such headings. Rows of a table are documents."""
-    most_documents: int | None = Field(None, ge=1)
-    """Documents to read of each file at most; all if not given."""
-    encoding: str | None = None
-    """Text encoding; UTF-8, else Windows-1252, if not given."""
-
-
-class TextSplit(Shares):
-    """Shares of the text, the last of it for the test; files called train, validation and test are such splits."""
-
-    validation: float = Field(0.1, gt=0, lt=1)
-    """Share to choose the best epoch on."""
-    test: float = Field(0.1, gt=0, lt=1)
-    """Share to test on, once, at the end."""
-
-
 class Document(NamedTuple):
     """A text: where it stands, and the split that its file names."""
 

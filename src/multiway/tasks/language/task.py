@@ -18,21 +18,16 @@ from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.tables import source_name
 from multiway.models import model_defaults
 from multiway.models.next_token import KneserNey
-from multiway.tasks.answers import Answer, in_folder, written
+from multiway.tasks.answers import Answer, in_folder, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
 from multiway.tasks.language import page
 from multiway.tasks.language.audit import audit_documents
-from multiway.tasks.language.encode import (
-    LanguageState,
-    PreparedText,
-    TextCounts,
-    TokenDocuments,
-    TokenOptions,
-    learn_language,
-)
+from multiway.tasks.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
+from multiway.tasks.language.config import LANGUAGE, TokenOptions
 from multiway.tasks.language.scores import METRICS, Surprise, answers, continuations, nats_of, surprise_of, token_table
-from multiway.tasks.language.source import Documents, TextOptions, TextSplit, cut, documents_of, looks_like_text
+from multiway.tasks.language.source import Documents, cut, documents_of, looks_like_text
+from multiway.tasks.language.config import TextOptions, TextSplit
 from multiway.tasks.language.windows import TokenWindows
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import NetworkConfig, Sizes, read_count, starting_from
@@ -42,8 +37,6 @@ from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective, TrainingConfig
 from multiway.training.losses import ClassLoss
 
-TRAINING: Plain = {"loss": "cross_entropy", "batch_size": 32, "learning_rate": 3e-3, "weight_decay": 0.1}
-"""Fields of `TrainingConfig` where text differs from a forecast."""
 UNKNOWN = "<unk>"
 """What a word-level set such as WikiText writes for a rare word."""
 SHARED = "shares of the text in its order"
@@ -55,40 +48,11 @@ LOST = (
 )
 
 
-class LanguageConfig(NetworkConfig):
-    """A run of the task `language`; stored in its folder. Intervals are over documents, or over windows of few."""
-
-    NETWORK, NETWORKS = "causal_transformer", ("causal_transformer", "opt_*")
-    BY_DATA: ClassVar[Mapping[str, Sizes]] = {"vocabulary": 2, "context": 2}
-
-    read: TextOptions = TextOptions()
-    split: TextSplit = TextSplit()
-    tokens: TokenOptions = TokenOptions()
-    baselines: tuple[Literal["unigram", "trigram"], ...] = ("unigram", "trigram")
-    """Kneser-Ney models of single tokens, and of three in a row."""
-    training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
-    """A sample is a window of tokens."""
-
-    @model_validator(mode="after")
-    def _loss_fits(self) -> Self:
-        if self.training.loss != "cross_entropy":
-            raise ValueError("training.loss must be cross_entropy, which is what tokens are said by")
-        return self
-
-    def network_fields(self, **set_by_data: Sizes) -> Plain:
-        """Fields of `create_model` on this text; a named size keeps its rows of the vocabulary, used or not."""
-        rows = max(set_by_data["vocabulary"], model_defaults(self.model_name).get("vocabulary", 0))
-        return super().network_fields(vocabulary=rows, context=self.tokens.context)
-
-
 class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     """Each token of a text from those before it."""
 
-    name = "language"
-    example = "--data stories.txt"
     needs = "texts. Give a file"
     page = page.PAGE
-    config = LanguageConfig
     state = LanguageState
     facts = SplitFacts[TextCounts]
     scored = METRICS
@@ -97,35 +61,6 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     unit = "document"
     counting, counted_by = ("unigram", "trigram"), "word_ppl"
     fields_of_validation = (*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
-    options = (
-        Option(name="column", field="read.column", help="Column of the text in a table or in JSON lines."),
-        Option(
-            name="documents", field="read.documents", choices=("auto", "file", "line", "paragraph", "heading"),
-            help="What a document of a text file is.",
-        ),
-        Option(
-            name="tokenizer", field="tokens.tokenizer", commands=("train", "audit"),
-            help="bpe, bytes, a folder or name.",
-        ),
-        Option(
-            name="vocabulary", field="tokens.vocabulary", commands=("train", "audit"), read=read_whole,
-            help="Tokens of bpe.",
-        ),
-        Option(
-            name="context", field="tokens.context", commands=("train", "audit"), read=read_whole,
-            help="Tokens read at once.",
-        ),
-        Option(name="tokens", commands=("predict",), read=read_count, help="Tokens to write per text; 0 only scores."),
-        Option(
-            name="temperature", commands=("predict",), read=read_number,
-            help="0 takes the most probable token, 1 draws as the model says; 0 if not given.",
-        ),
-        Option(name="draw", commands=("predict",), read=read_count, help="Seed of what is drawn."),
-        Option(
-            name="first", commands=("explain",), read=read_whole, help="Test documents to take apart; 4 if not given.",
-        ),
-    )  # fmt: skip
-
     def recognises(self, source: object) -> bool:
         """Prose in text files."""
         return looks_like_text(source)
@@ -251,7 +186,7 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
         later = self.unlabelled(run.config, self.later(data, out), run.state)
         far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
         how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
-        return written(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
+        return write_answer(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How surprising each token of the first test documents is."""
@@ -269,4 +204,4 @@ def check_unknown(texts: Samples[Documents], findings: Findings) -> None:
         findings.add("unknown", "note", rule, "Scores are comparable only with those on the same text.")
 
 
-TASK = Language()
+TASK = Language(**LANGUAGE.parts)

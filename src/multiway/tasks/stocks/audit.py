@@ -17,7 +17,7 @@ from multiway.data import Finding
 from multiway.data.encoders import HashedEncoder
 from multiway.data.samples import SPLITS, Splits
 from multiway.tasks.stocks.panel import ADJUSTED, FIELDS, StockPanel, StockTexts, day_numbers, months, weekdays
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.samples import StockWindows, cut
 from multiway.tasks.stocks.state import StockScale, moments
 

@@ -12,7 +12,7 @@ from multiway.data.options import Shares
 from multiway.data.samples import Samples
 from multiway.data.splitting import split
 from multiway.tasks.stocks.panel import FIELDS, StockPanel, StockTexts
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.samples import StockWindows
 
 FEWEST = 10

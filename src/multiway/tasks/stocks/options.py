@@ -25,7 +25,6 @@ from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import ConfigError, Fix, closest
 from multiway.lazy import is_installed, load_extensions, load_extra
 
-NO_TEXTS = "none"
 CONTENTS = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
 TABLE_ENDING = r"(?i)\.(csv(\.(gz|bz2|xz|zip))?|tsv|xlsx|parquet|pq)$"
 ENDING = r"(?i)\.(csv(\.(gz|bz2|xz|zip))?|tsv|txt|xlsx|parquet|pq|jsonl|ndjson|json)$"
@@ -50,85 +49,8 @@ USUAL = {
     "id": ("id", "idstr", "tweetid", "statusid"),
 }  # fmt: skip
 LIBRARY = "exchange_calendars"
-OF_ZONES = {
-    "America/New_York": "XNYS", "America/Sao_Paulo": "BVMF", "America/Toronto": "XTSE", "Asia/Hong_Kong": "XHKG",
-    "Asia/Kolkata": "XBOM", "Asia/Seoul": "XKRX", "Asia/Shanghai": "XSHG", "Asia/Tokyo": "XTKS",
-    "Australia/Sydney": "XASX", "Europe/Berlin": "XETR", "Europe/London": "XLON", "Europe/Paris": "XPAR",
-    "Europe/Zurich": "XSWX",
-}  # fmt: skip
-"""The best known exchange of each zone."""
 REACH = np.timedelta64(40, "D")
 """No exchange is closed for longer."""
-
-
-class StockOptions(Budget):
-    """How a table or folder of prices is read, and its texts."""
-
-    paths = ("texts",)
-
-    texts: str | None = None
-    """File or folder of texts, or of ready vectors (columns e0, e1, ..., or one list column `embedding`); what the data
-    set brings if not given; `none` for prices only."""
-    ticker: str = "ticker"
-    """Column of tickers, which are text whatever they look like; the usual other names are found."""
-    date: str = "date"
-    """Column of trading days; the usual other names are found."""
-    text: str = "text"
-    """Column of texts; the usual other names are found."""
-    stamp: str | None = None
-    """Column that says when a text was written; the usual names are found."""
-    time_zone: str | None = None
-    """Zone of times of texts that name none, such as UTC; without it they are refused. Plain days need none."""
-    exchange_zone: str = "America/New_York"
-    """Zone of the exchange, in which its days begin and end."""
-    close: str = "16:00"
-    """When the exchange closes; a text written then or later counts as of the next day."""
-    exchange: str | None = None
-    """Calendar of the exchange by its code, such as XNYS, for the next session; that of the zone if not given. Without
-    the package exchange-calendars holidays are not known."""
-    jumps: Literal["error", "warn", "ignore"] = "error"
-    """An adjusted close that jumps like a split (2:1, 3:1, 1:10, ...), or on its own."""
-    start: str | None = None
-    """First day kept, such as 2014-01-01."""
-    end: str | None = None
-    """Last day kept."""
-
-    @model_validator(mode="after")
-    def _is_sound(self) -> Self:
-        for name in ("time_zone", "exchange_zone"):
-            zone = getattr(self, name)
-            if zone is not None and not is_zone(zone):
-                raise ValueError(f"{name} is a name such as UTC or America/New_York. Got {zone!r}")
-        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", self.close):
-            raise ValueError(f"close is a time such as 16:00. Got {self.close!r}")
-        for name in ("start", "end"):
-            day = getattr(self, name)
-            if day is not None and not _is_day(day):
-                raise ValueError(f"{name} is a day such as 2014-01-31. Got {day!r}")
-        if self.start is not None and self.end is not None and self.start > self.end:
-            raise ValueError(f"start must not lie after end. Got {self.start} and {self.end}")
-        return self
-
-    @property
-    def calendar(self) -> str | None:
-        """Code of the calendar; None where none is known of the zone."""
-        return self.exchange or OF_ZONES.get(self.exchange_zone)
-
-
-def is_zone(name: str) -> bool:
-    """Whether a name is one of the zones that this machine knows."""
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # absent, a folder, no plain name; ZoneInfoNotFoundError is a KeyError
-        return False
-    return True
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return datetime.date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
 
 
 class DatedText(NamedTuple):

@@ -11,7 +11,8 @@ from multiway.data.findings import Findings, Place, Severity, listed
 from multiway.data.samples import Rows
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import Fix
-from multiway.tasks.stocks.options import StockOptions, session_after
+from multiway.tasks.stocks.config import StockOptions
+from multiway.tasks.stocks.options import session_after
 
 FIELDS = ("open", "high", "low", "close", "adj_close", "volume")
 MAX_TICKERS = 100_000

@@ -13,7 +13,8 @@ from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.times import parse_times
 from multiway.tasks.stocks.headers import long_prices
-from multiway.tasks.stocks.options import SHOWN, StockOptions, find_column, load_rows, needed_column, tickers_of
+from multiway.tasks.stocks.options import SHOWN, find_column, load_rows, needed_column, tickers_of
+from multiway.tasks.stocks.config import StockOptions
 from multiway.tasks.stocks.panel import FIELDS, PriceRows
 
 PRICES = FIELDS[:5]

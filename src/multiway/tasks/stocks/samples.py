@@ -21,7 +21,8 @@ from multiway.tasks.stocks.panel import (
     day_numbers,
     group_texts,
 )
-from multiway.tasks.stocks.protocols import StockProtocol, movement_labels, refuse_tomorrow
+from multiway.tasks.stocks.config import StockProtocol
+from multiway.tasks.stocks.protocols import find_official, movement_labels, refuse_tomorrow
 from multiway.tasks.stocks.source import Market
 
 FEATURES = ("adj_close", "high", "low")
@@ -154,7 +155,7 @@ def samples_of(market: Market, protocol: StockProtocol, *, ahead: bool = False) 
     """
     windows = (tomorrow if ahead else cut)(*market, protocol)
     days, source = tuple(map(str, windows.target_days)), windows.panel.source
-    official = None if ahead else protocol.official(windows.target_days, source)
+    official = None if ahead else find_official(protocol, windows.target_days, source)
     return Samples(
         inputs=windows, source=source, word="days", names={"date": days}, keys=days, official=official, labelling=(),
         notes=windows.notes,

@@ -15,16 +15,8 @@ from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import column_names, pair_of, source_name
 from multiway.errors import DataError, Fix
 from multiway.tasks.stocks.headers import has_two_headers
-from multiway.tasks.stocks.options import (
-    NO_TEXTS,
-    PublishedFolder,
-    StockOptions,
-    file_of_ticker,
-    find_column,
-    is_table,
-    published_folders,
-    stem,
-)
+from multiway.tasks.stocks.config import NO_TEXTS, StockOptions
+from multiway.tasks.stocks.options import PublishedFolder, file_of_ticker, find_column, is_table, published_folders, stem
 from multiway.tasks.stocks.panel import PriceRows, StockPanel, StockTexts, build_panel
 from multiway.tasks.stocks.prices import read_prices, together
 from multiway.tasks.stocks.texts import Marks, RawTexts, gather

@@ -19,14 +19,13 @@ from multiway.data.samples import SPLITS, Splits
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix, RunError
 from multiway.tasks.stocks.panel import StockPanel, months, weekdays, years_of
-from multiway.tasks.stocks.protocols import StockProtocol
+from multiway.tasks.stocks.config import StockProtocol
 from multiway.tasks.stocks.samples import NEEDED, StockWindows
 
 VOCABULARY = 20_000
 """Different words of all texts that are counted at most."""
 SMALLEST = 1e-9
 USUAL_DATES = ("day", "month", "year")
-TextScale = Literal["one", "each"]
 SMALLEST_GAP = 1e-3
 """Between two levels of the training days, in spreads, so that a network can widen it."""
 

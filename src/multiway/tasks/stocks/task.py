@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, read_names, read_number
+from multiway.config import Config, Plain, read_names, read_number
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_columns
@@ -28,7 +28,7 @@ from multiway.tasks.stocks.answers import explain_stocks, predict_next
 from multiway.tasks.stocks.audit import audit_stocks
 from multiway.tasks.stocks.baselines import QUANTILES, StockBaseline, build_stock_baseline
 from multiway.tasks.stocks.checking import check_days, check_unpriced, count_labels, describe_market
-from multiway.tasks.stocks.config import StockConfig, StockFacts
+from multiway.tasks.stocks.config import STOCKS, StockConfig
 from multiway.tasks.stocks.encode import (
     PreparedStocks,
     StockInputs,
@@ -77,60 +77,36 @@ OF_QUANTILES = (
 )
 
 
+class SplitCounts(Config):
+    """Target days of a split, and the movements on them."""
+
+    days: int
+    first: str
+    last: str
+    count: int
+    rises: int
+    tickers: int
+    with_text: int
+
+
+class StockFacts(SplitFacts[SplitCounts]):
+    """What a stored run says of prices and texts."""
+
+    tickers: int
+    days: tuple[str, str]
+    texts: int
+    texts_dropped: dict[str, int]
+    encoder: str | None
+
+
 class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     """Rise or fall of stocks on the next day, from prices and texts."""
 
-    name = "stocks"
-    example = "--data prices.csv --texts texts.jsonl"
     page = PAGE
-    config = StockConfig
     state = StockState
     facts = StockFacts
     counting = ("tfidf", "tfidf_ticker")
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
-    options = (
-        Option(
-            name="texts", field="read.texts", commands=("train", "check", "audit", "predict"),
-            help="Texts of each ticker, or ready vectors: a file or folder. 'none': none.",
-        ),
-        Option(
-            name="time_zone", field="read.time_zone", help="Zone of time stamps that state none: UTC, Europe/London."
-        ),
-        Option(name="exchange_zone", field="read.exchange_zone", help="Zone of the exchange."),
-        Option(
-            name="close", field="read.close",
-            help="When the exchange closes, 16:00; later texts count as the next day's.",
-        ),
-        Option(
-            name="protocol", field="protocol.name",
-            help="How samples are labelled and split: chronological, or as published: stocknet, published-code.",
-        ),
-        Option(
-            name="encoder", field="text.encoder", commands=("train", "audit"),
-            help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.",
-        ),
-        Option(
-            name="modality", field="model.modality", commands=("train", "audit"),
-            choices=("multimodal", "price", "text"), help="What the network sees.",
-        ),
-        Option(
-            name="date", commands=("explain",),
-            help="Day to explain, 2015-11-03; if not given, the last tested, or those of confident errors.",
-        ),
-        Option(
-            name="tickers", commands=("explain",), read=read_names,
-            help="Stocks to explain, separated by commas; a few if not given.",
-        ),
-        Option(
-            name="top", commands=("backtest",), read=read_number,
-            help="Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given.",
-        ),
-        Option(
-            name="cost_bps", commands=("backtest",), read=read_number,
-            help="Cost of a trade in hundredths of a percent; 10 if not given.",
-        ),
-    )  # fmt: skip
-
     def recognises(self, source: object) -> bool:
         """Prices in any of the known layouts."""
         return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
@@ -331,4 +307,4 @@ def _check_needs(config: StockConfig, windows: StockWindows) -> None:
         load_statsforecast()
 
 
-TASK = Stocks()
+TASK = Stocks(**STOCKS.parts)

@@ -14,19 +14,8 @@ from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.errors import DataError, Fix
-from multiway.tasks.stocks.options import (
-    NO_TEXTS,
-    DatedText,
-    StockOptions,
-    file_of_ticker,
-    find_column,
-    is_table,
-    load_rows,
-    needed_column,
-    published_folders,
-    stem,
-    tickers_of,
-)
+from multiway.tasks.stocks.config import NO_TEXTS, StockOptions
+from multiway.tasks.stocks.options import DatedText, file_of_ticker, find_column, is_table, load_rows, needed_column, published_folders, stem, tickers_of
 
 EMBEDDING = "embedding"
 ZONED = r".*\d(?:\.\d+)?\s*(?:[Zz]|UTC|GMT|[+-]\d{2}:?\d{2})"
