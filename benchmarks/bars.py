@@ -13,9 +13,9 @@ from benchmarks.planted_market import planted_market
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
 from multiway.tasks.scores import score_of
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.source import read_stocks
-from multiway.tasks.stocks.task import TASK as STOCKS
+from multiway_papers.stocks.config import StockConfig
+from multiway_papers.stocks.source import read_stocks
+from multiway_papers.stocks.task import TASK as STOCKS
 
 SERIES, STEPS, HORIZON = 300, 800, 14
 

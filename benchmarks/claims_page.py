@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from benchmarks.results_page import RESULTS, ROOT, command_of, markdown, read_rows, recipe_rows, short
 from multiway.config import load_yaml
-from multiway.papers.cells import recipe_names, table_names
-from multiway.papers.printed import HIGHER_IS_BETTER, Printing
-from multiway.papers.verdicts import (
+from multiway.tasks.protocol import Row
+from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.cells import recipe_names, table_names
+from multiway_papers.printed import HIGHER_IS_BETTER, Printing
+from multiway_papers.verdicts import (
     DIGITS,
     Difference,
     difference_of_means,
@@ -18,8 +20,6 @@ from multiway.papers.verdicts import (
     seed_values,
     verdicts,
 )
-from multiway.tasks.protocol import Row
-from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
 PAGE, CLAIMS, COSTS = FOLDER / "README.md", FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
@@ -38,7 +38,7 @@ HEAD = """# What holds
 
 One line per claim of the five texts. `python -m benchmarks.claims_page` writes this page from
 [claims.yaml](claims.yaml) and `results/`; a test compares. A figure is the difference of two rows, or of a row and its
-printed figure, with its 95 % interval over seeds (`multiway.papers.verdicts` has the rule): other seeds, the same test
+printed figure, with its 95 % interval over seeds (`multiway_papers.verdicts` has the rule): other seeds, the same test
 rows.
 
 - **holds**: what was measured says so; where equality is claimed, the interval holds zero;

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.classical import facts, keep
-from multiway.papers.open_floor import Floats, Rows, best_mix
-from multiway.papers.open_tasks import OpenTask, tasks_of, windows_of
+from multiway_papers.open_floor import Floats, Rows, best_mix
+from multiway_papers.open_tasks import OpenTask, tasks_of, windows_of
 
 MARKETS = ("epf_np", "epf_pjm", "epf_be")
 

@@ -20,11 +20,11 @@ from benchmarks.classical import error_of, facts, keep
 from benchmarks.prices import MARKETS
 from multiway.data import datasets
 from multiway.errors import MultiwayWarning
-from multiway.papers.open_tasks import tasks_of
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.task import TASK
+from multiway_papers.open_tasks import tasks_of
 
 SETS = {"epf_np": (9_000, 24), "exchange": (6_070, 14), "ett_h1": (11_520, 24)}
 """Rows that are read, and steps that are forecast."""
