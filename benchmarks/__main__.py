@@ -24,7 +24,6 @@ BENCHMARKS = (
     "volumes",
     "stocks",
     "images",
-    "leaks",
 )
 """Modules of this package, each imported on demand: a bare machine has torch and little else."""
 

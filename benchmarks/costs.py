@@ -17,10 +17,10 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+from docs.build.claims_page import left
+from docs.build.results_page import read_rows, recipe_rows
 
-from benchmarks.claims_page import left
 from benchmarks.comparison import processor
-from benchmarks.results_page import read_rows, recipe_rows
 from multiway.config import merge
 from multiway.data.datasets import dataset, is_dataset, search_folders
 from multiway.tasks import lifecycle

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from benchmarks.browser import PROGRAM, Browser
+from docs.build.browser import PROGRAM, Browser
 
 import shapes
 from lanes import Lanes, lane, rank

@@ -9,7 +9,7 @@ without a fault, does not count. Called again with the same `--out` it goes on w
 
 Faults that change no behaviour are for a reader to tell from holes: the rest is listed.
 
-`benchmarks/mutants.py` is another thing: it changes the files of users.
+`attacks/mutants.py` is another thing: it changes the files of users.
 """
 
 import argparse

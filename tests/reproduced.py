@@ -4,7 +4,7 @@ import itertools
 import shlex
 from typing import Any
 
-from benchmarks.results_page import deciding
+from docs.build.results_page import deciding
 
 from multiway.cli.options import nested
 from multiway.config import merge

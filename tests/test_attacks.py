@@ -1,4 +1,4 @@
-"""Short versions of the benchmarks that damage files and kill commands; each prints its figures."""
+"""Short runs of the programs that damage files and kill commands; each prints its figures."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def figures(name, folder, *words):
     """The row that a benchmark prints; what went wrong is in its stderr."""
     paths = os.pathsep.join(str(ROOT / part) for part in ("src", "tests", "."))
     done = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.{name}", "--folder", str(folder / name), *map(str, words)],
+        [sys.executable, "-m", f"attacks.{name}", "--folder", str(folder / name), *map(str, words)],
         env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
         cwd=ROOT, capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip

@@ -1,14 +1,9 @@
 """The benchmarks' own checks: they pass on what is right and stop on what is wrong."""
 
-import pandas as pd
 import pytest
 import torch
-from benchmarks import additive, choices, images, long_graph, volume_memory, volumes
+from benchmarks import additive, images, long_graph, volume_memory, volumes
 from benchmarks.comparison import same_answers
-from benchmarks.race import Curve
-
-from multiway.models.windows import WindowBaseline
-from tasks.forecasting.panels import make_frame, make_windows
 
 
 def test_networks_of_volumes_are_checked_before_they_are_timed():
@@ -85,45 +80,3 @@ def test_additive_attention_is_compared_before_it_is_timed():
     plain.score.data.mul_(2)
     with pytest.raises(AssertionError, match="not close"):
         same_answers(ours, plain, x)
-
-
-def test_every_choice_changes_the_default():
-    configs = {name: choices.settings_of("ett_h1", name, 96, 0) for name in choices.CHOICES}
-    default = configs.pop("default")
-    assert all(config.plain() != default.plain() for config in configs.values())
-    assert len({str(config.plain()) for config in configs.values()}) == len(configs)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The .* interval held")  # of a fifth unlike the others
-def test_a_choice_never_sees_the_test_rows(monkeypatch, tmp_path):
-    monkeypatch.setattr(choices.datasets, "locate", lambda name: str(tmp_path / f"{name}.csv"))
-    monkeypatch.setattr(choices, "ROWS", {"panel": 300, "other end": 300, "other start": 300})
-    monkeypatch.setattr(choices, "FIFTHS", 2)
-    monkeypatch.setitem(choices.CHOICES, "default", {"model": {"dim": 8}, "training": {"epochs": 1}})
-    frame, scored = make_frame(400), {}
-    for name, changed in (("panel", slice(0, 0)), ("other end", slice(300, 400)), ("other start", slice(0, 100))):
-        other = frame.copy()
-        other.iloc[changed, 1:] += 9.0
-        other.to_csv(tmp_path / f"{name}.csv", index=False)
-        (row,) = choices.rows([name], ["default"], 5, 1)
-        scored[name] = [row[key] for key in choices.PARTS]
-    assert scored["panel"] == scored["other end"] != scored["other start"]
-
-
-def test_every_row_is_scored_in_one_fifth(rows=23):
-    frame = pd.DataFrame({"date": range(rows), "x": range(rows), "y": range(100, 100 + rows)})
-    turned = [choices.rotated(frame, fifth) for fifth in range(choices.FIFTHS)]
-    scored = [set(each.x[-(rows // choices.FIFTHS) :]) for each in turned]
-    assert not set.intersection(*scored) and sum(map(len, scored)) == len(set.union(*scored)) == 20
-    assert all(list(each.date) == list(frame.date) and (each.y == each.x + 100).all() for each in turned)
-
-
-def test_a_race_knows_when_a_figure_is_reached():
-    windows = make_windows(60, 2, 6, 5)
-    curve = Curve(windows)
-    curve(WindowBaseline("mean", num_variates=2, lookback=6, horizon=5, num_targets=None))
-    future = windows.gather(torch.arange(len(windows)))["future"]
-    assert curve.errors == [round(future.square().mean().item(), 4)]  # what is not fitted forecasts zeros
-    curve.seconds, curve.errors = [1.0, 2.0, 3.0], [0.5, 0.4, 0.45]
-    assert curve.first_below(0.45) == 2.0 and curve.first_below(0.39) is None

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ import pandas as pd
 import pytest
 import torch
 import yaml
-from benchmarks.gallery import GALLERY
-from benchmarks.notebooks import NOTEBOOKS, executed
-from benchmarks.site import page_of, public_names
+from docs.build.gallery import GALLERY
+from docs.build.notebooks import NOTEBOOKS, executed
+from docs.build.site import page_of, public_names
 from PIL import Image
 
 import multiway
@@ -44,14 +45,13 @@ LONG = {
     "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
 """Documents whose blocks take a second or more; the README is run always."""
-GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 NOTES = sorted(NOTEBOOKS.glob("*.ipynb"))
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
 ONLINE = {
-    "multiway.compress.hub.push_to_hub",
-    "multiway.tasks.model_hub.push_to_hub",
+    "multiway.compress.storage.push_to_hub",
     "multiway.workflows.looking.fetch_dataset",
 }
 """Names that need the network: their examples are not run."""
@@ -138,15 +138,32 @@ def test_a_failing_block_is_seen(tmp_path):
         run_document(tmp_path / "bad.md", tmp_path)
 
 
+def files_named() -> set[tuple[str, str, str]]:
+    """Documents, the files of the code that they name, and the commit where a file is said to be in git alone."""
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = re.compile(r"`([\w/]+\.py)`(?:\s+of\s+commit\s+`(\w+)`)?")
+    return {(path.name, *found) for path in documents for found in named.findall(path.read_text())}
+
+
 def test_every_file_of_the_code_that_a_document_names_is_there():
-    root = Path(__file__).parents[1]
-    files = [path.as_posix() for part in ("src", "tests", "benchmarks") for path in (root / part).rglob("*.py")]
-    documents = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]
-    named = {(path.name, name) for path in documents for name in re.findall(r"`([\w/]+\.py)`", path.read_text())}
+    parts = ("src", "tests", "benchmarks", "docs")
+    files = [path.as_posix() for part in parts for path in (ROOT / part).rglob("*.py")]
+    named = [(document, name) for document, name, commit in files_named() if not commit]
     absent = sorted(
         (document, name) for document, name in named if not any(file.endswith(f"/{name}") for file in files)
     )
     assert named and not absent
+
+
+def test_every_file_that_a_document_names_with_a_commit_is_in_that_commit():
+    if not (ROOT / ".git").exists() or git("rev-parse", "--is-shallow-repository").stdout.strip() != "false":
+        pytest.skip("needs the whole history")
+    named = [(document, f"{commit}:{name}") for document, name, commit in files_named() if commit]
+    assert named and not [each for each in named if git("cat-file", "-e", each[1]).returncode]
+
+
+def git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_every_link_between_documents_leads_somewhere():
@@ -172,7 +189,11 @@ def test_the_readme_is_short_and_begins_with_an_install_and_a_picture():
 def test_the_citation_is_of_this_version_and_names_the_papers_as_their_pages_do():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     titles = [" ".join(work["title"].split()).lower() for work in cited["references"]]
-    pages = [path.read_text() for path in sorted((ROOT / "docs" / "papers").glob("*.md")) if path.stem != "README"]
+    pages = [
+        path.read_text()
+        for path in sorted((ROOT / "docs" / "papers").glob("*.md"))
+        if path.stem not in ("README", "forecaster")
+    ]
     assert cited["version"] == multiway.__version__ and len(titles) == len(pages) == 4
     assert all(any(title in " ".join(page.split()).lower() for page in pages) for title in titles)
     assert all(work["authors"] and work["type"] == "article" for work in cited["references"])

@@ -4,10 +4,10 @@ import json
 import shlex
 
 import pytest
-from benchmarks.first_contact import measured
-from benchmarks.first_files import CASES
 
 from command import outcome
+from corpora.first_contact import measured
+from corpora.first_files import CASES
 
 CHEAP = (
     "long, two id columns",

@@ -1,9 +1,9 @@
-"""Tables of hard cells are the same table in every format; `python -m benchmarks.formats` looks at all of them."""
+"""Tables of hard cells are the same table in every format; `python -m corpora.formats` looks at all of them."""
 
 import pytest
-from benchmarks.formats import compared
-from benchmarks.hard_tables import CELLS
 
+from corpora.formats import compared
+from corpora.hard_tables import CELLS
 from fewer import few
 from multiway.data.findings import Findings
 from multiway.data.sources.options import FileOptions

@@ -1,19 +1,20 @@
-"""The benchmark of leaks: what must be caught, what may not be flagged, and that the guide names what is missed."""
+"""Sets with leaks: what must be caught, what may not be flagged, and that the guide names what is missed."""
 
 from pathlib import Path
 
 import pytest
-from benchmarks import leaks
-from benchmarks.leak_sets.maker import LeakSet
+
+from leak_sets import outcomes
+from leak_sets.maker import LeakSet
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "audit.md"
 
 
 def test_sets_are_enough_and_have_names_of_their_own():
-    every = [each for sets in leaks.TASKS.values() for each in sets]
+    every = [each for sets in outcomes.TASKS.values() for each in sets]
     assert sum(each.kind is not None for each in every) >= 30 and sum(each.kind is None for each in every) >= 15
-    assert all(len({each.name for each in sets}) == len(sets) for sets in leaks.TASKS.values())
-    assert all(any(each.kind is None for each in sets) for sets in leaks.TASKS.values())
+    assert all(len({each.name for each in sets}) == len(sets) for sets in outcomes.TASKS.values())
+    assert all(any(each.kind is None for each in sets) for sets in outcomes.TASKS.values())
 
 
 def test_sets_of_each_origin_are_counted_apart():
@@ -22,7 +23,7 @@ def test_sets_of_each_origin_are_counted_apart():
         {"set": f"{origin} {outcome}", "origin": origin, "outcome": outcome, "leaks": []}
         for origin, outcomes in sets.items() for outcome in outcomes
     ]  # fmt: skip
-    assert leaks.table([{"task": "tabular", "rows": rows}])[-4:] == [
+    assert outcomes.table([{"task": "tabular", "rows": rows}])[-4:] == [
         "own: caught 1 of 1, missed 0, falsely flagged 0 of 1",
         "strange: caught 0 of 1, missed 1, falsely flagged 1 of 1",
         "held: caught 1 of 1, missed 0, falsely flagged 0 of 0",
@@ -31,18 +32,18 @@ def test_sets_of_each_origin_are_counted_apart():
 
 
 def test_a_leak_that_another_check_says_is_not_caught():
-    sets = {each.name: each for each in leaks.TASKS["tabular"]}
+    sets = {each.name: each for each in outcomes.TASKS["tabular"]}
     leaky = sets["target in other words"]
-    assert leaks.audited("tabular", leaky)["outcome"] == "caught"
-    assert leaks.audited("tabular", LeakSet(leaky.name, leaky.make, "near"))["outcome"] == "missed"
-    assert leaks.audited("tabular", LeakSet(leaky.name, leaky.make))["outcome"] == "flagged"
-    assert leaks.audited("tabular", sets["patients"])["outcome"] == "passed"
+    assert outcomes.audited("tabular", leaky)["outcome"] == "caught"
+    assert outcomes.audited("tabular", LeakSet(leaky.name, leaky.make, "near"))["outcome"] == "missed"
+    assert outcomes.audited("tabular", LeakSet(leaky.name, leaky.make))["outcome"] == "flagged"
+    assert outcomes.audited("tabular", sets["patients"])["outcome"] == "passed"
 
 
 @pytest.mark.slow
 def test_nine_in_ten_leaks_are_caught_no_sound_set_is_flagged_and_the_guide_names_the_rest():
-    own = [(task, each) for task, sets in leaks.TASKS.items() for each in sets if each.origin == "own"]
-    total = leaks.summary([leaks.audited(task, each) for task, each in own])
+    own = [(task, each) for task, sets in outcomes.TASKS.items() for each in sets if each.origin == "own"]
+    total = outcomes.summary([outcomes.audited(task, each) for task, each in own])
     assert total["flagged"] == [] and total["caught"] >= 0.9 * total["leaky"]
     guide = GUIDE.read_text()
     assert all(name in guide for name in total["missed"])

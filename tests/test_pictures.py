@@ -4,8 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from benchmarks.pictures import FOLDER, differences, digest, pictures
-from benchmarks.results_page import recipe_rows
+from docs.build.pictures import FOLDER, differences, digest, pictures
+from docs.build.results_page import recipe_rows
 from scipy import stats
 
 
@@ -14,7 +14,7 @@ def test_every_figure_with_curves_is_drawn_from_the_rows_that_are_kept():
     assert set(drawn) == {"hot-figure-3", "tga-figure-2"}
     for name, panels in drawn.items():
         text = (FOLDER / f"{name}.svg").read_text()
-        assert f">{digest(panels)}<" in text, f"{name}: python -m benchmarks.pictures draws it"
+        assert f">{digest(panels)}<" in text, f"{name}: python -m docs.build.pictures draws it"
         assert len(set(re.findall(r'id="(axes_\d+)"', text))) == len(panels), name
         assert all(panel.row in text and panel.words in text for panel in panels), name
         assert any(f"({name}.svg)" in page.read_text() for page in FOLDER.glob("*.md")), name
@@ -37,7 +37,7 @@ def test_each_papers_printed_figures_are_compared_with_ours():
     assert set(drawn) == {"hot", "hot-stocks", "ndlinear"}  # TGA prints no figure
     for name, points in drawn.items():
         text = (FOLDER / f"{name}-differences.svg").read_text()
-        assert f">{digest(points)}<" in text, f"{name}: python -m benchmarks.pictures draws it"
+        assert f">{digest(points)}<" in text, f"{name}: python -m docs.build.pictures draws it"
         assert len(points) >= 12 and all(
             point.words in text and point.low <= point.value <= point.high for point in points
         )

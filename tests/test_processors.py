@@ -44,6 +44,6 @@ def test_fewer_instructions(environment):
 
 def test_no_compiler(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for folder in ("src", "tests", "benchmarks"):
+    for folder in ("src", "tests", "benchmarks", "docs/build"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     run_core(tmp_path, {"PATH": str(tmp_path / "no programs")})

@@ -1,6 +1,8 @@
 """The page of results is what results/ says, and its commands are understood."""
 
-from benchmarks.results_page import PAGE, SPEED, command_of, page, read_rows, recipe_rows, table_lines
+import re
+
+from docs.build.results_page import RESULTS, ROOT, SPEED, command_of, page, read_rows, recipe_rows, table_lines
 
 from loops import check_all
 from multiway.workflows.recipe import load_recipe
@@ -9,8 +11,27 @@ from reproduced import reproduced, settings_apart
 ROWS = recipe_rows()
 
 
-def test_the_page_is_written_from_the_rows():
-    assert PAGE.read_text() == page(), "python -m benchmarks.results_page writes it"
+def test_the_page_has_a_section_for_every_table_and_a_line_for_every_cell():
+    lines = page().splitlines()
+    tables = {load_recipe(name).table for name in ROWS}
+    sections = {line.removeprefix("## ") for line in lines if line.startswith("## ")}
+    assert sections == tables | set(SPEED)
+    assert sum("`multiway reproduce " in line and line.startswith("| ") for line in lines) >= len(ROWS)
+
+
+def test_every_link_to_measured_rows_names_a_section_and_the_file_of_its_rows():
+    link = re.compile(r"results/([\w-]+)\.jsonl#([\w-]+)\)")
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    named = {found for path in documents for found in link.findall(path.read_text())}
+    tables = {
+        name: {row["recipe"] for row in read_rows(RESULTS / f"{name}.jsonl") if "recipe" in row} for name, _ in named
+    }
+    absent = {
+        (name, section)
+        for name, section in named
+        if section not in {name if name in SPEED else "", *(load_recipe(each).table for each in tables[name])}
+    }
+    assert len(named) > 20 and not absent
 
 
 def test_a_command_measures_its_cell_alone():
@@ -43,6 +64,6 @@ def test_a_row_tells_figure_deviation_print_baselines_and_what_was_set():
 
 
 def test_every_file_of_results_is_on_the_page():
-    files = {path.stem: read_rows(path) for path in PAGE.parents[1].glob("results/*.jsonl")}
+    files = {path.stem: read_rows(path) for path in RESULTS.glob("*.jsonl")}
     without_recipe = {name for name, rows in files.items() if any("recipe" not in row for row in rows)}
     assert without_recipe == set(SPEED)

@@ -8,11 +8,11 @@ from multiway.lazy import extend, lazily
 
 if TYPE_CHECKING:
     from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
+    from multiway.compress.storage import from_pretrained, push_to_hub, save_pretrained
     from multiway.data.examples import load_example
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
-    from multiway.tasks.model_hub import from_pretrained, push_to_hub, save_pretrained
     from multiway.tasks.segmentation import Segmenter
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from multiway.errors import RunError, StorageError
+from multiway.errors import RunError, StorageError, in_a_line
 
 MARK = ".partial-"
 OWNED = re.compile(rf"{re.escape(MARK)}([0-9a-f]{{8}})([0-9a-f]{{8}})[0-9a-f]{{8}}\Z")
@@ -49,6 +49,8 @@ def machine() -> str:
 
 _temporary: set[Path] = set()
 _made: ContextVar[list[Path] | None] = ContextVar("made", default=None)
+_inputs: ContextVar[set[tuple[int, int]] | None] = ContextVar("inputs", default=None)
+"""Device and number of each file and folder that the present command reads, so that links are seen through."""
 
 
 @contextmanager
@@ -62,9 +64,11 @@ def atomic_path(path: Path, needed: int | None = None) -> Iterator[Path]:
         needed: Its bytes, where they are known.
 
     Raises:
+        RunError: The present command reads `path`.
         StorageError: The disk is full or the folder cannot be written.
 
     """
+    check_output(path)
     temporary = path.with_name(temporary_name(path.name))
     _temporary.add(temporary)
     try:
@@ -121,6 +125,25 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: dict[str, st
     write_with(path, lambda temporary: save_file(plain, temporary, metadata=metadata), needed)
 
 
+@contextmanager
+def usable(path: Path, fix: str = "Train the run again.") -> Iterator[None]:
+    """Say in one line what is wrong with a file of tensors, and what to do."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} cannot be used: {in_a_line(error)}. {fix}") from None
+
+
+def read_tensors(path: Path, fix: str = "Train the run again.") -> dict[str, Any]:
+    """Tensors of a file of safetensors by name."""
+    from safetensors.torch import load_file
+
+    with usable(path, fix):
+        return dict(load_file(path))
+
+
 def tensor_digest(tensors: Mapping[str, Any], text: str = "") -> str:
     """Hash of a text, and of names, types, shapes and bytes of tensors in the order of their names."""
     import torch
@@ -140,6 +163,7 @@ def write_with(path: Path, write: Callable[[Path], object], needed: int | None =
 
 def append_text(path: Path, text: str) -> None:
     """Add text to a file, made if need be."""
+    check_output(path)
     with storing(path, lambda: len(text)):
         is_new = not path.exists()
         with path.open("a", encoding="utf-8") as file:
@@ -248,16 +272,59 @@ def take_back() -> None:
             path.rmdir() if path.is_dir() else path.unlink()
 
 
+@contextmanager
+def sparing_inputs() -> Iterator[None]:
+    """While a command runs, refuse to write onto what it reads; a command within another belongs to it."""
+    if _inputs.get() is not None:
+        yield
+        return
+    token = _inputs.set(set())
+    try:
+        yield
+    finally:
+        _inputs.reset(token)
+
+
+def add_input(*paths: Path | str | None) -> None:
+    """Remember files and folders that the present command reads; a path where nothing lies is left out."""
+    inputs = _inputs.get()
+    if inputs is not None:
+        inputs.update(place for path in paths if path and (place := _find_place(path)) is not None)
+
+
+def check_output(path: Path) -> None:
+    """Refuse to write onto an input, be it by another name or through a link.
+
+    Raises:
+        RunError: The present command reads what lies there.
+    """
+    if _find_place(path) in (_inputs.get() or ()):
+        raise RunError(
+            f"{path} is an input of this command, and nothing is written onto an input. Choose another place."
+        )
+
+
+def _find_place(path: Path | str) -> tuple[int, int] | None:
+    """Device and number of what lies at a path, links followed; None where nothing does."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
 def check_place(*paths: Path | None) -> None:
     """Whether something can be made at each path; call it before long work.
 
     Raises:
-        RunError: A name is none, too long or no text; or what is above is no folder, or cannot be written.
+        RunError: A name is none, too long or no text; or what is above is no folder, or cannot be written; or the
+            present command reads what lies there.
     """
     for path in paths:
         if path is not None:
             _check_name(path)
             _check_above(path)
+            check_output(path)
 
 
 def _check_name(path: Path) -> None:

@@ -68,7 +68,9 @@ def reproduce(
         yield from reproduce_open(table, rows, out, [name for name, value in others.items() if value])
         return
     chosen = _chosen(table, {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms})
-    files.check_place(out, runs, report)
+    with files.sparing_inputs():
+        files.add_input(measured)
+        files.check_place(out, runs, report)
     if measured is not None:
         if out or runs or overrides:
             raise ConfigError("reproduce: measured cells are read, and nothing is run. Leave out what runs would need.")

@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from benchmarks import prices
 
 from multiway.errors import ConfigError
 from multiway.models.aligned import DrawnIn
 from multiway_papers import reproduce
 from multiway_papers.open_benchmarks import compare_open_benchmark, reproduce_open
-from multiway_papers.open_floor import Mix, Outcome, Rows, Scale, aligned_forecast, choose_bands
+from multiway_papers.open_floor import Outcome, Rows, Scale, aligned_forecast, choose_bands
 from multiway_papers.open_tasks import (
     BASE,
     METRICS,
@@ -143,20 +142,6 @@ def test_bands_of_half_a_day_have_the_errors_of_that_half(monkeypatch):
     levels = aligned_forecast(task, Item(frame, item.targets))
     widths = (levels[..., -2] - levels[..., 1]).mean((1, 2))
     assert (widths[1::2] > 4 * widths[::2]).all()
-
-
-def test_stretches_before_the_windows_are_compared_with_the_day_before(monkeypatch):
-    task = OpenTask(benchmark="fev", row="x", files=(), horizon=24, windows=5, season=24, target="price")
-    item, drawn = made_item(), DrawnIn(1)
-    days = drawn.into(torch.tensor(item.values[: 24 * 125]).unflatten(0, (125, 24)))
-    last, same = days[-19:-1], days[-18:]
-    mix = Mix([], [], drawn)
-    monkeypatch.setattr(OpenTask, "items", lambda self: [item])
-    monkeypatch.setattr(prices, "best_mix", lambda rows, first: (mix, Outcome((last + same) / 2, same)))
-    ratios = prices.stretches_of(task)
-    assert ratios.shape == (3,) and ((0.4 < ratios) & (ratios < 0.6)).all()
-    monkeypatch.setattr(prices, "best_mix", lambda rows, first: (mix, Outcome(last, same)))
-    np.testing.assert_allclose(prices.stretches_of(task), 1.0, rtol=1e-12)
 
 
 def errors_of_one_size_in(units):

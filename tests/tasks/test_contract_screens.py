@@ -5,7 +5,7 @@ import json
 
 import pandas as pd
 import pytest
-from benchmarks.gallery import write_report
+from docs.build.gallery import write_report
 
 from multiway.report import Page, PagePart, render
 from multiway.report.forecasts import groups

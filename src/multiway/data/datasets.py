@@ -9,7 +9,7 @@ from typing import Protocol
 
 from multiway.data.catalogue import entries
 from multiway.errors import ConfigError, DataError, RunError, closest
-from multiway.files import sha256_of, write_text
+from multiway.files import add_input, sha256_of, write_text
 from multiway.lazy import extensions, load_extensions
 from multiway.leftovers import is_temporary
 
@@ -77,7 +77,10 @@ def dataset(name: str) -> Dataset:
 def locate(data: str) -> str:
     """Path of a file or folder, or of the known data set of that name."""
     if is_dataset(data):
-        return str(dataset_path(data))
+        path = dataset_path(data)
+        add_input(path)
+        return str(path)
+    add_input(data)
     if not Path(data).exists() and (near := closest(data, catalogue())) != ".":
         raise DataError(f"{data} does not exist{near} `multiway data list` names the known data sets.")
     check_regular(data)

@@ -46,7 +46,7 @@ class ArimaForecaster(nn.Module):
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""
-        values = self.units.into(past)
+        values = self.units.raw(past)
         return self.units.back(self.constant.T + torch.einsum("nhl,bln->bhn", self.weight, values))
 
     def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:

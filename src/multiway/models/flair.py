@@ -32,7 +32,7 @@ class Flair(nn.Module):
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""
-        values, times = self.units.into(past), self.units.positive
+        values, times = self.units.raw(past), self.units.is_positive(past)
         shape = ops.season_shape(values, self.season, times)
         here, ahead = ops.phases(past.shape[1], self.horizon, self.season)
         level = ops.without_shape(values, shape[:, here], times) / self.units.std

@@ -1,4 +1,4 @@
-"""The units of series: between those that models see and those of the file, and the range of the training."""
+"""The units of series: between those that models see and those of the file, and the range of the rows of a fit."""
 
 import torch
 from torch import Tensor, nn
@@ -6,14 +6,16 @@ from torch import Tensor, nn
 REACH = 10.0
 """Ranges of the training values that a forecast in other units may lie above or below them."""
 NOTHING = 1e-3
-"""Part of the smallest training value below which a value of a positive series counts as none."""
+"""Part of the smallest value below which a value of a positive series counts as none."""
+ROUNDED = 1e-4
+"""Deviations below zero that count as zero, as values of models are rounded."""
 
 
 class Units(nn.Module):
-    """Mean, deviation and range of the training values of every series; nothing of it is stored with weights.
+    """Mean, deviation and range of every series; nothing of it is stored with weights.
 
-    mean, std, low, high: `(series,)`.
-    positive: Series whose training values are all above zero.
+    mean, std, high: Of the training values, `(series,)`.
+    low: The smallest value in the rows that a model is fitted on.
     """
 
     mean: Tensor
@@ -28,15 +30,27 @@ class Units(nn.Module):
 
     @property
     def positive(self) -> Tensor:
-        """Series without a value at or below zero in training."""
+        """Series without a value at or below zero in the rows that a model is fitted on."""
         return self.low > 0
 
+    def is_positive(self, past: Tensor) -> Tensor:
+        """Which series have no value at or below zero, in those rows or in a window, `(batch, 1, series)`."""
+        return self.positive & (self.raw(past) >= NOTHING * self.low).all(1, keepdim=True)
+
+    def is_nonnegative(self, past: Tensor) -> Tensor:
+        """Which series have no value below zero, in those rows or in a window, `(batch, 1, series)`."""
+        return (self.low >= 0) & (self.raw(past) >= -ROUNDED * self.std).all(1, keepdim=True)
+
+    def raw(self, past: Tensor) -> Tensor:
+        """In the units of the file, float64."""
+        return past.double() * self.std + self.mean
+
     def into(self, past: Tensor) -> Tensor:
-        """In the units of the file, float64; what is none in a positive series is half of its smallest training value.
+        """In the units of the file, float64; what is none in a positive series is half of its smallest value.
 
         A low value is itself: a series that falls below all of its training keeps its proportions.
         """
-        values = past.double() * self.std + self.mean
+        values = self.raw(past)
         return torch.where(self.positive & (values < NOTHING * self.low), self.low / 2, values)
 
     def back(self, forecast: Tensor) -> Tensor:

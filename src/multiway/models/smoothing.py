@@ -63,21 +63,23 @@ class Smoothing(nn.Module):
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""
-        y, times = self.units.into(past), self.kind == TIMES
+        y, times = self.units.raw(past), (self.kind == TIMES) & self.units.is_positive(past)
         shape = ops.season_shape(y, self.season, times)
         shape = torch.where(self.kind == NONE, 0.0, shape)
         here, ahead = ops.phases(y.shape[1], self.horizon, self.season)
         level, trend = self._start(ops.without_shape(y, shape[:, here], times))
         season = list(shape.unbind(1))
         for step, phase in enumerate(here.tolist()):
-            level, trend, season[phase] = self._after(y[:, step], level, trend, season[phase])
+            level, trend, season[phase] = self._after(y[:, step], level, trend, season[phase], times[:, 0])
         damping = self.phi ** torch.arange(1, self.horizon + 1, dtype=y.dtype)[:, None]
         levels = level[:, None] + damping.cumsum(0) * trend[:, None]
         return self.units.back(ops.with_shape(levels, torch.stack(season, 1)[:, ahead], times))
 
-    def _after(self, y: Tensor, level: Tensor, trend: Tensor, season: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Level, trend and season after one more value."""
-        times, ahead = self.kind == TIMES, level + self.phi * trend
+    def _after(
+        self, y: Tensor, level: Tensor, trend: Tensor, season: Tensor, times: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Level, trend and season after one more value; `times` says where the season multiplies."""
+        ahead = level + self.phi * trend
         error = y - ops.with_shape(ahead, season, times)
         by_level = error / torch.where(times, season, 1.0)
         by_season = error / torch.where(times, ahead, 1.0)
@@ -95,7 +97,7 @@ class Smoothing(nn.Module):
         It searches all forms for a few series, and those that it found for the others: a search takes twenty fits.
         """
         every = [values[-MOST["ets"] :] for values in training]
-        known = {series: [form] for series, form in (forms or {}).items()}
+        known = {series: [self._possible(series, form)] for series, form in (forms or {}).items()}
         searched = [series for series in spread(len(every), SEARCHED) if series not in known]
         for series in [*searched, *(series for series in range(len(every)) if series not in searched)]:
             found = [] if series in searched else known.get(series) or distinct(self.forms)
@@ -103,6 +105,10 @@ class Smoothing(nn.Module):
             fitted = [model for model in tries if model is not None]
             if fitted:
                 self.keep(series, min(fitted, key=lambda model: float(model["aicc"])))
+
+    def _possible(self, series: int, form: dict[str, Any]) -> dict[str, Any]:
+        """The form, or the one that adds in its place where a series has fallen to zero since it was chosen."""
+        return form if self.units.positive[series] else {**form, "model": form["model"].replace("M", "A")}
 
     def keep(self, series: int, model: dict[str, Any]) -> None:
         """Take over a model that statsforecast fitted."""
@@ -135,7 +141,7 @@ class Theta(nn.Module):
 
     def forward(self, past: Tensor) -> Tensor:
         """Forecast, in scaled units."""
-        y, times, lookback = self.units.into(past), self.units.positive, past.shape[1]
+        y, times, lookback = self.units.raw(past), self.units.is_positive(past), past.shape[1]
         shape = ops.season_shape(y, self.season, times)
         here, ahead = ops.phases(lookback, self.horizon, self.season)
         values = ops.without_shape(y, shape[:, here], times)

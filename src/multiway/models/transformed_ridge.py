@@ -17,8 +17,8 @@ Transform = Literal["log", "root"]
 class TransformedRidge(nn.Module):
     """Ridge, or a regression, on f(y), f the logarithm or the square root, and f⁻¹ of its forecast.
 
-    The forecast is the median where that of ridge is. Series with a value at or below zero (below, for roots) in
-    training are left as they are.
+    The forecast is the median where that of ridge is. Series with a value at or below zero (below, for roots) are left
+    as they are: in every window where it is in the rows of the fit, else in the windows that hold it.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
@@ -35,14 +35,13 @@ class TransformedRidge(nn.Module):
 
     @property
     def transformed(self) -> Tensor:
-        """Series that f is taken of."""
+        """Series that f is taken of in the rows of a fit."""
         return self.units.positive if self.kind == "log" else self.units.low >= 0
 
-    def into(self, past: Tensor) -> Tensor:
+    def into(self, rows: Tensor, transformed: Tensor | None = None) -> Tensor:
         """f of scaled values, shifted and scaled by its own value and slope at the mean; the others as they are."""
-        values = self.units.into(past)
-        moved = (self._f(values) - self._f(self._centre)) / self._scale
-        return torch.where(self.transformed, moved, past.double()).float()
+        moved = (self._f(self.units.into(rows)) - self._f(self._centre)) / self._scale
+        return torch.where(self.transformed if transformed is None else transformed, moved, rows.double()).float()
 
     @property
     def takes_covariates(self) -> bool:
@@ -51,10 +50,11 @@ class TransformedRidge(nn.Module):
 
     def forward(self, past: Tensor, *covariates: Regressors) -> Tensor:
         """Forecast, in scaled units."""
-        forecast = self.floor(self.into(past), *covariates).double()
+        transformed = self.units.is_positive(past) if self.kind == "log" else self.units.is_nonnegative(past)
+        forecast = self.floor(self.into(past, transformed), *covariates).double()
         f = forecast * self._scale + self._f(self._centre)
         inverse = f.clamp(max=700.0).exp() if self.kind == "log" else f.clamp_min(0.0).square()
-        return torch.where(self.transformed, self.units.back(inverse), forecast.float())
+        return torch.where(transformed, self.units.back(inverse), forecast.float())
 
     def _f(self, values: Tensor) -> Tensor:
         return values.clamp_min(SMALLEST).log() if self.kind == "log" else values.clamp_min(0.0).sqrt()

@@ -15,6 +15,11 @@ NAIVE = ("naive", "seasonal_naive")
 """Candidates without a parameter."""
 
 
+def naive_names(season: int, lookback: int) -> tuple[str, ...]:
+    """Naive forecasts of windows: a seasonal one where these hold a season."""
+    return NAIVE if 1 < season <= lookback else NAIVE[:1]
+
+
 class MeanOfNetworks(nn.Module):
     """The mean of the forecasts of K networks that started apart, y = 1/K Σ_k y_k.
 
@@ -158,7 +163,8 @@ class WeighedForecasts(nn.Module):
         self.candidates = nn.ModuleDict(candidates)
         self.refits = nn.ModuleDict({each: nn.ModuleDict(made) for each, made in (refits or {}).items()})
         self.network = network
-        self.names = (*NAIVE, *candidates, *([] if network is None else ["network"]))
+        naive = naive_names(season, self.floor.weight.shape[-1])
+        self.names = (*naive, *candidates, *([] if network is None else ["network"]))
         self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
         self.explained = nn.Buffer(torch.tensor(False))

@@ -1,13 +1,10 @@
 """What tasks of samples share: read, split, learnt from and encoded, then a network trained on them by steps."""
 
-import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.config import Config, Plain
@@ -71,50 +68,39 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     `fit_baseline`, and what a check says of its kind. What it predicts are `SplitPredictions`.
     """
 
-    facts: ClassVar[type[SplitFacts[Any]]] = SampleFacts
-    split_field: ClassVar[Fix | None] = None
+    facts: type[SplitFacts[Any]] = SampleFacts
+    split_field: Fix | None = None
     """Names the column of splits, where there can be one."""
 
-    needs: ClassVar[str]
+    needs: str
     """What `predict` is given, and how, to say where there is none."""
-    scored: ClassVar[tuple[Metric, ...]]
+    scored: tuple[Metric, ...]
     """The first decides."""
-    told: ClassVar[tuple[str, str]]
+    told: tuple[str, str]
     """Metrics of the sentence on a run."""
-    sampled: ClassVar[int] = 64
+    sampled: int = 64
     """Samples that a compression is measured on."""
-    by_steps: ClassVar[tuple[str, ...]] = (NETWORK,)
+    by_steps: tuple[str, ...] = (NETWORK,)
     """Models that are trained by steps; all others are fitted in their own way."""
 
-    counting: ClassVar[tuple[str, ...]] = ()
+    counting: tuple[str, ...] = ()
     """Baselines that count words, and do well on texts that stand in the training."""
-    counted_by: ClassVar[str] = "acc"
+    counted_by: str = "acc"
     """Metric of theirs that two splits have alike."""
 
-    @abc.abstractmethod
-    def read(
-        self,
-        config: ConfigT,
-        source: object,
-        findings: Findings,
-        state: LearntT | None = None,
-        *,
-        has_target: bool = True,
-    ) -> Samples[InputsT]:
-        """Samples of a source, with flaws noted.
+    read: Callable[..., Samples[Any]]
+    """Samples of a source, with flaws noted.
 
-        Later samples are matched by name to a `state`, which training learnt.
-        """
+    Later samples are matched by name to a `state`, which training learnt.
+    """
 
-    @abc.abstractmethod
-    def learnt(self, config: ConfigT, samples: Samples[InputsT], train: NDArray[np.int64]) -> LearntT:
-        """What the training rows say: classes, sizes, scales, levels, words."""
+    learnt: Callable[..., Any]
+    """What the training rows say: classes, sizes, scales, levels, words."""
 
-    @abc.abstractmethod
-    def encode(
-        self, config: ConfigT, samples: Samples[InputsT], state: LearntT, *, progress: bool = False
-    ) -> Samples[Any]:
-        """Samples as the network takes them, `samples.with_inputs(...)`; numbers to predict are scaled."""
+    def encode(self, config: ConfigT, samples: Samples[InputsT], state: Any, *, progress: bool = False) -> Samples[Any]:
+        """Samples as the network takes them, by what the state says; numbers to predict are scaled."""
+        encoded: Samples[Any] = state.encoded(samples)
+        return encoded
 
     def described(self, samples: Samples[InputsT]) -> Mapping[str, object]:
         """Facts that a check says first."""
@@ -173,9 +159,14 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         )
 
     def _within_budget(
-        self, config: ConfigT, source: object, findings: Findings, state: LearntT | None = None, *,
+        self,
+        config: ConfigT,
+        source: object,
+        findings: Findings,
+        state: LearntT | None = None,
+        *,
         has_target: bool = True,
-    ) -> Samples[InputsT]:  # fmt: skip
+    ) -> Samples[InputsT]:
         with within(config.read, source):
             return self.read(config, source, findings, state, has_target=has_target)
 
@@ -197,21 +188,23 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     def check(self, config: ConfigT, source: object) -> CheckReport:
         """What is in the data, and all that is wrong with them."""
         return check_samples(
-            self.called(source), lambda findings: self._within_budget(config, source, findings),
-            config.split, facts=self.described, missing=self.missing, hooks=self.hooks(config),
-        )  # fmt: skip
+            self.called(source),
+            lambda findings: self._within_budget(config, source, findings),
+            config.split,
+            facts=self.described,
+            missing=self.missing,
+            hooks=self.hooks(config),
+        )
 
     def learn(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> LearntT:
         """What the training samples say."""
         return prepared.state
 
-    @abc.abstractmethod
-    def objective(self, run: Run, training: Samples[Any]) -> Objective:
-        """What training minimises."""
+    objective: Callable[..., Objective]
+    """What training minimises."""
 
-    @abc.abstractmethod
-    def fit_baseline(self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]) -> Fitted:
-        """Fit one of the run's baselines; what a closed form found is returned as facts."""
+    fit_baseline: Callable[..., Fitted]
+    """Fit one of the run's baselines; what a closed form found is returned as facts."""
 
     def objective_of(self, run: Run, name: str, training: Samples[Any]) -> Objective:
         """What the training of one of the models minimises, where they differ."""
@@ -266,11 +259,19 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         if context.teacher is not None:
             objective = nearing(context.teacher, objective)
         return train(
-            model, objective, source, checked, self.training_of(run.config, name),
-            validation_objective=validated, validation_score=score, watch=self.watch(run), run=context.own_folder(),
-            progress=context.progress, callbacks=context.callbacks,
+            model,
+            objective,
+            source,
+            checked,
+            self.training_of(run.config, name),
+            validation_objective=validated,
+            validation_score=score,
+            watch=self.watch(run),
+            run=context.own_folder(),
+            progress=context.progress,
+            callbacks=context.callbacks,
             stops=None if rival is None else rival.stops,
-        )  # fmt: skip
+        )
 
     def score(self, run: Run, predictions: SplitPredictions, split: str) -> list[Row]:
         """Every metric of every model, with its interval."""

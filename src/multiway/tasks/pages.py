@@ -185,9 +185,14 @@ def _trained_numbers(run: Run) -> int | None:
 
 
 def score_tables(
-    subject: Subject, scores: Scores, colours: Mapping[str, int], reference: str, first: str = "Model", *,
+    subject: Subject,
+    scores: Scores,
+    colours: Mapping[str, int],
+    reference: str,
+    first: str = "Model",
+    *,
     is_ranked: bool = True,
-) -> list[Section]:  # fmt: skip
+) -> list[Section]:
     """A table per split; `first` is the head of the models, "Run" where they are runs to compare, if they can be."""
     return [
         models_table(
@@ -219,10 +224,13 @@ def _score_part(
     bars = score_bars(scores, colours, f"test {subject.rows}")
     tables = score_tables(subject, scores, colours, subject.reference)
     return PagePart(
-        id="scores", title="How it was chosen", side=side, lead=summary.verdict,
+        id="scores",
+        title="How it was chosen",
+        side=side,
+        lead=summary.verdict,
         support=[scores.told(answer_line(runs)), *summary.support],
         content=[bars, *tables, _meanings(scores), *summary.tables, *notes],
-    )  # fmt: skip
+    )
 
 
 def _meanings(scores: Scores) -> Table:

@@ -1,11 +1,11 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
-import abc
 import dataclasses
 import importlib
+import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
@@ -14,12 +14,13 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Fix, Message, warn
+from multiway.errors import ConfigError, Fix, Message, closest, warn
+from multiway.lazy import extensions
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
-from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choose, fixed, known_as
+from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
@@ -88,7 +89,7 @@ class Run:
     config: Any
     state: Any
     models: Mapping[str, nn.Module]
-    answer: Choice = dataclasses.field(default_factory=lambda: fixed(NETWORK, ""))
+    answer: Choice = dataclasses.field(default_factory=lambda: choice_of_settings(NETWORK, ""))
     calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     scores: list[Row] = dataclasses.field(default_factory=list)
     tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
@@ -137,10 +138,12 @@ class Run:
             )
         scores = self.task.page.SUBJECT.scores([self])
         words = {scores.name(model): model for model in self.candidates}
-        chosen = known_as(words.get(name, name), self.candidates)
+        chosen = find_candidate(words.get(name, name), self.candidates)
         if chosen == self.answer.name:
             return self
-        return dataclasses.replace(self, answer=fixed(chosen, f", chosen by name in place of {self.answer.name}"))
+        return dataclasses.replace(
+            self, answer=choice_of_settings(chosen, f", chosen by name in place of {self.answer.name}")
+        )
 
     def guarded(self, later: Any, source: str, *, far: bool) -> tuple[str, ...]:
         """What is to be said of later data that lie far outside the training; much too far, none has an answer.
@@ -167,29 +170,40 @@ class Run:
         return out or own / "explanation"
 
 
-class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
+class Task(Generic[ConfigT, PreparedT, StateT]):
     """One task: config, data, models, scores, report and answers. Everything else is the lifecycle's.
 
-    A task is one object without state of its own, and is pickled by its name.
+    A task is a record of its parts, values and functions, and is pickled by its name. A part that is not given is as
+    below; one that is only declared has to be given.
     """
 
-    name: ClassVar[str]
+    name: str
     """As in `multiway train NAME`."""
-    own: ClassVar[str] = NETWORK
+    own: str = NETWORK
     """Name of the model that a run is about."""
-    example: ClassVar[str]
+    purpose: str = ""
+    """What the task does, in a sentence without a verb."""
+    example: str
     """What follows `multiway train NAME` in a usual command."""
     config: type[ConfigT]
     state: type[StateT]
-    facts: ClassVar[type[Facts]] = Facts
+    facts: type[Facts] = Facts
     """What is stored of a run in addition to its state."""
-    options: ClassVar[tuple[Option, ...]]
+    options: tuple[Option, ...] = ()
     page: Page
-    fields_of_validation: ClassVar[tuple[str, ...]] = VALIDATION
+    fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
 
+    def __init__(self, **parts: Any) -> None:
+        """Take parts by their names."""
+        known = {name for kind in type(self).__mro__ for name in (*vars(kind), *inspect.get_annotations(kind))}
+        for name, part in parts.items():
+            if name not in known:
+                raise TypeError(f"{type(self).__name__} has no part {name}{closest(name, known)}")
+            setattr(self, name, part)
+
     def __reduce__(self) -> "tuple[Callable[[str], AnyTask], tuple[str]]":
-        return task_in, (type(self).__module__,)
+        return task_named, (self.name,)
 
     # Config and data.
 
@@ -220,22 +234,17 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Settings without which no run can be trained on data that a check found usable; None where none can."""
         return ()
 
-    @abc.abstractmethod
-    def prepare(
-        self, config: ConfigT, source: object, state: StateT | None = None, *, progress: bool = False
-    ) -> PreparedT:
-        """Read and check everything, before anything is written.
+    prepare: Callable[..., Any]
+    """Read and check everything, before anything is written.
 
-        With a `state`, what training learnt, the data is a later one, and nothing is learnt from it.
-        """
+    With a `state`, what training learnt, the data is a later one, and nothing is learnt from it.
+    """
 
-    @abc.abstractmethod
-    def check(self, config: ConfigT, source: object) -> CheckReport:
-        """What is in a path or in data in memory, and what is wrong with it under a config."""
+    check: Callable[..., CheckReport]
+    """What is in a path or in data in memory, and what is wrong with it under a config."""
 
-    @abc.abstractmethod
-    def audit(self, config: ConfigT, run: Run | None = None) -> AuditReport:
-        """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
+    audit: Callable[..., AuditReport]
+    """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
 
     def warned(self, config: ConfigT, prepared: PreparedT) -> Sequence[str | Message]:
         """What a check of the data warns of, a line each: a training says it too."""
@@ -247,9 +256,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """With the sizes that preparing fitted to the data, where none are given."""
         return config
 
-    @abc.abstractmethod
-    def learn(self, config: ConfigT, prepared: PreparedT) -> StateT:
-        """Classes, sizes, scales of the training rows: what the models are built from."""
+    learn: Callable[..., Any]
+    """Classes, sizes, scales of the training rows: what the models are built from."""
 
     def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
         """Fill in what a config leaves open until the sizes of the data are known; the run keeps it so."""
@@ -259,21 +267,18 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """What a budget of time leaves to be trained, as settings without one, and notes of it; `spent` in seconds."""
         return config, ()
 
-    @abc.abstractmethod
-    def names(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
-        """Names of the models: ours, then the baselines."""
+    names: Callable[..., tuple[str, ...]]
+    """Names of the models: ours, then the baselines."""
 
-    @abc.abstractmethod
-    def build(self, config: ConfigT, state: StateT, name: str) -> nn.Module:
-        """Draw a model by its name; the lifecycle has seeded."""
+    build: Callable[..., nn.Module]
+    """Draw a model by its name; the lifecycle has seeded."""
 
     def counted(self, model: nn.Module) -> nn.Module:
         """The part of a model whose trained numbers are counted."""
         return model
 
-    @abc.abstractmethod
-    def fit(self, run: Run, name: str, prepared: PreparedT, context: Context) -> Fitted:
-        """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
+    fit: Callable[..., Fitted]
+    """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
 
     def evidence(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Evidence | None:
         """Losses of every model that choose the answer, on rows that none was fitted on.
@@ -292,7 +297,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
         if evidence is not None:
             return choose(evidence, answer=answer)
-        return fixed(self.own, "")
+        return choice_of_settings(self.own, "")
 
     def refit(self, run: Run, prepared: PreparedT, context: Context) -> None:
         """Refit, with all that validation decided, what answers on rows that training left out."""
@@ -300,7 +305,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
         """Whether the model that the config names as the answer is there."""
         if config.answer != AUTO:
-            known_as(config.answer, names)
+            find_candidate(config.answer, names)
 
     def answer_line(self, run: Run) -> str:
         """Which model answers for a run, and why."""
@@ -313,7 +318,7 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
     @property
     def has_choice(self) -> bool:
         """Whether another model than the network can answer."""
-        return type(self).evidence is not Task.evidence
+        return getattr(self.evidence, "__func__", self.evidence) is not Task.evidence
 
     def calibrate(self, run: Run, prepared: PreparedT) -> dict[str, Tensor]:
         """What validation decides after the training: thresholds, blends, radii of intervals."""
@@ -330,13 +335,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 
     # Predictions and scores.
 
-    @abc.abstractmethod
-    def predict(self, run: Run, prepared: PreparedT, split: str) -> Any:
-        """What every model of the run says of a split."""
+    predict: Callable[..., Any]
+    """What every model of the run says of a split."""
 
-    @abc.abstractmethod
-    def score(self, run: Run, predictions: Any, split: str) -> list[Row]:
-        """Rows of model, split, metric, value, low and high."""
+    score: Callable[..., list[Row]]
+    """Rows of model, split, metric, value, low and high."""
 
     def tables(self, run: Run, predictions: Any, split: str) -> dict[str, pd.DataFrame]:
         """Tables to keep of the predictions of a split, by the name of their file."""
@@ -357,13 +360,11 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """Scores on other data with everything as it was fitted."""
         return self.score(run, self.predict(run, run.scored_on(self.locate(data)), split), split)
 
-    @abc.abstractmethod
-    def metrics(self, config: ConfigT) -> tuple[Metric, ...]:
-        """Columns of the score table; the first one decides."""
+    metrics: Callable[..., tuple[Metric, ...]]
+    """Columns of the score table; the first one decides."""
 
-    @abc.abstractmethod
-    def sentence(self, run: Run) -> str:
-        """What came out, in one sentence."""
+    sentence: Callable[..., str]
+    """What came out, in one sentence."""
 
     def headline(self, run: Run) -> str:
         """The same for a reader: models in words, or what the report begins with."""
@@ -395,9 +396,8 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
         """What lies far outside the training in later data that are scored."""
         return ()
 
-    @abc.abstractmethod
-    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-        """Predict for data that nobody has labelled; written to `out` where it is given."""
+    answer: Callable[..., Answer]
+    """Predict for data that nobody has labelled; written to `out` where it is given."""
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Write what the model looked at."""
@@ -440,9 +440,9 @@ class Task(abc.ABC, Generic[ConfigT, PreparedT, StateT]):
 AnyTask = Task[Any, Any, Any]
 
 
-def task_in(module: str) -> AnyTask:
-    """The task of a module."""
-    task: AnyTask = importlib.import_module(module).TASK
+def task_named(name: str) -> AnyTask:
+    """The registered task of that name."""
+    task: AnyTask = importlib.import_module(extensions("tasks")[name]).TASK
     return task
 
 

@@ -8,7 +8,7 @@ from multiway.data.sources.budget import check_folder
 from multiway.errors import ConfigError, closest
 from multiway.lazy import extensions
 from multiway.tasks.known import task_of_dataset
-from multiway.tasks.protocol import AnyTask, options_of, task_in
+from multiway.tasks.protocol import AnyTask, options_of, task_named
 
 MODULES = extensions("tasks")
 """Module of each task, whose `TASK` it is, as `tasks/__init__.py` lists them."""
@@ -19,7 +19,7 @@ def task_of(name: str) -> AnyTask:
     """The task of that name."""
     if name not in MODULES:
         raise ConfigError(f"no task is called {name}{closest(name, MODULES)} Known: {', '.join(MODULES)}.")
-    return task_in(MODULES[name])
+    return task_named(name)
 
 
 def task_of_data(source: object) -> str:

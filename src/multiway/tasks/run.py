@@ -13,7 +13,7 @@ from torch import nn
 from multiway import compress, files
 from multiway.config import Plain
 from multiway.errors import MultiwayError, RunError, in_a_line, warn
-from multiway.tasks.choice import known_as
+from multiway.tasks.choice import find_candidate
 from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
@@ -96,20 +96,27 @@ def load(path: Path) -> Run:
     _read_task(folder)
     folder.verify()
     task, config, _ = read_opening(folder)
+    files.add_input(config.data)
     stored = Preprocessing.parse(folder.read_json(PREPROCESSING), str(path / PREPROCESSING))
     task.facts.parse(stored.facts, str(path / PREPROCESSING))
     scores = _scores_of(folder)
     with readable(path, f"run of {task.name}"):
         state = _state_of(task, stored, path)
         run = Run(
-            task=task, config=config, state=state, models=Models(task, config, state, folder), answer=stored.answer,
+            task=task,
+            config=config,
+            state=state,
+            models=Models(task, config, state, folder),
+            answer=stored.answer,
             scores=scores,
-            calibration=folder.load_tensors(CALIBRATION), facts=stored.facts, folder=folder,
+            calibration=folder.load_tensors(CALIBRATION),
+            facts=stored.facts,
+            folder=folder,
             tables={table.stem: stored_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
-        )  # fmt: skip
+        )
         run.models[task.own]
         for name in stored.answer.shares:
-            run.models.get(known_as(name, task.candidates(config, state)))  # what answers is read now
+            run.models.get(find_candidate(name, task.candidates(config, state)))  # what answers is read now
         task.check_stored(run)
         caution(run)
     return run

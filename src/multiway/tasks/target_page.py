@@ -63,9 +63,12 @@ class SplitPage:
         """The HTML report of runs that differ in their seed; the first is shown in detail."""
         said, headline = verdict(self.SUBJECT.scores(runs)), self.headline(self.SUBJECT, runs[0])
         summary = pages.Summary(
-            headline=headline or said, verdict=said if headline else "", support=list(self.support(runs)),
-            splits=self._splits(runs[0].facts.get("splits", {})), tables=list(self.tables(runs)),
-        )  # fmt: skip
+            headline=headline or said,
+            verdict=said if headline else "",
+            support=list(self.support(runs)),
+            splits=self._splits(runs[0].facts.get("splits", {})),
+            tables=list(self.tables(runs)),
+        )
         return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
 
     def _splits(self, facts: Mapping[str, Any]) -> PagePart:
@@ -103,7 +106,7 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
         right = (test["label"] == test["predicted"]).mean()
         return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly{_always(run)}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
-    alone = float((test["label"] - _known_mean(run)).abs().mean())
+    alone = float((test["label"] - _mean_of_known(run)).abs().mean())
     side = "better" if off < alone else "worse"
     rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
     return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
@@ -119,7 +122,7 @@ def _always(run: Run) -> str:
     return f"; always naming {name}, the most frequent class in training, is right in {text.percent(100 * share)}"
 
 
-def _known_mean(run: Run) -> float:
+def _mean_of_known(run: Run) -> float:
     """What the mean says, where it is a candidate; else the mean of the validation rows."""
     rows = run.tables["predictions"]
     if "model" in rows and (rows["model"] == "mean").any():
@@ -161,9 +164,14 @@ def class_curves(
 
 
 def confusion_part(
-    classes: Sequence[str], labels: Labels, predicted: Labels, curves: Sequence[RocCurve], colours: Mapping[str, int],
-    model: str, rows: str,
-) -> PagePart:  # fmt: skip
+    classes: Sequence[str],
+    labels: Labels,
+    predicted: Labels,
+    curves: Sequence[RocCurve],
+    colours: Mapping[str, int],
+    model: str,
+    rows: str,
+) -> PagePart:
     """Confusion matrix and ROC curves of the test samples; `colours` are numbers by name of a curve."""
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
     side, table = f"A row of the matrix is a class, a column what {model} predicted.", confusion_table(classes, counts)

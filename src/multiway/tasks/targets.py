@@ -39,8 +39,11 @@ OF_RARE = (
 RARE = 0.1
 """Share of the training samples below which a class is."""
 NUMBERS: dict[str, ScoreFunction] = {
-    "mse": regression.mse, "rmse": regression.rmse, "mae": regression.mae, "r2": regression.r2
-}  # fmt: skip
+    "mse": regression.mse,
+    "rmse": regression.rmse,
+    "mae": regression.mae,
+    "r2": regression.r2,
+}
 OF_NUMBERS = (
     Metric(name="mse", title="MSE", higher=False, spread=True),
     Metric(name="rmse", title="RMSE", higher=False),
@@ -57,7 +60,7 @@ Names = Sequence[str] | None
 """Of the classes; None where the target is a number."""
 
 
-def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
+def decode_outputs(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
     """Probabilities of classes by their logits, one of which stands for two classes; scaled numbers in their units."""
     if scaler is not None:
         return scaler.inverse(raw.numpy())[:, 0]
@@ -146,9 +149,7 @@ def answers_of(tables: Mapping[str, pd.DataFrame], model: str = NETWORK) -> pd.D
     return table[(table["split"] == "test") & (table["model"] == model)]
 
 
-def telling(
-    answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int, rights: int
-) -> list[tuple[str, str]]:  # fmt: skip
+def telling(answers: pd.DataFrame, names: Sequence[str], unit: str, wrongs: int, rights: int) -> list[tuple[str, str]]:
     """The most confident errors, then the surest right answers, one of a class: a heading, and the sample's name."""
     shares = answers[[f"p_{name}" for name in names]].to_numpy(np.float64)
     labels = pd.Index(names).get_indexer(pd.Index(answers["label"].astype(str)))
@@ -162,9 +163,7 @@ def telling(
     return chosen + [(RIGHT, str(name)) for name in best[unit]]
 
 
-def sentence_on(
-    sample: str, label: str | None, predicted: str, share: float, sums: tuple[float, float] | None
-) -> str:  # fmt: skip
+def sentence_on(sample: str, label: str | None, predicted: str, share: float, sums: tuple[float, float] | None) -> str:
     """What a sample is, what it was named, and how near its gradients come to the change of the logit."""
     words = f"{sample}: {'' if label is None else f'is {label}, '}named {predicted} with {share:.0%}"
     if sums is None:
@@ -243,9 +242,13 @@ def more_metrics() -> dict[str, ScoreFunction]:
 
 
 def class_frame(
-    cases: Mapping[str, Sequence[object]], labels: Array, outputs: Outputs, split: str, names: Sequence[str],
+    cases: Mapping[str, Sequence[object]],
+    labels: Array,
+    outputs: Outputs,
+    split: str,
+    names: Sequence[str],
     thresholds: Mapping[str, float | None] | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Columns that name each case, then model, split, label, predicted class and the probability of each class."""
     named = class_values(names)
     frames = []

@@ -17,7 +17,7 @@ from multiway import files, leftovers
 from multiway.config import load_yaml
 from multiway.errors import RunError, StorageError, in_a_line, typed
 from multiway.training.log import LogRow
-from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed, stored_tensors, usable
+from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
@@ -180,13 +180,13 @@ class RunFolder:
     def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Read weights into a model of the same config."""
         path = self._present(name)
-        with usable(path):
-            model.load_state_dict(stored_tensors(path))
+        with files.usable(path):
+            model.load_state_dict(files.read_tensors(path))
 
     def load_tensors(self, name: str) -> dict[str, Tensor]:
         """Read a file of tensors; none where it was not written."""
         path = self.find(name)
-        return {} if path is None else stored_tensors(path)
+        return {} if path is None else files.read_tensors(path)
 
     def _present(self, name: str) -> Path:
         path = self.find(name)
@@ -218,6 +218,7 @@ class RunFolder:
         if not isinstance(stored, dict) or not is_whole(stored):
             raise RunError(f"{self.path / MANIFEST} was changed since training. Restore it, or train the run again.")
         hashes = Manifest.parse(stored, str(self.path / MANIFEST)).sha256
+        files.add_input(self.path / MANIFEST, *(self.path / name for name in hashes))
         wrong = [name for name, value in hashes.items() if not _matches(self.path / name, value)]
         if wrong:
             raise RunError(

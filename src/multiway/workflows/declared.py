@@ -15,7 +15,11 @@ from multiway.tasks.registry import TASKS, task_of
 def declarations() -> dict[str, Any]:
     """What a command line has to know of tasks and data sets, in plain values."""
     tasks = {
-        task.name: {"purpose": str(task.__doc__).partition("\n")[0], "example": task.example, "options": _options(task)}
+        task.name: {
+            "purpose": task.purpose or str(task.__doc__).partition("\n")[0],
+            "example": task.example,
+            "options": _options(task),
+        }
         for task in map(task_of, TASKS)
     }
     return {"tasks": tasks, "data_sets": {name: task_of_dataset(name) for name in catalogue()}}

@@ -55,6 +55,7 @@ class Compressed:
         return {**self.plan.to_dict(), "recovery": self.recovered} if self.recovered else self.plan.to_dict()
 
 
+@files.sparing_inputs()
 def compress(
     folder: Path,
     rules: Sequence[str],
@@ -71,11 +72,12 @@ def compress(
 
     `limits` are as for `multiway.compress.plan`.
     """
+    is_run = (folder / "config.yaml").is_file()
+    files.add_input(data, *(() if is_run or not folder.is_dir() else folder.iterdir()))
     files.check_place(out, report)
     if out is not None and out.exists():
         raise RunError(f"{out} exists already. Set out to another folder (", Fix("out", like="FOLDER"), ").")
     parsed = _parse_rules(rules, has_budget=any(limit is not None for limit in limits.values()))
-    is_run = (folder / "config.yaml").is_file()
     if is_run and data is not None:
         raise ConfigError("compress: a run is measured on its own validation samples. Leave out the data.")
     recovery = _recovery(finetune, distil, rate, is_run=is_run, has_data=data is not None)

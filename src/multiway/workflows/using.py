@@ -54,6 +54,7 @@ def evaluate(
     return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs))
 
 
+@files.sparing_inputs()
 def predict(
     run: Path | str,
     *,
@@ -76,6 +77,7 @@ def predict(
     training are refused, unless they are to be answered `far` as they are. With `progress`, a bar on a terminal says
     how many scans are done.
     """
+    files.add_input(data)
     out, loaded = _check_out("predict", out, overwrite), load_run(run).answered_by(model)
     options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
     with _answering(loaded, out, raw):
@@ -89,6 +91,7 @@ def _headed(answer: Answer, run: Run, raw: bool) -> Answer:
     return dataclasses.replace(answer, head=head, told=in_words(run, head), words=words_of([run]), raw=raw)
 
 
+@files.sparing_inputs()
 def backtest(
     run: Path | str,
     *,
@@ -104,23 +107,26 @@ def backtest(
     Options are those of the task for `backtest`: `cutoffs` and `step`; `top` and `cost_bps`; `model` and `raw` as for
     `predict`.
     """
+    files.add_input(data)
     out, loaded = _check_out("backtest", out, overwrite), load_run(run).answered_by(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return _headed(answer, loaded, raw)
 
 
+@files.sparing_inputs()
 def update(run: Path | str, *, data: str, out: Path | str) -> Run:
     """Take rows that came after those of a forecasting run in, as a new run that forecasts what follows them."""
     place, path = _check_out("update", out, overwrite=False), run_folders(run)[0]
     assert place is not None
     with concerning(task_name(path)):
-        return lifecycle.updated(path, data, place)
+        return lifecycle.update_run(path, data, place)
 
 
 @contextlib.contextmanager
 def _answering(run: Run, out: Path | None, raw: bool) -> Iterator[None]:
-    """While an answer is made and written: all of it or nothing."""
+    """While an answer is made and written: all of it or nothing, and none of it onto the data of the run."""
+    files.check_place(out)
     leftovers.remove(out)
     with files.all_or_nothing(), leaving_raw(raw), concerning(run.task.name):
         yield
@@ -136,6 +142,7 @@ def _check_out(command: str, out: Path | str | None, overwrite: bool = True) -> 
     return out
 
 
+@files.sparing_inputs()
 def explain(
     run: Path | str,
     *,
@@ -152,11 +159,13 @@ def explain(
     return _headed(answer, loaded, raw)
 
 
+@files.sparing_inputs()
 def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     """Write the one-file HTML report of a run, or of its seeds together."""
     target = Path(out or Path(run) / "report.html")
     files.check_place(target)
     runs = load_runs(run)
+    files.check_place(target)
     with readable(Path(run), f"report of {runs[0].task.name}"):
         page = runs[0].task.report(runs)
     leftovers.remove(target)
@@ -164,6 +173,7 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     return target
 
 
+@files.sparing_inputs()
 def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> ScoreTable:
     """Test scores of several runs of one task side by side; where their test rows differ, each row says so."""
     if len(runs) < 2:

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.planted_market import planted_market
 
 from multiway.metrics import classes
 from multiway.tasks import lifecycle
@@ -11,6 +10,7 @@ from multiway_papers.stocks.config import StockConfig
 from multiway_papers.stocks.network import labelled_rows, of_rises
 from multiway_papers.stocks.source import read_stocks
 from multiway_papers.stocks.task import TASK as task
+from papers.stocks.planted_market import planted_market
 from papers.stocks.quotes import make_config, make_prices, make_texts
 
 BASELINES = ("majority", "tfidf", "tfidf_ticker")
@@ -20,7 +20,7 @@ def fitted(prices, texts, **settings):
     config = StockConfig.parse(
         {"text": {"encoder": "hashed", "hashed_dim": 128}, "draws": 0, "baselines": BASELINES, **settings}
     )
-    return lifecycle.fitted(task, config, read_stocks(prices, config.read, texts=texts))
+    return lifecycle.fit_in_memory(task, config, read_stocks(prices, config.read, texts=texts))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks.short_series import cover, series
 
 import multiway
 from command import outcome
@@ -18,6 +17,7 @@ from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.facts import cautions
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.forecasting.page import report
+from tasks.forecasting.short_series import cover, series
 
 FEW = (
     "Forecasts out of time are of 1 window and an interval at 95 % needs 19: the width of 80 % and 95 % is Student's t"

@@ -5,11 +5,18 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
+from multiway.tasks.forecasting.forecasts import backtest_frame
 from multiway.tasks.forecasting.network import all_forecasts
-from tasks.forecasting.panels import fitted, forecast
+from multiway.tasks.forecasting.outputs import lowest_of
+from multiway.tasks.forecasting.updating import take_in
+from multiway.tasks.forecasting.windows import last_window
+from multiway.tasks.run import load, save_run
+from tasks.forecasting.panels import fitted, forecast, read
 
 ROWS = 240
+pytestmark = pytest.mark.filterwarnings("ignore:The .* interval held")
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +66,9 @@ def changed(run, **changes):
 
 def test_no_scored_forecast_of_counts_is_below_zero(run):
     batch = run.prepared.windows["test"].spread(50)
-    past = batch["past"] - 3.0  # far below what was ever there
-    lowest = -run.state.scaler.mean / run.state.scaler.std
+    lowest = torch.from_numpy(-run.state.scaler.mean / run.state.scaler.std).float()
+    past = batch["past"] - 3.0 * torch.linspace(0, 1, batch["past"].shape[1])[:, None]  # falls as it never did
+    past[..., ::2] = past[..., ::2].maximum(lowest[::2])
     for forecasts in all_forecasts(run, past).values():
         assert (forecasts[..., 0] >= lowest[0] - 1e-6).all() and (forecasts[..., 2] >= lowest[2] - 1e-6).all()
         assert (forecasts[..., 1] < lowest[1]).any()
@@ -69,3 +77,78 @@ def test_no_scored_forecast_of_counts_is_below_zero(run):
 def test_series_that_are_mostly_none_have_a_candidate_of_their_own(run, counts):
     assert "intermittent" in run.state.candidates
     assert "intermittent" not in fitted(counts[["date", "degrees"]], network=False).state.candidates
+
+
+FALLEN = -1.41
+"""The last margin."""
+
+
+@pytest.fixture(scope="module")
+def margins():
+    """A margin that is positive in the training rows, falls through zero in the test rows and ends below."""
+    week = 0.2 * np.sin(2 * np.pi * np.arange(ROWS) / 7)
+    level = np.concatenate([np.full(180, 8.0), np.linspace(8.0, FALLEN, 50), np.full(10, FALLEN)])
+    noise = 0.1 * np.random.default_rng(2).standard_normal(ROWS)
+    days = pd.date_range("2024-01-01", periods=ROWS, freq="D")
+    return pd.DataFrame({"date": days, "margin": level + week + noise})
+
+
+def fallen(table):
+    """Whether forecast and band lie where the series ends."""
+    low, middle, high = (table[name].to_numpy() for name in ("margin-lo-95", "margin", "margin-hi-95"))
+    return (low < middle).all() and (np.abs(middle - FALLEN) < 1).all() and (low < 0).all() and (high < 2).all()
+
+
+@pytest.mark.parametrize("refit", ["closed", "none"])
+def test_a_series_that_fell_below_zero_after_the_training_rows_is_forecast_there(margins, refit, tmp_path):
+    run = fitted(margins, network=False, answer="auto", refit=refit, season=7)
+    assert run.prepared.borders.train[1] < np.flatnonzero(margins["margin"] < 0)[0]
+    assert {"ridge_log", "ridge_root"} < set(run.state.candidates)
+    assert fallen(forecast(run, margins, layout="wide"))
+    assert any("margin: values below zero come after the training rows" in note for note in run.facts["notes"])
+    save_run(run, tmp_path / "run")
+    again = forecast(load(tmp_path / "run"), margins, layout="wide")
+    pd.testing.assert_frame_equal(again, forecast(run, margins, layout="wide"))
+
+
+@pytest.mark.parametrize("name", ["ridge_log", "ridge_root", "flair", "theta", "ets", "arima", "autoregression"])
+def test_no_candidate_holds_a_fallen_series_above_zero(margins, name):
+    run = fitted(margins, network=False, answer="auto", season=7, lookback=21)
+    past, observed = last_window(run.prepared.panel, run.state.scaler, 21)
+    for use in ("train", "test", "future"):
+        scaled = run.model.fitted_for(use).forecasts(past, observed, [name])[name].double().numpy()
+        assert np.abs(run.state.scaler.inverse(scaled) - FALLEN).max() < 3.0, use
+
+
+def test_a_fall_that_the_window_has_forgotten_still_counts(margins):
+    """The fit on all rows has seen values below zero, so it takes no logarithm of the series."""
+    risen = margins.assign(margin=margins["margin"].to_numpy() * np.where(np.arange(ROWS) < 226, 1.0, -3.0))
+    run = fitted(risen, network=False, answer="ridge_log", season=7)
+    future = run.model.fitted_for("future").candidates["ridge_log"]
+    assert not future.transformed.any() and run.model.candidates["ridge_log"].transformed.all()
+    assert np.isneginf(
+        lowest_of(
+            last_window(run.prepared.panel, run.state.scaler, 12)[0], run.config, run.state, run.state.low_for("future")
+        )
+    ).all()
+
+
+def test_an_option_still_holds_a_fallen_series_at_zero(margins):
+    run = fitted(margins, network=False, season=7, output={"nonnegative": True})
+    assert (columns_of(forecast(run, margins, layout="wide"), "margin") >= 0).all()
+
+
+def test_rows_below_zero_that_come_later_are_heeded(margins):
+    run = fitted(margins[:190], network=False, answer="ridge_log", season=7)
+    assert (run.state.low_for("future") > 0).all()
+    longer = take_in(run, margins)
+    assert fallen(forecast(longer, margins, layout="wide"))
+    assert (longer.state.low_for("future") < 0).all() and (longer.state.low > 0).all()
+    table = backtest_frame(run, run.prepared.panel, cutoffs=1, refit_every=1, levels=(95,))
+    assert (table["multiway"] > 0).all()
+
+
+def test_bands_of_past_moments_follow_a_series_below_zero(margins):
+    run = fitted(margins, network=False, answer="ridge", season=7)
+    table = backtest_frame(run, read(run, margins), cutoffs=[margins["date"].iloc[-6]], levels=(95,))
+    assert (table["multiway"] < 0).all() and (table["multiway-lo-95"] < FALLEN).all()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from multiway.data import CheckReport
+from multiway.errors import ConfigError
 from multiway.report import Page as Content
 from multiway.report import render, text
 from multiway.report.scores import models_table
@@ -16,10 +17,10 @@ from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.page import SUBJECT, compare, head, report, sections
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.hub import model_card
+from multiway.tasks.hub import describe_run
 from multiway.tasks.page_parts import data_check, split_table, train_command
 from report_pages import Page
-from tasks.forecasting.panels import TINY, make_config
+from tasks.forecasting.panels import TINY, fitted, make_config
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_of_series_in_several_units_the_worst_is_told_in_its_own(finished):
 
 
 def test_a_model_card_names_the_one_model_that_answers_once(finished):
-    card = model_card(finished)
+    card = "\n".join(describe_run(finished))
     rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in card.splitlines() if line.startswith("| ")]
     assert [name for name, part in rows if part == "answer"] == ["network"]
     assert ["ridge", "baseline"] in rows and "multiway" not in [name for name, _ in rows]
@@ -164,3 +165,34 @@ def test_days_of_the_data_check_have_no_hours():
     summary = {"from": pd.Timestamp("2024-01-01"), "to": pd.Timestamp("2024-01-31 06:00"), "gaps": None}
     facts = data_check(CheckReport(source="a.csv", summary=summary, findings=())).content[0].items
     assert [tuple(fact)[:2] for fact in facts] == [("From", "2024-01-01"), ("To", "2024-01-31 06:00:00")]
+
+
+@pytest.fixture(scope="module")
+def short_sighted():
+    """Months of a series with a season that the look-back of a run is too short for."""
+    steps = np.arange(120)
+    values = 10 + 3 * np.sin(2 * np.pi * steps / 12) + 0.2 * np.random.default_rng(4).standard_normal(120)
+    frame = pd.DataFrame({"date": pd.date_range("2010-01-01", periods=120, freq="MS"), "sales": values})
+    return fitted(frame, network=False, season=12, lookback=8, horizon=3), frame
+
+
+def test_no_line_names_a_season_that_windows_do_not_hold(short_sighted):
+    run, _ = short_sighted
+    assert "seasonal_naive" not in {row["model"] for row in run.scores} | set(run.candidates)
+    assert "the last value" in head([run]).headline and "last year" not in head([run]).headline
+    page = report([run])
+    assert "last year" not in page and "easonal naive" not in page.replace("no seasonal naive forecast", "")
+
+
+def test_a_seasonal_forecast_without_a_season_is_refused(short_sighted):
+    _, frame = short_sighted
+    with pytest.raises(ConfigError, match=r"answer: rows, season and look-back allow naive, ridge.*seasonal_naive"):
+        fitted(frame, network=False, season=12, lookback=8, horizon=3, answer="seasonal_naive")
+    assert fitted(frame, network=False, season=12, lookback=12, horizon=3, answer="seasonal_naive").line
+
+
+def test_a_score_over_a_season_that_the_training_rows_do_not_hold_is_undefined(short_sighted):
+    _, frame = short_sighted
+    run = fitted(frame, network=False, season=100, lookback=8, horizon=3)
+    assert {row["value"] for row in run.scores if row["metric"] in ("mase", "sql")} == {None}
+    report([run])

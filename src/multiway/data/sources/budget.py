@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, model_validator
 
+from multiway import files
 from multiway.config import Config
 from multiway.data.findings import quoted
 from multiway.errors import Fix, OverBudgetError
@@ -112,11 +113,12 @@ def within(options: Limits, *sources: object) -> Iterator[None]:
 
 
 def spend(path: Path) -> None:
-    """Say that a file is opened, to the reading that is under way.
+    """Say that a file is opened: to the reading that is under way, and to the command, which writes nothing onto it.
 
     Raises:
-        OverBudgetError: Its time is over.
+        OverBudgetError: The reading's time is over.
     """
+    files.add_input(path)
     spending = _UNDER_WAY.get()
     if spending is not None:
         spending.open(path)

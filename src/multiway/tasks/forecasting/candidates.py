@@ -23,7 +23,7 @@ from multiway.models.regression import Regression, Regressors
 from multiway.models.series_units import Units
 from multiway.models.smoothing import Intermittent, Smoothing, Theta
 from multiway.models.transformed_ridge import TransformedRidge
-from multiway.models.weighed_forecasts import NAIVE
+from multiway.models.weighed_forecasts import naive_names
 from multiway.models.windows import LinearFloor, fill_gaps
 from multiway.tasks.forecasting.floor import Floor, fit_floor, fit_under, refit_floor
 from multiway.tasks.forecasting.regression import fit_regression, refit_regression
@@ -94,10 +94,11 @@ def candidates_of(
 ) -> tuple[str, ...]:
     """Candidates that are fitted: all that a panel allows, or ridge and what a config names."""
     allowed = allowed_names(training, season, low, zeros, network=network)
-    if answer in (*CLOSED, ROBUST, ALIGNED, TREES, *SERIES) and answer not in allowed:
+    naive = naive_names(season, training.lookback)
+    if answer not in ("auto", "network", *naive, *allowed):
         if answer == TREES:
             load_extra("sklearn", "the forecast of boosted trees", "trees")
-        listed = ", ".join((*NAIVE, *allowed))
+        listed = ", ".join((*naive, *allowed))
         raise ConfigError(
             f"answer: rows, season and look-back allow {listed}. Got {answer}. Choose one, or auto (",
             Fix("answer", "auto"),

@@ -35,13 +35,10 @@ def decide(
 ) -> tuple["Weighing", dict[str, Bands], Row]:
     """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
-    names = taking_part(model)
-    chosen = choose_weights(products_of(parts, names, _stops(model)), config.answer)
+    chosen = choose_weights(products_of(parts, model.names, _stops(model)), config.answer)
     if config.metric != "mse" and config.answer == AUTO:
         chosen = _by_metric(config.metric, chosen, parts, scale)
-    model.weight.zero_()
-    for place, name in enumerate(names):
-        model.weight[model.names.index(name)] = torch.from_numpy(chosen.steps[place])
+    model.weight.copy_(torch.from_numpy(chosen.steps))
     bands = fit_bands([_with_answer(model, part) for part in parts], config.levels, len(model.names) + 1)
     training = prepared.windows["train"].of_targets()
     learnt = ~training.never_observed
@@ -66,12 +63,6 @@ def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale
     alone = bool((weights[squared.names.index("ridge")] == 1).all())
     reason = ": no other candidate adds to it" if alone else ""
     return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=named(metric))
-
-
-def taking_part(model: WeighedForecasts) -> tuple[str, ...]:
-    """Candidates of the answer: all but a seasonal naive forecast that is the naive one."""
-    idle = model.season == 1 or model.season > model.floor.weight.shape[-1]
-    return tuple(name for name in model.names if not (idle and name == "seasonal_naive"))
 
 
 def _stops(model: WeighedForecasts) -> tuple[int, ...]:

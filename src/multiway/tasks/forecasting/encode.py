@@ -5,10 +5,11 @@ import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
+from pydantic import Field
 
 from multiway.config import Config
 from multiway.data import ReadOptions, datasets
@@ -64,6 +65,8 @@ class ForecastState(Config):
     """`(targets,)`, the smallest training values."""
     high: Floats
     """The largest."""
+    later_low: dict[str, Floats] = Field(default_factory=dict)
+    """The smallest values in the rows that candidates are refitted on, by what they then forecast."""
     whole: tuple[bool, ...]
     """Of every target, whether all training values are whole numbers."""
     zeros: Floats
@@ -76,6 +79,10 @@ class ForecastState(Config):
     """Of the table."""
     covariates: LearntCovariates | None = None
     """Of other columns, where some are covariates."""
+
+    def low_for(self, use: str) -> Floats:
+        """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
+        return self.later_low.get(use, self.low)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -141,7 +148,7 @@ class PreparedPanel:
         names = tuple(itertools.compress(panel.names, young))
         return cls(
             panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, covariates=covariates,
-            young=names, notes=notes,
+            young=names, notes=(*notes, *_note_on_signs(panel, borders, config)),
         )  # fmt: skip
 
     @classmethod
@@ -311,6 +318,9 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
         mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
+        later_low={} if config.refit == "none" else {
+            use: lowest_before(panel, rows, low) for use, rows in prepared.refit_rows.items()
+        },
         windows=len(windows), covariates=prepared.covariates, whole=tuple(whole.tolist()), zeros=zeros,
         candidates=("ridge",) if panel.share is not None else candidates_of(
             config.answer, windows, season, low, zeros, network=config.trains_network(len(windows))
@@ -321,15 +331,16 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
 def joined_state(state: ForecastState) -> ForecastState:
     """Of the series of all processes, in the first."""
     names, whole = joined_words(state.names), of_all(np.array(state.whole), 0)
-    arrays = {name: of_all(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
+    arrays: dict[str, Any] = {name: of_all(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
+    arrays["later_low"] = {use: of_all(low, 0) for use, low in state.later_low.items()}
     scaler = joined_scaler(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 
 
-def sizes_of(config: ForecastConfig, state: ForecastState) -> Sizes:
-    """What the candidates of a run are built from."""
-    scaler = state.target_scaler
-    units = Units(*(torch.from_numpy(part) for part in (scaler.mean, scaler.std, state.low, state.high)))
+def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = None) -> Sizes:
+    """What the candidates of a run are built from; `low` has the smallest values of their rows, if not of training."""
+    scaler, low = state.target_scaler, state.low if low is None else low
+    units = Units(*(torch.from_numpy(part) for part in (scaler.mean, scaler.std, low, state.high)))
     learnt = state.covariates
     return Sizes(
         lookback=config.lookback, horizon=config.horizon, season=state.season, units=units,
@@ -347,6 +358,21 @@ def _range(values: Floats) -> tuple[Floats, Floats]:
     return np.where(seen.any(0), low, 0.0), np.where(seen.any(0), high, 0.0)
 
 
+def lowest_before(panel: Panel, row: int, low: Floats) -> Floats:
+    """The smallest value of each target before a row, which is at most `low`, that of the training rows."""
+    return np.minimum(low, _range(panel.values[:row, -len(low) :])[0])
+
+
+def _note_on_signs(panel: Panel, borders: Borders, config: ForecastConfig) -> tuple[str, ...]:
+    """Name targets that fall below zero after the training rows."""
+    count = config.num_targets or panel.num_variates
+    low = _range(panel.values[slice(*borders.train), -count:])[0]
+    names = list(itertools.compress(panel.names[-count:], (low >= 0) & (lowest_before(panel, panel.num_rows, low) < 0)))
+    if not names:
+        return ()
+    return (f"{listed(names)}: values below zero come after the training rows, so the forecast may lie there too",)
+
+
 def _season_in(config: ForecastConfig, panel: Panel) -> int:
     """Steps in a season: as configured, or from the frequency."""
     return config.season or season_of(panel.frequency)
@@ -356,8 +382,8 @@ def _about_season(config: ForecastConfig, panel: Panel) -> tuple[str, ...]:
     season = _season_in(config, panel)
     if season <= config.lookback:
         return ()
-    words = f"The season of {season} steps is longer than the look-back of {config.lookback}: seasonal_naive is naive."
-    return (words,)
+    sizes = f"The season of {season} steps is longer than the look-back of {config.lookback}"
+    return (f"{sizes}, so there is no seasonal naive forecast.",)
 
 
 def _sizes(config: ForecastConfig) -> tuple[int, int, int | None]:

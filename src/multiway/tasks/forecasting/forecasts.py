@@ -21,7 +21,7 @@ from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
 from multiway.tasks.forecasting.frequency import time_like
 from multiway.tasks.forecasting.late import late_by, with_ends
 from multiway.tasks.forecasting.network import all_forecasts, model_of
-from multiway.tasks.forecasting.outputs import as_written
+from multiway.tasks.forecasting.outputs import as_written, lowest_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.recent import mean_sizes
 from multiway.tasks.forecasting.sharing import joined_frame
@@ -128,7 +128,8 @@ def forecast_columns(
     late = late_by(panel, len(run.state.targets), config.horizon, config.lookback)
     inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_scaled(run, use, window(rows)))))
     middle = _scaled(run, use, inputs)
-    written = partial(as_written, config=config, state=run.state)
+    lowest = lowest_of(inputs[0], config, run.state, run.state.low_for(use))[0]
+    written = partial(as_written, lowest=lowest, config=config, state=run.state)
     columns = {OURS: written(scaler.inverse(middle))}
     if _is_other(run):
         return columns
@@ -267,9 +268,10 @@ def _forecasts(
     """Every model's forecasts in the units of the data, flat in the order cutoff, variate, step."""
     parts: dict[str, list[Tensor]] = {}
     for some in torch.split(rows, refit_every or len(rows)):
-        fitted = None if refit_every is None else fitted_before(run, panel, int(some[0]) + run.config.lookback)
+        row = int(some[0]) + run.config.lookback
+        fitted, low = (None, None) if refit_every is None else fitted_before(run, panel, row)
         for batch in windows.batches(some):
-            for name, forecast in all_forecasts(run, *inputs_of(batch), fitted=fitted).items():
+            for name, forecast in all_forecasts(run, *inputs_of(batch), fitted=fitted, low=low).items():
                 parts.setdefault(name, []).append(forecast)
     scaler = run.state.target_scaler
     whole = {name: scaler.inverse(torch.cat(batches).double().numpy()) for name, batches in parts.items()}
@@ -287,8 +289,13 @@ def _with_bands(
     bands, centre = Bands.stored(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
     factors = torch.from_numpy(factors_at(run, panel, bands, (rows + run.config.lookback).tolist()))[:, None]
     scale, offsets = factors * _widths(run, bands, windows, torch.from_numpy(rows)), bands.edges(levels).double()
+    parts = [
+        lowest_of(batch["past"], run.config, run.state, run.state.low_for("test"))
+        for batch in windows.batches(torch.from_numpy(rows))
+    ]
+    lowest = np.concatenate(parts)
     edges = {
-        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, run.config, run.state, side)
+        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, side)
         for level, both in zip(levels, stretched(offsets.unsqueeze(2), scale).numpy(), strict=True)
         for side, edge in zip(("lo", "hi"), both, strict=True)
     }

@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
+from multiway.data.scaling import Floats
 from multiway.models import create_model
 from multiway.models.regression import Regression, Regressors
 from multiway.models.weighed_forecasts import (
@@ -48,12 +49,17 @@ def model_of(run: Run) -> WeighedForecasts:
 
 def all_forecasts(
     run: Run, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None, *, use: str = "test",
-    fitted: WeighedForecasts | None = None,
+    fitted: WeighedForecasts | None = None, low: Floats | None = None,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """The chosen forecast, `multiway`, by what was `fitted`, for a use if not given; and every baseline's."""
+    """The chosen forecast, `multiway`, and every baseline's.
+
+    By what was `fitted` on rows whose smallest values are `low`; if not given, by what a use is fitted on.
+    """
     fitted = model_of(run).fitted_for(use) if fitted is None else fitted
+    low = run.state.low_for(use) if low is None else low
     baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
-    return at_least_zero({**fitted.all_forecasts(past, observed, covariates), **baselines}, run.config, run.state)
+    forecasts = {**fitted.all_forecasts(past, observed, covariates), **baselines}
+    return at_least_zero(forecasts, past, run.config, run.state, low)
 
 
 def bands_of_baselines(run: Run, prepared: PreparedPanel) -> dict[str, Bands]:

@@ -31,17 +31,18 @@ from multiway.training.processes import is_main
 
 def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[str] = USES) -> Row:
     """Refit all candidates for some uses; facts on how many rows each, and for how many epochs the network was."""
-    model, sizes = model_of(run), sizes_of(run.config, run.state)
+    model = model_of(run)
     rows = {use: prepared.refit_rows[use] for use in model.refits}
     has_share, known = run.facts["selection"]["weight"] > 0, dict(model.candidates.items())
     for use in (use for use in uses if use in rows):
         made, windows = cast(nn.ModuleDict, model.refits[use]), prepared.before(rows[use])
+        sizes = sizes_of(run.config, run.state, run.state.low_for(use))
         fitted = candidates.fit_all(sizes, list(known), windows.of_targets(), known, prepared.floor)
         if "network" in made:
             assert model.network is not None
             own = dataclasses.replace(context, model=f"refit-{use}")
             fitted["network"] = _retrained(run, prepared, windows, fitted, own) if has_share else model.network
-        made.load_state_dict(nn.ModuleDict(fitted).state_dict())
+        model.refits[use] = nn.ModuleDict(fitted)
     epochs = run.facts["best"][OURS]["epoch"] if has_share and run.config.retrains else 0.0
     return {"refit": rows, "retrained": epochs}
 

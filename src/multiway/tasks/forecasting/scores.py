@@ -262,11 +262,14 @@ def _means(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, floa
     yield "original", "smape", float(error.symmetric.sum()) / total
 
 
-def _over_naive(lost: Tensor, error: ForecastErrors, units: Units) -> float:
-    """Mean loss of each variate, `(horizon, variates)` in sums, over the error of its seasonal naive; their mean."""
+def _over_naive(lost: Tensor, error: ForecastErrors, units: Units) -> float | None:
+    """Mean loss of each variate, `(horizon, variates)` in sums, over the error of its seasonal naive; their mean.
+
+    None where no variate has such an error.
+    """
     scale = torch.from_numpy(units.mase_scale)
     per_variate, usable = lost.sum(0) / error.count.sum(0).clamp_min(1), scale > 0
-    return float((per_variate[usable] / scale[usable]).mean()) if bool(usable.any()) else 0.0
+    return float((per_variate[usable] / scale[usable]).mean()) if bool(usable.any()) else None
 
 
 def _of_quantiles(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
@@ -275,7 +278,8 @@ def _of_quantiles(error: ForecastErrors, units: Units) -> Iterator[tuple[str, st
     std, lost = torch.from_numpy(units.std), error.lost.mean(0)
     total, size = float((lost * std).sum()), float((error.size * std).sum())
     pinball = total / float(error.count.sum().clamp_min(1))
-    yield "scaled", "sql", 2 * _over_naive(lost, error, units)
+    sql = _over_naive(lost, error, units)
+    yield "scaled", "sql", None if sql is None else 2 * sql
     yield "original", "pinball", pinball
     yield "original", "crps", 2 * pinball
     yield "original", "wql", 2 * total / size if size else None

@@ -19,8 +19,8 @@ from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix, Message, warn
 from multiway.explain import save_explanation
-from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts
-from multiway.tasks.answers import Answer, written
+from multiway.models.weighed_forecasts import WeighedForecasts, naive_names
+from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import budget, candidates, encode, forecasts, network, page, refitting, scores
 from multiway.tasks.forecasting.ahead import knows_ahead, planned
@@ -154,9 +154,11 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         count = len(state.names)
         if name != OURS:
             return network.build_forecast_baseline(name, config, count)
-        sizes = encode.sizes_of(config, state)
         trained = network.build_network(config, count, state.covariates) if config.network else None
-        own, *refitted = ({name: candidates.build(name, sizes) for name in state.candidates} for _ in range(3))
+        own, *refitted = (
+            {name: candidates.build(name, encode.sizes_of(config, state, low)) for name in state.candidates}
+            for low in (state.low, *map(state.low_for, encode.USES))
+        )
         more = {} if trained is None or not config.retrains else {"network": trained}
         pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
         refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
@@ -181,7 +183,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def candidates(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
         """Naive forecasts, what was fitted, and the network."""
-        return (*NAIVE, *state.candidates, *(["network"] if config.network else []))
+        naive = naive_names(state.season, config.lookback)
+        return (*naive, *state.candidates, *(["network"] if config.network else []))
 
     def choice(self, run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
         """Weights of all candidates, on the errors that bands are of as well."""
@@ -340,7 +343,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
         plan = planned(run, panel, options.get("future_data"), far=far)
         frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
-        return written(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
+        return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""

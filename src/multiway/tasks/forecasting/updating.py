@@ -2,10 +2,11 @@
 
 import dataclasses
 
+from multiway.data.scaling import Floats
 from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting import candidates, network, refitting
-from multiway.tasks.forecasting.encode import begun, prepare_panel, regressors_of, sizes_of
+from multiway.tasks.forecasting.encode import begun, lowest_before, prepare_panel, regressors_of, sizes_of
 from multiway.tasks.forecasting.floor import Floor
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import all_windows
@@ -39,6 +40,8 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     for words in panel.warned:
         if words not in before:
             warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words))
+    low = lowest_before(panel, panel.num_rows, run.state.low)
+    longer.state = run.state.replace(later_low={**run.state.later_low, "future": low})
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
     longer.facts |= refitting.refit(longer, longer.prepared, Context(), uses=("future",))
     longer.facts["notes"] = list(longer.prepared.notes)
@@ -46,12 +49,16 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     return longer
 
 
-def fitted_before(run: Run, panel: Panel, row: int) -> WeighedForecasts:
-    """The answer by candidates fitted on the rows before one, with the forms, penalties and weights of validation."""
+def fitted_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floats]:
+    """The answer by candidates fitted on the rows before one, and the smallest values of these.
+
+    Forms, penalties and weights are those of validation.
+    """
     model, config, state = network.model_of(run), run.config, run.state
     windows = all_windows(
         panel.slice(0, row), state.scaler, config.lookback, config.horizon, len(state.targets)
     ).with_covariates(regressors_of(panel, state.covariates))
     floor = Floor(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
-    sizes, known = sizes_of(config, state), dict(model.candidates.items())
-    return model.by(candidates.fit_all(sizes, list(known), windows.of_targets(), known, floor))
+    low, known = lowest_before(panel, row, state.low), dict(model.candidates.items())
+    sizes = sizes_of(config, state, low)
+    return model.by(candidates.fit_all(sizes, list(known), windows.of_targets(), known, floor)), low

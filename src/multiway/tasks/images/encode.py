@@ -88,9 +88,13 @@ class ImageState(Config):
         if options.normalise == "train":
             centre, spread = moments(images.inputs[rows])
         return cls(
-            classes=images.classes or (), channels=channels, sizes=(height, width), centre=tuple(centre),
-            spread=tuple(spread), level=Level.fit(images.inputs[rows[evenly(len(rows), USUAL)]]),
-        )  # fmt: skip
+            classes=images.classes or (),
+            channels=channels,
+            sizes=(height, width),
+            centre=tuple(centre),
+            spread=tuple(spread),
+            level=Level.fit(images.inputs[rows[evenly(len(rows), USUAL)]]),
+        )
 
     @property
     def fields(self) -> Plain:
@@ -109,11 +113,18 @@ class ImageState(Config):
         """Images that are normalised when they are gathered."""
         height, width, channels = images.inputs.shape[1:]
         match_sizes(
-            (channels, height, width), (self.channels, *self.sizes), "(channels, height, width)", images.source, (
-                "Train with size and channels (", Fix("read.size", self.sizes[0]), " ", Fix("read.channels", "rgb"),
+            (channels, height, width),
+            (self.channels, *self.sizes),
+            "(channels, height, width)",
+            images.source,
+            (
+                "Train with size and channels (",
+                Fix("read.size", self.sizes[0]),
+                " ",
+                Fix("read.channels", "rgb"),
                 "), which bring any image to one form.",
             ),
-        )  # fmt: skip
+        )
         return images.with_inputs(torch.from_numpy(images.inputs), decode=self.decode)
 
 

@@ -28,7 +28,7 @@ from multiway.tasks.images.archives import (
     is_archive,
     is_cifar,
     is_strips,
-    numbered_classes,
+    number_classes,
     read_archive,
     read_cifar,
     read_strips,
@@ -118,10 +118,13 @@ def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -
     files = [files[position] for position in sound]
     parts = tuple(file.part or "" for file in files)
     return images_of(
-        values, [file.name for file in files], where, official=parts if any(parts) else None,
+        values,
+        [file.name for file in files],
+        where,
+        official=parts if any(parts) else None,
         notes=(*notes, *([f"{others:,} files are no images and were left"] if others else [])),
-        **({} if bare else numbered_classes([file.label for file in files])),
-    )  # fmt: skip
+        **({} if bare else number_classes([file.label for file in files])),
+    )
 
 
 def _files_in(folder: Path) -> Iterator[File]:
@@ -141,7 +144,7 @@ def _of_arrays(x: object, y: object, options: ImageOptions) -> Samples[Bytes]:
     values = _array(x)
     check_form(values.shape, values.dtype, "X")
     check_room(len(values), values.shape[1:], allowance(options.max_bytes, values.nbytes), "X")
-    classes = {} if y is None else numbered_classes(_classes(y, len(values)))
+    classes = {} if y is None else number_classes(_classes(y, len(values)))
     return images_of(resized(values, options), [f"X[{row}]" for row in range(len(values))], MEMORY, **classes)
 
 

@@ -26,10 +26,10 @@ from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
 from multiway.tasks.images.encode import Augmented, ImageAugmentation, ImageSplit, ImageState
-from multiway.tasks.images.explain import explain_one, explained, telling_images, write_explanations
+from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.source import ImageOptions, looks_like_images, read_images
-from multiway.tasks.images.teaching import DistillFacts, DistillOptions, find_teacher, taught
+from multiway.tasks.images.teaching import DistillFacts, DistillOptions, build_teacher, find_teacher
 from multiway.tasks.options import NetworkConfig, check_class_losses, read_names, read_whole, starting_from
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
@@ -41,9 +41,14 @@ from multiway.training.validation import Watched, accuracy_of, check_pattern, ch
 
 Baseline = Literal["majority", "logistic"]
 TRAINING: Plain = {
-    "loss": "cross_entropy", "epochs": 20, "batch_size": 64, "optimizer": "adam", "learning_rate": 1e-3,
-    "weight_decay": 0.0, "patience": 5,
-}  # fmt: skip
+    "loss": "cross_entropy",
+    "epochs": 20,
+    "batch_size": 64,
+    "optimizer": "adam",
+    "learning_rate": 1e-3,
+    "weight_decay": 0.0,
+    "patience": 5,
+}
 """Fields of `TrainingConfig` where classes of images differ from a forecast."""
 FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 """Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
@@ -81,147 +86,129 @@ class ImageFacts(SampleFacts):
     distilled: DistillFacts | None = None
 
 
-class ImageTask(SampleTask[ImageConfig, Bytes, ImageState]):
-    """Classes of images, learnt from a teacher too where the config's `distill` names one."""
+def read_samples(
+    config: ImageConfig,
+    source: object,
+    findings: Findings,
+    state: ImageState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Bytes]:
+    """Images of one size; later ones in the colours and the classes of the training."""
+    options, failures = config.read, list[MultiwayError]()
+    if state is not None:
+        options = options.replace(channels="grey" if state.channels == 1 else "rgb")
+    try:
+        images = read_images(source, options, failures)
+    finally:
+        findings.take_all("source", failures)
+    if state is None:
+        return images
+    target = match_classes(_classes(images), state.classes, images.source, "images") if has_target else None
+    return dataclasses.replace(images, target=target, classes=state.classes)
 
-    name = "images"
-    example = "--data shapes"
-    needs = "images. Give some"
-    page = PAGE
-    config = ImageConfig
-    state = ImageState
-    facts = ImageFacts
-    scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"])
-    options = (
-        Option(name="size", field="read.size", read=read_whole, help="Side in pixels that every image is resized to."),
-        Option(
-            name="channels", field="read.channels", choices=("auto", "grey", "rgb"),
-            help="Grey or coloured; auto keeps what they are.",
-        ),
-        Option(name="teacher", field="distill.teacher", help="Run, folder or name of a network to learn from too."),
-        Option(name="images", commands=("explain",), read=read_names, help="Images to explain: dog/1.png,cat/7.png."),
-    )  # fmt: skip
 
-    def recognises(self, source: object) -> bool:
-        """Folders and files of images, archives with arrays of them, and arrays of bytes."""
-        return looks_like_images(source)
+def learn_state(config: ImageConfig, samples: Samples[Bytes], train: Rows) -> ImageState:
+    """Classes, sizes, and the scale of the training images."""
+    return ImageState.learn(samples, train, config.read)
 
-    def read(
-        self, config: ImageConfig, source: object, findings: Findings, state: ImageState | None = None, *,
-        has_target: bool = True,
-    ) -> Samples[Bytes]:  # fmt: skip
-        """Images of one size; later ones in the colours and the classes of the training."""
-        options, failures = config.read, list[MultiwayError]()
-        if state is not None:
-            options = options.replace(channels="grey" if state.channels == 1 else "rgb")
-        try:
-            images = read_images(source, options, failures)
-        finally:
-            findings.take_all("source", failures)
-        if state is None:
-            return images
-        target = match_classes(_classes(images), state.classes, images.source, "images") if has_target else None
-        return dataclasses.replace(images, target=target, classes=state.classes)
 
-    def learnt(self, config: ImageConfig, samples: Samples[Bytes], train: Rows) -> ImageState:
-        """Classes, sizes, and the scale of the training images."""
-        return ImageState.learn(samples, train, config.read)
+def describe_images(samples: Samples[Bytes]) -> Plain:
+    """Images, their size, colours and values."""
+    values = samples.inputs
+    return {
+        "images": len(samples),
+        "sizes": f"{values.shape[1]} x {values.shape[2]}",
+        "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
+        "values": f"{values.min()} to {values.max()}" if len(samples) else None,
+    }
 
-    def encode(
-        self, config: ImageConfig, samples: Samples[Bytes], state: ImageState, *, progress: bool = False
-    ) -> Samples[Tensor]:
-        """Bytes that are normalised when they are gathered."""
-        return state.encoded(samples)
 
-    def described(self, samples: Samples[Bytes]) -> Plain:
-        """Images, their size, colours and values."""
-        values = samples.inputs
-        return {
-            "images": len(samples),
-            "sizes": f"{values.shape[1]} x {values.shape[2]}",
-            "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
-            "values": f"{values.min()} to {values.max()}" if len(samples) else None,
-        }
+def find_far(run: Run, later: Samples[Bytes]) -> Sequence[Far]:
+    """Images brighter, darker or weaker than those of the training."""
+    return far_levels(later.inputs, run.state.level, later.word)
 
-    def far(self, run: Run, later: Samples[Bytes]) -> Sequence[Far]:
-        """Images brighter, darker or weaker than those of the training."""
-        return far_levels(later.inputs, run.state.level, later.word)
 
-    def audit(self, config: ImageConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.images.audit`."""
-        return audit_images(self.prepare(config, self.locate(config.data or "")), None if run is None else run.state)
+def audit_run(config: ImageConfig, run: Run | None = None) -> AuditReport:
+    """See `multiway.tasks.images.audit`."""
+    return audit_images(TASK.prepare(config, TASK.locate(config.data or "")), None if run is None else run.state)
 
-    def settle(self, config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
-        """Look for the teacher and the weights to watch before anything is written."""
-        if config.weights is not None:
-            with torch.device("meta"):
-                check_watched(self.build(config, state, NETWORK), config.weights)
-        if config.distill is not None:
-            find_teacher(config.distill.teacher, state)
-        return config
 
-    def build(self, config: ImageConfig, state: ImageState, name: str) -> nn.Module:
-        """A baseline by its name, or else the network."""
-        if name != NETWORK:
-            return pooled_baseline(name, state.sizes, state.channels, len(state.classes))
-        return config.network(**state.fields)
+def check_teacher(config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
+    """Look for the teacher and the weights to watch before anything is written."""
+    if config.weights is not None:
+        with torch.device("meta"):
+            check_watched(build_model(config, state, NETWORK), config.weights)
+    if config.distill is not None:
+        find_teacher(config.distill.teacher, state)
+    return config
 
-    def fit_baseline(
-        self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> Plain | None:  # fmt: skip
-        """Count classes, or fit a logistic regression on means of blocks of some images."""
-        some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
-        batches, held = (part.batches(AT_ONCE) for part in (some, validation))
-        return fit_pooled(model, training.target_tensor, batches, held, PENALTIES)
 
-    def objective(self, run: Run, training: Samples[Tensor]) -> Objective:
-        """Cross-entropy, and the loss of the teacher."""
-        options, how = run.config.distill, run.config.training
-        if options is None:
-            return super().objective(run, training)
-        return DistillationLoss(
-            temperature=options.temperature, alpha=options.alpha, smoothing=how.label_smoothing,
-            weights=class_weights(training.truth, len(run.state.classes), how),
-        )  # fmt: skip
+def build_model(config: ImageConfig, state: ImageState, name: str) -> nn.Module:
+    """A baseline by its name, or else the network."""
+    if name != NETWORK:
+        return pooled_baseline(name, state.sizes, state.channels, len(state.classes))
+    return config.network(**state.fields)
 
-    def learnt_from(self, run: Run, training: Samples[Tensor]) -> Source:
-        """Training images, changed at random where the config says so; a teacher sees them as they are."""
-        augment, options = run.config.augment, run.config.distill
-        resize = getattr(run.model.config, "resize", None)
-        source = Augmented(training, augment, resize) if augment.is_on else training
-        return source if options is None else Taught(source, taught(run, options))
 
-    def refits(self, run: Run) -> bool:
-        """A student cannot: its teacher has answered to the training images."""
-        return run.config.distill is None
+def fit_baseline(model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
+    """Count classes, or fit a logistic regression on means of blocks of some images."""
+    some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
+    batches, held = (part.batches(AT_ONCE) for part in (some, validation))
+    return fit_pooled(model, training.target_tensor, batches, held, PENALTIES)
 
-    def watch(self, run: Run) -> Callable[[nn.Module], Watched] | None:
-        """Quantiles of the weights that the config names, and a student's accuracy on the validation samples."""
-        pattern = run.config.weights
-        watchers: list[Callable[[nn.Module], Watched]] = []
-        if pattern is not None:
-            watchers.append(lambda model: quantiles_of(model, pattern))
-        if run.config.distill is not None:
-            watchers.append(functools.partial(accuracy_of, samples=run.prepared.part("validation")))
-        if not watchers:
-            return None
-        return lambda model: {name: values for watcher in watchers for name, values in watcher(model).items()}
 
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """How many test samples there are, and the teacher."""
-        distilled = runs[0].facts.get("distilled")
-        return {**super().cell_facts(runs), **({"distilled": distilled} if distilled else {})}
+def build_objective(run: Run, training: Samples[Tensor]) -> Objective:
+    """Cross-entropy, and the loss of the teacher."""
+    options, how = run.config.distill, run.config.training
+    if options is None:
+        return SampleTask.objective(TASK, run, training)
+    return DistillationLoss(
+        temperature=options.temperature,
+        alpha=options.alpha,
+        smoothing=how.label_smoothing,
+        weights=class_weights(training.truth, len(run.state.classes), how),
+    )
 
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """What spoke for the class of the named images, or of some telling ones of the test."""
-        chosen = options.get("images") or [name for _, name in telling_images(run)]
-        return write_explanations(explained(run, chosen), run.explanation(out))
 
-    def check_stored(self, run: Run) -> None:
-        """A centre and a spread for each channel."""
-        state = run.state
-        if not len(state.centre) == len(state.spread) == state.channels:
-            raise ValueError("each channel needs a centre and a spread")
+def training_source(run: Run, training: Samples[Tensor]) -> Source:
+    """Training images, changed at random where the config says so; a teacher sees them as they are."""
+    augment, options = run.config.augment, run.config.distill
+    resize = getattr(run.model.config, "resize", None)
+    source = Augmented(training, augment, resize) if augment.is_on else training
+    return source if options is None else Taught(source, build_teacher(run, options))
+
+
+def watch_training(run: Run) -> Callable[[nn.Module], Watched] | None:
+    """Quantiles of the weights that the config names, and a student's accuracy on the validation samples."""
+    pattern = run.config.weights
+    watchers: list[Callable[[nn.Module], Watched]] = []
+    if pattern is not None:
+        watchers.append(lambda model: quantiles_of(model, pattern))
+    if run.config.distill is not None:
+        watchers.append(functools.partial(accuracy_of, samples=run.prepared.part("validation")))
+    if not watchers:
+        return None
+    return lambda model: {name: values for watcher in watchers for name, values in watcher(model).items()}
+
+
+def facts_of_cell(runs: Sequence[Run]) -> Row:
+    """How many test samples there are, and the teacher."""
+    distilled = runs[0].facts.get("distilled")
+    return {**SampleTask.cell_facts(TASK, runs), **({"distilled": distilled} if distilled else {})}
+
+
+def explain_images(run: Run, out: Path | None, options: Plain) -> Answer:
+    """What spoke for the class of the named images, or of some telling ones of the test."""
+    chosen = options.get("images") or [name for _, name in telling_images(run)]
+    return write_explanations(explain_named(run, chosen), run.explanation(out))
+
+
+def check_scale(run: Run) -> None:
+    """A centre and a spread for each channel."""
+    state = run.state
+    if not len(state.centre) == len(state.spread) == state.channels:
+        raise ValueError("each channel needs a centre and a spread")
 
 
 def _classes(images: Samples[Bytes]) -> list[str]:
@@ -230,7 +217,44 @@ def _classes(images: Samples[Bytes]) -> list[str]:
     return [classes[label] for label in images.truth.tolist()]
 
 
-TASK = ImageTask()
+TASK: SampleTask[ImageConfig, Bytes, ImageState] = SampleTask(
+    purpose="Classes of images, learnt from a teacher too where the config's `distill` names one.",
+    name="images",
+    example="--data shapes",
+    needs="images. Give some",
+    page=PAGE,
+    config=ImageConfig,
+    state=ImageState,
+    facts=ImageFacts,
+    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
+    options=(
+        Option(name="size", field="read.size", read=read_whole, help="Side in pixels that every image is resized to."),
+        Option(
+            name="channels",
+            field="read.channels",
+            choices=("auto", "grey", "rgb"),
+            help="Grey or coloured; auto keeps what they are.",
+        ),
+        Option(name="teacher", field="distill.teacher", help="Run, folder or name of a network to learn from too."),
+        Option(name="images", commands=("explain",), read=read_names, help="Images to explain: dog/1.png,cat/7.png."),
+    ),
+    recognises=looks_like_images,
+    read=read_samples,
+    learnt=learn_state,
+    described=describe_images,
+    far=find_far,
+    audit=audit_run,
+    settle=check_teacher,
+    build=build_model,
+    fit_baseline=fit_baseline,
+    objective=build_objective,
+    learnt_from=training_source,
+    refits=lambda run: run.config.distill is None,
+    watch=watch_training,
+    cell_facts=facts_of_cell,
+    explain=explain_images,
+    check_stored=check_scale,
+)
 
 
 @estimator

@@ -29,7 +29,6 @@ from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.run import Run, digest_of, load
 from multiway.tasks.samples import outputs_of
-from multiway.training.stored import stored_tensors
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""
@@ -37,8 +36,9 @@ PATH = re.compile(r"(~|\.{1,2}|runs)?/|([^/]+/){2}")
 """How a name begins that can only be a path: those of Hugging Face are OWNER/NAME."""
 FIX = (
     "Give the folder of a run, which is trained first, one that `save_pretrained` wrote, or timm:NAME (",
-    Fix("distill.teacher", like="NAME"), ").",
-)  # fmt: skip
+    Fix("distill.teacher", like="NAME"),
+    ").",
+)
 PREPROCESSING, USUAL_SIDE = "preprocessor_config.json", 224
 UNUSED = ("pooler.",)
 """Weights that a file may lack: features are the class token, or the mean of a map."""
@@ -116,27 +116,28 @@ class DistillFacts(Config):
     """Of the teacher, on what the student learns from and is chosen by."""
 
 
-def taught(run: Run, options: DistillOptions) -> Tensor:
+def build_teacher(run: Run, options: DistillOptions) -> Tensor:
     """The teacher's logits of the training images `(images, classes)`; the facts say what is known of it."""
     parts = {name: run.prepared.part(name) for name in ("train", "validation")}
     teacher = find_teacher(options.teacher, run.state)
     key = hashlib.sha256(f"{teacher.digest} {run.digest}".encode()).hexdigest()
     folder = Path(options.cache).expanduser() if options.cache else cache_folder() / "teachers"
-    logits = _kept(folder / f"{key[:32]}.safetensors", teacher, parts)
+    logits = _keep_answers(folder / f"{key[:32]}.safetensors", teacher, parts)
     right = {name: logits[name].argmax(1) == torch.from_numpy(part.truth) for name, part in parts.items()}
     run.facts["distilled"] = {
-        "teacher": options.teacher, "logits_sha256": hashlib.sha256(logits["train"].numpy().tobytes()).hexdigest(),
+        "teacher": options.teacher,
+        "logits_sha256": hashlib.sha256(logits["train"].numpy().tobytes()).hexdigest(),
         **{f"{name}_acc": float(hits.double().mean()) for name, hits in right.items()},
-    }  # fmt: skip
+    }
     if teacher.data_sha256 not in (None, run.digest):
         run.facts["notes"] = [*run.facts["notes"], OTHERS.format(options.teacher)]
     return logits["train"]
 
 
-def _kept(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
+def _keep_answers(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
     """Logits by split that lie there, or else computed and left there."""
     with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
-        logits = stored_tensors(path)
+        logits = files.read_tensors(path)
         if {name: len(values) for name, values in logits.items()} == {name: len(part) for name, part in parts.items()}:
             return logits
     logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))
@@ -214,8 +215,10 @@ def find_teacher(name: str, state: ImageState) -> Teacher:
     if PATH.match(name) and not Path(name).expanduser().is_dir():
         raise ConfigError(
             f"distill.teacher: {name} is no folder. Train the teacher first ({typed('train', 'images', out=name)}), "
-            "or give a model of Hugging Face by name, or timm:NAME (", Fix("distill.teacher", like="NAME"), ").",
-        )  # fmt: skip
+            "or give a model of Hugging Face by name, or timm:NAME (",
+            Fix("distill.teacher", like="NAME"),
+            ").",
+        )
     return _of_hugging_face(name)
 
 

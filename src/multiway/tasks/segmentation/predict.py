@@ -1,5 +1,6 @@
 """Masks of images nobody has labelled, on each image's own grid, one image in memory at a time."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway import files
 from multiway.data.sources.scans.encoding import warn_of_spacings
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_grid
@@ -14,7 +16,7 @@ from multiway.data.sources.scans.preparing import prepare, to_scan
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene
 from multiway.data.writing import write_table
-from multiway.errors import ConfigError, DataError, Fix, RunError
+from multiway.errors import ConfigError, DataError, Fix, MultiwayError, RunError
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
@@ -48,6 +50,8 @@ def predict_masks(
         mask, words = predict_scene(run, read_scene(source, run.config.read.max_bytes), far=far)
         return _answer(out, [_written(run, out, Path(source).stem, mask)], "1 mask", words)
     cases = read_cases(source, run.config.read, opened=False, labelled=False)
+    _add_training(run)
+    files.check_place(out / TABLE)
     spacings: dict[str, tuple[float, ...] | None] = {}
     told: list[str] = []
 
@@ -61,6 +65,13 @@ def predict_masks(
     rows, failed = answers_by_case(len(cases), predict, keep_going=keep_going, progress=progress)
     warn_of_spacings(spacings, run.state.spacings)
     return _answer(out, list(rows.values()), f"{len(rows)} masks", told + failed)
+
+
+def _add_training(run: Run) -> None:
+    """The scans of the training, as far as they are still there, are no place for masks either."""
+    if run.config.data is not None:
+        with contextlib.suppress(MultiwayError):
+            read_cases(run.task.locate(run.config.data), run.config.read, opened=False, labelled=False)
 
 
 def _written(run: Run, out: Path, name: str, mask: Array, volume: Volume | None = None) -> Row:

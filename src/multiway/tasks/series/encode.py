@@ -46,9 +46,12 @@ class SeriesState(Config):
         steps, variates = samples.inputs.shape[1:]
         scaler = Scaler.fit(samples.inputs.reshape(-1, variates))
         return cls(
-            classes=samples.classes or (), variates=samples.columns, length=steps, scaler=scaler,
+            classes=samples.classes or (),
+            variates=samples.columns,
+            length=steps,
+            scaler=scaler,
             target_name=samples.target_name,
-        )  # fmt: skip
+        )
 
     def resized(self, series: Sequences) -> Sequences:
         """Later series at the length of the training."""

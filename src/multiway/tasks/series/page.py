@@ -33,9 +33,10 @@ def importance_part(runs: Sequence[Run]) -> Iterator[PagePart]:
         Bars(title="Share of each variate", bars=bars) if len(bars) > 1 else None,
     ]
     side = [
-        f"Shares of {how(shares['model'])}.", "Every test series weighs the same.",
+        f"Shares of {how(shares['model'])}.",
+        "Every test series weighs the same.",
         "It is what the model uses, not what causes.",
-    ]  # fmt: skip
+    ]
     yield PagePart(id="importance", title="What the answer went by", side=side, content=content)
 
 
@@ -48,9 +49,10 @@ def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
         return
     places = {str(name): row for row, name in enumerate(samples.names["series"])}
     charts = [
-        _drawn(run, row, samples.inputs[places[str(row["series"])]])
-        for _, row in found.iterrows() if str(row["series"]) in places
-    ]  # fmt: skip
+        _draw(run, row, samples.inputs[places[str(row["series"])]])
+        for _, row in found.iterrows()
+        if str(row["series"]) in places
+    ]
     title, side = "Misclassified series", ["The test series that the answer is most surely wrong about.", LOOK]
     if remark:
         title, side = "Least sure series", ["The test series that the answer is right about, but least sure of."]
@@ -59,7 +61,7 @@ def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
         yield PagePart(id="series", title=title, side=side, content=charts, support=support)
 
 
-def _drawn(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
+def _draw(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
     """One series with its first variates."""
     lines = {name: (f"s{place}", values[:, place]) for place, name in enumerate(run.state.variates[:VARIATES])}
     sure = text.percent(100 * float(row["probability"]), 0)
@@ -71,13 +73,18 @@ def _drawn(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
 
 PAGE = class_page(
     pages.Subject(
-        kicker="Report on labelled series", rows="series", selected_by=lambda run: "lowest validation loss",
-        models=WORDS, interval="over series, or over groups where they are known (bootstrap)",
+        kicker="Report on labelled series",
+        rows="series",
+        selected_by=lambda run: "lowest validation loss",
+        models=WORDS,
+        interval="over series, or over groups where they are known (bootstrap)",
         setting=lambda run: {
-            "Classes": str(len(run.state.classes)), "Variates": str(len(run.state.variates)),
-            "Steps": str(run.state.length), "Model": run.config.model_name,
+            "Classes": str(len(run.state.classes)),
+            "Variates": str(len(run.state.variates)),
+            "Steps": str(run.state.length),
+            "Model": run.config.model_name,
         },
     ),
     wrong_series,
     importance_part,
-)  # fmt: skip
+)

@@ -25,9 +25,13 @@ class SequenceSplit(SplitShares):
 
 
 def series_of(
-    source: object, options: SequenceOptions, findings: Findings, state: SeriesState | None = None,
-    *, has_target: bool = True,
-) -> Samples[Values]:  # fmt: skip
+    source: object,
+    options: SequenceOptions,
+    findings: Findings,
+    state: SeriesState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Values]:
     """Series with their classes; later ones have the variates, the length and the classes of the training."""
     if state is not None:
         roles = {} if has_target else {"target": None, "group": None}
@@ -40,24 +44,34 @@ def series_of(
     if state is not None and has_target and labels is None:
         fix = Fix("read.target", like="NAME")
         raise DataError(f"{series.source}: scores need classes, and there are none. Name them (", fix, ").")
-    classes = state.classes if state is not None else None if labels is None else classes_of(
-        labels, series.source, "series"
-    )  # fmt: skip
+    classes = (
+        state.classes if state is not None else None if labels is None else classes_of(labels, series.source, "series")
+    )
     return Samples(
-        inputs=series.values, source=series.source, word="series", names={"series": series.names},
-        target=None if labels is None or classes is None else _positions(series, labels, classes), classes=classes,
-        target_name=series.target_name, columns=series.variates, groups=series.groups, official=series.parts,
+        inputs=series.values,
+        source=series.source,
+        word="series",
+        names={"series": series.names},
+        target=None if labels is None or classes is None else _positions(series, labels, classes),
+        classes=classes,
+        target_name=series.target_name,
+        columns=series.variates,
+        groups=series.groups,
+        official=series.parts,
         notes=series.notes,
-    )  # fmt: skip
+    )
 
 
 def _refuse_huge(series: Sequences, findings: Findings) -> None:
     huge = np.argwhere(np.isfinite(series.values) & (np.abs(series.values) > LARGEST))
     places = [
-        Place(column=series.variates[variate], value=f"{series.values[row, step, variate]:g}",
-              detail=f"{series.names[row]}, step {step + 1}")
+        Place(
+            column=series.variates[variate],
+            value=f"{series.values[row, step, variate]:g}",
+            detail=f"{series.names[row]}, step {step + 1}",
+        )
         for row, step, variate in huge[:20].tolist()
-    ]  # fmt: skip
+    ]
     refuse_huge(len(huge), places, findings, "Correct or empty them.", LARGEST)
 
 

@@ -15,7 +15,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
 from multiway.config import Plain
 from multiway.data import CheckReport
-from multiway.data.checking import Hook, check_fillers
+from multiway.data.checking import check_fillers
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
@@ -40,9 +40,7 @@ from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importanc
 from multiway.tasks.series.source import SequenceSplit, series_of
 from multiway.training import TrainingConfig
 
-TRAINING: Plain = {
-    "loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0
-}  # fmt: skip
+TRAINING: Plain = {"loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0}
 """Fields of `TrainingConfig` where labelled series differ from a forecast: they are few."""
 
 
@@ -63,120 +61,103 @@ class SeriesConfig(NetworkConfig):
         return self
 
 
-class Series(SampleTask[SeriesConfig, Values, SeriesState]):
-    """Classes of series."""
+def is_series(source: object) -> bool:
+    """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
+    return looks_like_sequences(source) or recordings_of(source) is not None
 
-    name = "series"
-    example = "--data beats.csv"
-    needs = "series. Give some"
-    page = page.PAGE
-    config = SeriesConfig
-    state = SeriesState
-    facts = SeriesFacts
-    scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"])
-    options = (
-        Option(name="target", field="read.target", help="Column of classes in a long table."),
-        Option(name="id", field="read.id", help="Column that names the series of each row of a long table."),
-        Option(name="time", field="read.time", help="Column of times of a long table."),
-        Option(name="group", field="read.group", help="Column whose series stay in one split, such as a patient."),
-        Option(name="columns", field="read.columns", read=read_names, help="Columns of values to keep: x,y,z."),
-    )
 
-    def recognises(self, source: object) -> bool:
-        """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
-        return looks_like_sequences(source) or recordings_of(source) is not None
+def may_be_series(source: object, *, is_chosen: bool = False) -> bool:
+    """Long tables, where options of this task are given."""
+    look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
+    return look is not None and look.is_long
 
-    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
-        """Long tables, where options of this task are given."""
-        look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
-        return look is not None and look.is_long
 
-    def proposal(self, config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
-        """Columns of recordings, where none is named; else nothing, where series have classes."""
-        own, found = described(config, source)
-        return None if read_sequences(source, own.read).labels is None else found
+def propose_columns(config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
+    """Columns of recordings, where none is named; else nothing, where series have classes."""
+    own, found = config_with_columns(config, source)
+    return None if read_sequences(source, own.read).labels is None else found
 
-    def check(self, config: SeriesConfig, source: object) -> CheckReport:
-        """What is in the data, by the columns of recordings where none is named."""
-        return super().check(described(config, source)[0], source)
 
-    def called(self, source: object) -> str:
-        """Arrays have no name."""
-        return series_label(source)
+def check_series(config: SeriesConfig, source: object) -> CheckReport:
+    """What is in the data, by the columns of recordings where none is named."""
+    return SampleTask.check(TASK, config_with_columns(config, source)[0], source)
 
-    def read(
-        self, config: SeriesConfig, source: object, findings: Findings, state: SeriesState | None = None,
-        *, has_target: bool = True,
-    ) -> Samples[Values]:  # fmt: skip
-        """Series of a file, a folder or arrays."""
-        return series_of(source, config.read, findings, state, has_target=has_target)
 
-    def learnt(self, config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
-        """Classes, variates, length, and the scale of the training series."""
-        return SeriesState.fit(samples.take(train))
+def read_samples(
+    config: SeriesConfig,
+    source: object,
+    findings: Findings,
+    state: SeriesState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Values]:
+    """Series of a file, a folder or arrays."""
+    return series_of(source, config.read, findings, state, has_target=has_target)
 
-    def encode(
-        self, config: SeriesConfig, samples: Samples[Values], state: SeriesState, *, progress: bool = False
-    ) -> Samples[Tensor]:
-        """Scaled values."""
-        return state.encoded(samples)
 
-    def described(self, samples: Samples[Values]) -> Plain:
-        """Lengths, variates and what is missing."""
-        lengths, official = lengths_of(samples.inputs), samples.official
-        return {
-            "series": len(samples),
-            "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
-            "variates": listed(samples.columns, 12), "missing values": int(missing_of(samples.inputs).sum()),
-            "official split": None if official is None else "train and test",
-        }  # fmt: skip
+def learn_state(config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
+    """Classes, variates, length, and the scale of the training series."""
+    return SeriesState.fit(samples.take(train))
 
-    def missing(self, samples: Samples[Values]) -> dict[str, int]:
-        """Missing values by variate."""
-        return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
 
-    def hooks(self, config: SeriesConfig) -> Sequence[Hook]:
-        """Series that never change, and numbers that mean missing."""
-        return (check_constant, check_fillers)
+def describe_series(samples: Samples[Values]) -> Plain:
+    """Lengths, variates and what is missing."""
+    lengths, official = lengths_of(samples.inputs), samples.official
+    return {
+        "series": len(samples),
+        "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
+        "variates": listed(samples.columns, 12),
+        "missing values": int(missing_of(samples.inputs).sum()),
+        "official split": None if official is None else "train and test",
+    }
 
-    def audit(self, config: SeriesConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.samples`."""
-        prepared = self.prepare(config, self.locate(config.data or ""))
-        return audit_sequences(prepared, None if run is None else run.state.scaler)
 
-    def build(self, config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
-        """A network, or a baseline."""
-        variates, classes = len(state.variates), len(state.classes)
-        if name != NETWORK:
-            return build_series_baseline(name, state.length, variates, classes)
-        return config.network(variates=variates, num_classes=classes)
+def count_missing(samples: Samples[Values]) -> dict[str, int]:
+    """Missing values by variate."""
+    return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
 
-    def fit_baseline(
-        self, model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]
-    ) -> Plain | None:  # fmt: skip
-        """By a closed form or a convex solver."""
-        rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
-        return fit_series_baseline(model, *rows, *held)
 
-    def describe(self, run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
-        """Splits, and what moved the answer to test series."""
-        return {**super().describe(run, prepared), "importance": importance(run, prepared.part("test"))}
+def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
+    """See `multiway.auditing.samples`."""
+    prepared = TASK.prepare(config, TASK.locate(config.data or ""))
+    return audit_sequences(prepared, None if run is None else run.state.scaler)
 
-    def far(self, run: Run, samples: Samples[Values]) -> Sequence[Far]:
-        """Values far from those of the training."""
-        values = samples.inputs.reshape(-1, samples.inputs.shape[2])
-        return far_columns(values, run.state.variates, run.state.scaler, "the values")
 
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """Share of each step and each variate in what moved the answer to test series."""
-        shares = run.facts["importance"]
-        if shares["model"] != run.answer.name:
-            shares = importance(run, reread(run).part("test"))
-        notes = [
-            f"Shares of {how(run.answer.name)}, over {EXPLAINED} test series; those of a mode sum to 1.",
-            "It is what the model uses, not what causes.",
-        ]
-        return in_folder(importance_frame(shares), out, "importance.csv", notes)
+def build_model(config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
+    """A network, or a baseline."""
+    variates, classes = len(state.variates), len(state.classes)
+    if name != NETWORK:
+        return build_series_baseline(name, state.length, variates, classes)
+    return config.network(variates=variates, num_classes=classes)
+
+
+def fit_baseline(model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
+    """By a closed form or a convex solver."""
+    rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
+    return fit_series_baseline(model, *rows, *held)
+
+
+def describe_run(run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
+    """Splits, and what moved the answer to test series."""
+    return {**SampleTask.describe(TASK, run, prepared), "importance": importance(run, prepared.part("test"))}
+
+
+def find_far(run: Run, samples: Samples[Values]) -> Sequence[Far]:
+    """Values far from those of the training."""
+    values = samples.inputs.reshape(-1, samples.inputs.shape[2])
+    return far_columns(values, run.state.variates, run.state.scaler, "the values")
+
+
+def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
+    """Share of each step and each variate in what moved the answer to test series."""
+    shares = run.facts["importance"]
+    if shares["model"] != run.answer.name:
+        shares = importance(run, reread(run).part("test"))
+    notes = [
+        f"Shares of {how(run.answer.name)}, over {EXPLAINED} test series; those of a mode sum to 1.",
+        "It is what the model uses, not what causes.",
+    ]
+    return in_folder(importance_frame(shares), out, "importance.csv", notes)
 
 
 def recordings_of(source: object) -> Recordings | None:
@@ -185,7 +166,7 @@ def recordings_of(source: object) -> Recordings | None:
     return None if look is None else look.recordings
 
 
-def described(config: SeriesConfig, source: object) -> tuple[SeriesConfig, tuple[Fix, ...]]:
+def config_with_columns(config: SeriesConfig, source: object) -> tuple[SeriesConfig, tuple[Fix, ...]]:
     """Settings that name the columns of recordings, and what was added to them: nothing where some are named."""
     found = recordings_of(source)
     if found is None or any((config.read.id, config.read.time, config.read.target)):
@@ -201,7 +182,40 @@ def check_constant(samples: Samples[Values], findings: Findings) -> None:
         findings.add("constant", "warning", "series never change", "Leave them out if that is not meant.", places)
 
 
-TASK = Series()
+TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
+    purpose="Classes of series.",
+    name="series",
+    example="--data beats.csv",
+    needs="series. Give some",
+    page=page.PAGE,
+    config=SeriesConfig,
+    state=SeriesState,
+    facts=SeriesFacts,
+    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
+    options=(
+        Option(name="target", field="read.target", help="Column of classes in a long table."),
+        Option(name="id", field="read.id", help="Column that names the series of each row of a long table."),
+        Option(name="time", field="read.time", help="Column of times of a long table."),
+        Option(name="group", field="read.group", help="Column whose series stay in one split, such as a patient."),
+        Option(name="columns", field="read.columns", read=read_names, help="Columns of values to keep: x,y,z."),
+    ),
+    recognises=is_series,
+    could_take=may_be_series,
+    proposal=propose_columns,
+    check=check_series,
+    called=series_label,
+    read=read_samples,
+    learnt=learn_state,
+    described=describe_series,
+    missing=count_missing,
+    hooks=lambda config: (check_constant, check_fillers),
+    audit=audit_series,
+    build=build_model,
+    fit_baseline=fit_baseline,
+    describe=describe_run,
+    far=find_far,
+    explain=explain_series,
+)
 
 
 @estimator

@@ -54,10 +54,14 @@ class DateParts(Config):
         parts = calendar(days[~np.isnan(days)])
         seen = {name: np.unique(values) for name, values in parts.items()}
         return cls(
-            column=column, form=form, years=Scaler.fit(parts["year"][:, None]) if len(seen["year"]) > 1 else None,
-            months=_several(seen["month"]), weekdays=_several(seen["weekday"]), has_days=len(seen["day"]) > 1,
+            column=column,
+            form=form,
+            years=Scaler.fit(parts["year"][:, None]) if len(seen["year"]) > 1 else None,
+            months=_several(seen["month"]),
+            weekdays=_several(seen["weekday"]),
+            has_days=len(seen["day"]) > 1,
             has_hours=len(seen["hour"]) > 1,
-        )  # fmt: skip
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,8 +160,12 @@ class TableState(Config):
         categories = dict(zip(cells.of_words, cells.words.T, strict=True))
         has_means = {name: len(pd.unique(column)) > max_levels for name, column in categories.items()}
         return cls(
-            numbers=cells.of_numbers, categories=cells.of_words, target_name=rows.target_name or "",
-            classes=rows.classes, medians=medians, indicated=tuple(map(int, np.flatnonzero(missing.any(0)))),
+            numbers=cells.of_numbers,
+            categories=cells.of_words,
+            target_name=rows.target_name or "",
+            classes=rows.classes,
+            medians=medians,
+            indicated=tuple(map(int, np.flatnonzero(missing.any(0)))),
             scaler=Scaler.fit(np.where(missing, medians, cells.numbers)),
             levels=tuple(() if has_means[name] else _levels(column) for name, column in categories.items()),
             target=None if rows.target is None or rows.classes is not None else Scaler.fit(rows.target[:, None]),
@@ -167,7 +175,7 @@ class TableState(Config):
             ),
             rare=None if rows.target is None else rare_class(rows.target, rows.classes),
             means=tuple(TargetMeans.fit(name, column, rows) for name, column in categories.items() if has_means[name]),
-        )  # fmt: skip
+        )
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -177,11 +185,12 @@ class TableState(Config):
             *(f"{self.numbers[position]} is missing" for position in self.indicated),
             *(
                 f"{name} = {level or MISSING}"
-                for name, levels in zip(self.categories, self.levels, strict=True) for level in levels
+                for name, levels in zip(self.categories, self.levels, strict=True)
+                for level in levels
             ),
             *(name for parts in self.dates for name in parts.names),
             *(name for means in self.means for name in means.names),
-        )  # fmt: skip
+        )
 
     @property
     def num_outputs(self) -> int:

@@ -56,7 +56,7 @@ class TabularEstimator(SampleEstimator):
             return frame.reset_index(drop=True)
         values = _validation().validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=reset, ensure_min_samples=2 if reset else 1
-        )  # fmt: skip
+        )
         names = getattr(self, "feature_names_in_", None)
         return pd.DataFrame(values, columns=[f"x{i}" for i in range(values.shape[1])] if names is None else list(names))
 

@@ -62,9 +62,13 @@ class TableOptions(FileOptions):
 
 
 def rows_of(
-    source: object, options: TableOptions, findings: Findings, state: TableState | None = None,
-    *, has_target: bool = True,
-) -> Samples[Cells]:  # fmt: skip
+    source: object,
+    options: TableOptions,
+    findings: Findings,
+    state: TableState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Cells]:
     """Rows of inputs and their targets, with flaws noted; they are sound only where no finding is an error.
 
     The path of a CSV, Excel or Parquet file, a pandas or polars frame, or a pair of rows and targets. With a `state`,
@@ -86,10 +90,19 @@ def rows_of(
     known = None if state is None else state.classes
     values, classes = (None, known) if target is None else read_target(raw, target, known, options.kind, findings)
     return Samples(
-        inputs=cells, source=findings.source, word="rows", names={"row": raw.rows.tolist()},
-        target=values if values is None or classes is None else values.astype(np.int64), classes=classes,
-        target_name=target, columns=cells.names, groups=groups, times=times, rows=raw.rows, unit=raw.unit,
-    )  # fmt: skip
+        inputs=cells,
+        source=findings.source,
+        word="rows",
+        names={"row": raw.rows.tolist()},
+        target=values if values is None or classes is None else values.astype(np.int64),
+        classes=classes,
+        target_name=target,
+        columns=cells.names,
+        groups=groups,
+        times=times,
+        rows=raw.rows,
+        unit=raw.unit,
+    )
 
 
 def _first_cells(raw: RawTable, options: TableOptions, findings: Findings) -> Cells:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
-from multiway.data.checking import Hook, check_fillers, check_levels
+from multiway.data.checking import check_fillers, check_levels
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at, read_frame
 from multiway.data.matching import Far, far_columns
@@ -29,12 +29,12 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.options import NetworkConfig, read_names, starting_from
-from multiway.tasks.protocol import NETWORK, Option, Row
+from multiway.tasks.protocol import NETWORK, Option
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some, measure_of
+from multiway.tasks.tabular.explain import TableFacts, importance_of_some, measure_of, write_importance
 from multiway.tasks.tabular.page import PAGE, threshold_notes
 from multiway.tasks.tabular.source import TableOptions, rows_of
 from multiway.training import TrainingConfig
@@ -63,163 +63,145 @@ class TabularConfig(NetworkConfig):
         return self
 
 
-class Tabular(SampleTask[TabularConfig, Cells, TableState]):
-    """Classes or numbers of the rows of a table."""
+def is_table(source: object) -> bool:
+    """Tables of rows that are not steps of series, and rows with targets."""
+    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
 
-    name = "tabular"
-    example = "--data patients.csv --target ill"
-    needs = "rows. Give a table"
-    config = TabularConfig
-    state = TableState
-    facts = TableFacts
-    page = PAGE
-    scored = (*targets.OF_RARE, *targets.METRICS)
-    sampled = 256
-    is_precise = True
-    options = (
-        Option(name="target", field="read.target", help="Column to predict."),
-        Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
-        Option(name="drop", field="read.drop", read=read_names, help="Columns to leave out: id,name."),
-        Option(name="kind", field="read.kind", choices=("auto", "classes", "number"), help="What the target is."),
-        Option(name="group", field="read.group", help="Column whose rows stay in one split, such as a patient."),
-        Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
-    )
 
-    def recognises(self, source: object) -> bool:
-        """Tables of rows that are not steps of series, and rows with targets."""
-        look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-        return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
+def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
+    """Tables without times; any table where options of this task are given."""
+    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    if look is None or len(look.kinds) < 2:
+        return False
+    return is_chosen or (look.time is None and not _lists_scans(source))
 
-    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
-        """Tables without times; any table where options of this task are given."""
-        look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-        if look is None or len(look.kinds) < 2:
-            return False
-        return is_chosen or (look.time is None and not _lists_scans(source))
 
-    def proposal(self, config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
-        """A column to predict, where none is named: one that is called so, else the last."""
-        look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
-        if look is None:
-            return ()
-        return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
+def propose_target(config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
+    """A column to predict, where none is named: one that is called so, else the last."""
+    look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
+    if look is None:
+        return ()
+    return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
 
-    def read(
-        self, config: TabularConfig, source: object, findings: Findings, state: TableState | None = None,
-        *, has_target: bool = True,
-    ) -> Samples[Cells]:  # fmt: skip
-        """Rows of a table, or a pair of rows and targets."""
-        return rows_of(source, config.read, findings, state, has_target=has_target)
 
-    def learnt(self, config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
-        """Levels, medians and scales."""
-        return TableState.fit(samples.take(train), config.read.max_levels)
+def read_rows(
+    config: TabularConfig,
+    source: object,
+    findings: Findings,
+    state: TableState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Cells]:
+    """Rows of a table, or a pair of rows and targets."""
+    return rows_of(source, config.read, findings, state, has_target=has_target)
 
-    def encode(
-        self, config: TabularConfig, samples: Samples[Cells], state: TableState, *, progress: bool = False
-    ) -> Samples[Tensor]:
-        """Scaled numbers, indicators of missing ones, levels or the target's means in them, parts of dates."""
-        return state.encoded(samples)
 
-    def arranged(
-        self, config: TabularConfig, samples: Samples[Cells], splits: Splits, *, progress: bool = False
-    ) -> Prepared[Cells, TableState]:
-        """Samples encoded by what the training rows say; these have means of other rows alone."""
-        prepared = super().arranged(config, samples, splits, progress=progress)
-        if not prepared.state.means:
-            return prepared
-        train, inputs = splits["train"], prepared.encoded.inputs.clone()
-        inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
-        return dataclasses.replace(prepared, encoded=prepared.encoded.with_inputs(inputs))
+def learn_state(config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
+    """Levels, medians and scales."""
+    return TableState.fit(samples.take(train), config.read.max_levels)
 
-    def described(self, samples: Samples[Cells]) -> Plain:
-        """Columns of either kind."""
-        cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
-        return {
-            "rows": len(samples), "numbers": listed(cells.of_numbers, 12) or None,
-            "categories": listed(cells.of_words, 12) or None, "kind": None if samples.target is None else kind,
-            "missing cells": sum(cells.missing().values()),
-        }  # fmt: skip
 
-    def missing(self, samples: Samples[Cells]) -> dict[str, int]:
-        """Missing cells by column."""
-        return samples.inputs.missing()
+def encode_splits(
+    config: TabularConfig, samples: Samples[Cells], splits: Splits, *, progress: bool = False
+) -> Prepared[Cells, TableState]:
+    """Samples encoded by what the training rows say; these have means of other rows alone."""
+    prepared = SampleTask.arranged(TASK, config, samples, splits, progress=progress)
+    if not prepared.state.means:
+        return prepared
+    train, inputs = splits["train"], prepared.encoded.inputs.clone()
+    inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
+    return dataclasses.replace(prepared, encoded=prepared.encoded.with_inputs(inputs))
 
-    def hooks(self, config: TabularConfig) -> Sequence[Hook]:
-        """Levels beyond those that get an input, and numbers that mean missing."""
-        return (
-            check_fillers,
-            partial(check_levels, most=config.read.max_levels),
-        )
 
-    def audit(self, config: TabularConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.auditing.tables`."""
-        prepared = self.prepare(config, self.locate(config.data or ""))
-        return audit_table(prepared, None if run is None else run.state.scaler)
+def describe_rows(samples: Samples[Cells]) -> Plain:
+    """Columns of either kind."""
+    cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
+    return {
+        "rows": len(samples),
+        "numbers": listed(cells.of_numbers, 12) or None,
+        "categories": listed(cells.of_words, 12) or None,
+        "kind": None if samples.target is None else kind,
+        "missing cells": sum(cells.missing().values()),
+    }
 
-    def settle(self, config: TabularConfig, state: TableState, *, progress: bool = False) -> TabularConfig:
-        """Baselines of such a target, where none were named."""
-        baselines = usual_baselines(config.baselines, is_class=state.classes is not None)
-        return config.model_copy(update={"baselines": baselines})
 
-    def predict(self, run: Run, prepared: Prepared[Cells, TableState], split: str) -> targets.Predictions:
-        """Rows, with the probabilities or numbers of every candidate, and which class is rare."""
-        return dataclasses.replace(super().predict(run, prepared, split), rare=run.state.rare)
+def audit_rows(config: TabularConfig, run: Run | None = None) -> AuditReport:
+    """See `multiway.auditing.tables`."""
+    prepared = TASK.prepare(config, TASK.locate(config.data or ""))
+    return audit_table(prepared, None if run is None else run.state.scaler)
 
-    def calibrate(self, run: Run, prepared: Prepared[Cells, TableState]) -> dict[str, Tensor]:
-        """Thresholds by model, where a class is rare."""
-        if run.state.rare is None:
-            return {}
-        predictions = self.predict(run, prepared, "validation")
-        return targets.rare_thresholds(predictions.truth, predictions.outputs, run.state.rare)
 
-    def check_stored(self, run: Run) -> None:
-        """Thresholds are numbers."""
-        targets.thresholds_of(run.calibration, run.candidates)
+def choose_baselines(config: TabularConfig, state: TableState, *, progress: bool = False) -> TabularConfig:
+    """Baselines of such a target, where none were named."""
+    baselines = usual_baselines(config.baselines, is_class=state.classes is not None)
+    return config.model_copy(update={"baselines": baselines})
 
-    def threshold(self, run: Run) -> float | None:
-        """That of the answer, where a class is rare."""
-        return targets.thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
 
-    def sentence(self, run: Run) -> str:
-        """Two test scores, of a rare class its average precision."""
-        return super().sentence(run) if run.state.rare is None else sentence_of(run, "ap", "auc")
+def predict_rows(run: Run, prepared: Prepared[Cells, TableState], split: str) -> targets.Predictions:
+    """Rows, with the probabilities or numbers of every candidate, and which class is rare."""
+    return dataclasses.replace(SampleTask.predict(TASK, run, prepared, split), rare=run.state.rare)
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-        """Every row with its class and probabilities, or its number; and from where on a rare class is predicted."""
-        answer = super().answer(run, data, out, options)
-        return dataclasses.replace(answer, notes=[*answer.notes, *threshold_notes(run)])
 
-    def build(self, config: TabularConfig, state: TableState, name: str) -> nn.Module:
-        """A network, or a baseline."""
-        inputs = len(state.names)
-        if name != NETWORK:
-            return build_baseline(name, inputs, state.num_outputs)
-        return config.network(in_features=inputs, num_outputs=state.num_outputs)
+def find_thresholds(run: Run, prepared: Prepared[Cells, TableState]) -> dict[str, Tensor]:
+    """Thresholds by model, where a class is rare."""
+    if run.state.rare is None:
+        return {}
+    predictions = predict_rows(run, prepared, "validation")
+    return targets.rare_thresholds(predictions.truth, predictions.outputs, run.state.rare)
 
-    def test_facts(self, run: Run, predictions: targets.Predictions) -> Plain:
-        """How much worse the answer is with each column shuffled."""
-        falls = importance_of_some(run, run.prepared.raw.take(run.prepared.rows("test")))
-        return {"importance": falls, "importance_of": measure_of(run).words}
 
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """How many test rows there are."""
-        return {"test_rows": runs[0].facts["splits"]["test"]["samples"]}
+def check_thresholds(run: Run) -> None:
+    """Thresholds are numbers."""
+    targets.thresholds_of(run.calibration, run.candidates)
 
-    def own_columns(self, config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
-        """The rows of the file."""
-        return read_frame(source, config.read)
 
-    def far(self, run: Run, samples: Samples[Cells]) -> Sequence[Far]:
-        """Numbers far from those of the training; dates go on."""
-        state, values = run.state, samples.inputs.numbers.copy()
-        values[:, len(state.numbers) - len(state.dates) :] = np.nan
-        return far_columns(values, state.numbers, state.scaler, samples.word)
+def threshold_of(run: Run) -> float | None:
+    """That of the answer, where a class is rare."""
+    return targets.thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
 
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """How much each column matters, by shuffling it over the test rows."""
-        prepared = reread(run)
-        return explained(run, prepared.raw.take(prepared.rows("test")), out)
+
+def summarise(run: Run) -> str:
+    """Two test scores, of a rare class its average precision."""
+    return SampleTask.sentence(TASK, run) if run.state.rare is None else sentence_of(run, "ap", "auc")
+
+
+def answer_rows(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """Every row with its class and probabilities, or its number; and from where on a rare class is predicted."""
+    answer = SampleTask.answer(TASK, run, data, out, options)
+    return dataclasses.replace(answer, notes=[*answer.notes, *threshold_notes(run)])
+
+
+def build_model(config: TabularConfig, state: TableState, name: str) -> nn.Module:
+    """A network, or a baseline."""
+    inputs = len(state.names)
+    if name != NETWORK:
+        return build_baseline(name, inputs, state.num_outputs)
+    return config.network(in_features=inputs, num_outputs=state.num_outputs)
+
+
+def facts_of_test(run: Run, predictions: targets.Predictions) -> Plain:
+    """How much worse the answer is with each column shuffled."""
+    falls = importance_of_some(run, run.prepared.raw.take(run.prepared.rows("test")))
+    return {"importance": falls, "importance_of": measure_of(run).words}
+
+
+def read_own_rows(config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
+    """The rows of the file."""
+    return read_frame(source, config.read)
+
+
+def find_far(run: Run, samples: Samples[Cells]) -> Sequence[Far]:
+    """Numbers far from those of the training; dates go on."""
+    state, values = run.state, samples.inputs.numbers.copy()
+    values[:, len(state.numbers) - len(state.dates) :] = np.nan
+    return far_columns(values, state.numbers, state.scaler, samples.word)
+
+
+def explain_columns(run: Run, out: Path | None, options: Plain) -> Answer:
+    """How much each column matters, by shuffling it over the test rows."""
+    prepared = reread(run)
+    return write_importance(run, prepared.raw.take(prepared.rows("test")), out)
 
 
 def _lists_scans(source: object) -> bool:
@@ -227,4 +209,47 @@ def _lists_scans(source: object) -> bool:
     return isinstance(source, str | Path) and lists_scans(Path(source))
 
 
-TASK = Tabular()
+TASK: SampleTask[TabularConfig, Cells, TableState] = SampleTask(
+    purpose="Classes or numbers of the rows of a table.",
+    name="tabular",
+    example="--data patients.csv --target ill",
+    needs="rows. Give a table",
+    config=TabularConfig,
+    state=TableState,
+    facts=TableFacts,
+    page=PAGE,
+    scored=(*targets.OF_RARE, *targets.METRICS),
+    sampled=256,
+    is_precise=True,
+    options=(
+        Option(name="target", field="read.target", help="Column to predict."),
+        Option(name="columns", field="read.columns", read=read_names, help="Input columns to keep: age,weight."),
+        Option(name="drop", field="read.drop", read=read_names, help="Columns to leave out: id,name."),
+        Option(name="kind", field="read.kind", choices=("auto", "classes", "number"), help="What the target is."),
+        Option(name="group", field="read.group", help="Column whose rows stay in one split, such as a patient."),
+        Option(name="time", field="read.time", help="Column of times: test on the latest rows."),
+    ),
+    recognises=is_table,
+    could_take=may_be_table,
+    proposal=propose_target,
+    read=read_rows,
+    learnt=learn_state,
+    arranged=encode_splits,
+    described=describe_rows,
+    missing=lambda samples: samples.inputs.missing(),
+    hooks=lambda config: (check_fillers, partial(check_levels, most=config.read.max_levels)),
+    audit=audit_rows,
+    settle=choose_baselines,
+    predict=predict_rows,
+    calibrate=find_thresholds,
+    check_stored=check_thresholds,
+    threshold=threshold_of,
+    sentence=summarise,
+    answer=answer_rows,
+    build=build_model,
+    test_facts=facts_of_test,
+    cell_facts=lambda runs: {"test_rows": runs[0].facts["splits"]["test"]["samples"]},
+    own_columns=read_own_rows,
+    far=find_far,
+    explain=explain_columns,
+)

@@ -17,8 +17,10 @@ from multiway.tasks.text.source import LabelledTextOptions
 from multiway.training import TrainingConfig
 
 NETWORKS: dict[InputKind, tuple[str, ...]] = {
-    "words": ("text_classifier*", "tga_text*"), "vectors": ("text_head*",), "tokens": ("text_head*",)
-}  # fmt: skip
+    "words": ("text_classifier*", "tga_text*"),
+    "vectors": ("text_head*",),
+    "tokens": ("text_head*",),
+}
 """Patterns of the models that take each kind of inputs; the first names the usual one."""
 TRAINING: dict[InputKind, Plain] = {
     "words": {"epochs": 10, "batch_size": 32, "learning_rate": 1e-3, "weight_decay": 0.05},

@@ -70,10 +70,15 @@ class TextState(Config):
         """Learn the vocabulary from the training rows and no others."""
         encoder, texts = make_encoder(text), training.inputs.tolist()
         return cls(
-            columns=training.columns, target_name=training.target_name or "", classes=training.classes or (),
-            inputs=kind, vocabulary=frequent_words(texts, words.max_words, words.min_count), encoder=encoder.name,
-            length=longest(texts, text.max_tokens), width=encoder.dim,
-        )  # fmt: skip
+            columns=training.columns,
+            target_name=training.target_name or "",
+            classes=training.classes or (),
+            inputs=kind,
+            vocabulary=frequent_words(texts, words.max_words, words.min_count),
+            encoder=encoder.name,
+            length=longest(texts, text.max_tokens),
+            width=encoder.dim,
+        )
 
     @property
     def num_ids(self) -> int:
@@ -89,9 +94,9 @@ class TextState(Config):
         if self.inputs == "words":
             return TextInputs(torch.from_numpy(self.ids(texts, self.length)))
         if self.inputs == "vectors":
-            return encoded_vectors(texts, text, progress=progress)
+            return encode_vectors(texts, text, progress=progress)
         encoder = token_encoder(text)
-        return TextInputs(_padded(encoder.tokens(texts)), encoder.digest)
+        return TextInputs(_pad(encoder.tokens(texts)), encoder.digest)
 
     def with_inputs(self, seen: TextInputs, train: NDArray[np.int64]) -> Self:
         """The same with the encoder that made the inputs, and with their scale over the training rows."""
@@ -115,12 +120,12 @@ class TextState(Config):
         return texts.with_inputs(self.scaled(seen.values))
 
 
-def encoded_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
+def encode_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
     """A vector of each text, and the hash of the encoder."""
     encoded = encode_texts(texts, text, progress=progress)
     return TextInputs(torch.from_numpy(encoded.vectors[encoded.rows]), encoded.digest)
 
 
-def _padded(tokens: Sequence[Sequence[int]]) -> Tensor:
+def _pad(tokens: Sequence[Sequence[int]]) -> Tensor:
     """Ids `(texts, longest)` int64, one more than the tokenizer's, so that 0 is where a text has ended."""
     return pad_sequence([torch.tensor(text, dtype=torch.int64) + 1 for text in tokens], batch_first=True)

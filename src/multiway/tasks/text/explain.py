@@ -17,7 +17,7 @@ from multiway.report.sections import CaseAnswer, Marked, PagePart
 from multiway.report.text import percent
 from multiway.tasks.misses import misses_of
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import answer_samples
 from multiway.tasks.targets import class_values
 
 SHOWN, LONGEST, FAINT = 8, 60, 0.2
@@ -37,14 +37,19 @@ def explain_words(run: Run, test: Samples[Tensor], count: int) -> pd.DataFrame:
     classes, (unit, rows) = class_values(run.state.classes), next(iter(test.names.items()))
     words = leave_one_out(test.names["text"][:count], lambda texts: shares_of(run, texts))
     frames = [
-        pd.DataFrame({
-            unit: rows[row], "position": range(len(text.words)), "word": text.words,
-            **({} if test.target is None else {"label": classes[test.target[row]]}),
-            "predicted": classes[text.effects.predicted],
-            "probability": text.effects.probability, "importance": text.effects.falls,
-        })
+        pd.DataFrame(
+            {
+                unit: rows[row],
+                "position": range(len(text.words)),
+                "word": text.words,
+                **({} if test.target is None else {"label": classes[test.target[row]]}),
+                "predicted": classes[text.effects.predicted],
+                "probability": text.effects.probability,
+                "importance": text.effects.falls,
+            }
+        )
         for row, text in enumerate(words)
-    ]  # fmt: skip
+    ]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -57,22 +62,25 @@ def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
     cases = [
         CaseAnswer(
             name=f"Named {row['predicted']} with {percent(100 * row['probability'], 0)}",
-            sentence="rightly" if remark else f"it is {row['true']}", is_wrong=not remark, content=[_marked(item)],
+            sentence="rightly" if remark else f"it is {row['true']}",
+            is_wrong=not remark,
+            content=[_mark_words(item)],
         )
         for (_, row), item in zip(found.iterrows(), effects, strict=True)
-    ]  # fmt: skip
+    ]
     kind = "right about, but least sure of" if remark else "most surely wrong about"
     side: list[str | tuple[str, str]] = [
         f"The test texts that the answer is {kind}, and the words that mattered.",
-        ("for", "the probability of the named class falls without this word"), ("against", "it rises"),
+        ("for", "the probability of the named class falls without this word"),
+        ("against", "it rises"),
         f"Of texts over {LONGEST} words, {SPANS} spans of neighbouring words are left out in turn.",
-    ]  # fmt: skip
+    ]
     support = [f"{remark} Below are those named least surely."] if remark else []
     title = "Least sure texts" if remark else "Misclassified texts"
     yield PagePart(id="texts", title=title, side=side, content=cases, support=support)
 
 
-def _marked(item: WordEffects) -> Marked:
+def _mark_words(item: WordEffects) -> Marked:
     """Words with their effect over the largest of the text, small ones not shaded; the end of a long text is folded."""
     falls = item.effects.falls
     shares = falls / (np.abs(falls).max(initial=0.0) or 1.0)
@@ -110,4 +118,4 @@ def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:
     vectors = state.inputs == "vectors"
     values = torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.seen(texts, options).values
     samples = Samples(inputs=state.scaled(values), source="texts", names={"text": list(texts)})
-    return answered(run, samples)
+    return answer_samples(run, samples)

@@ -80,9 +80,13 @@ def read_texts(source: object, options: LabelledTextOptions | None = None) -> Sa
 
 
 def texts_of(
-    source: object, options: LabelledTextOptions, findings: Findings, known: Sequence[str] = (),
-    target: str | None = None, classes: tuple[str, ...] | None = None,
-) -> Samples[Strings]:  # fmt: skip
+    source: object,
+    options: LabelledTextOptions,
+    findings: Findings,
+    known: Sequence[str] = (),
+    target: str | None = None,
+    classes: tuple[str, ...] | None = None,
+) -> Samples[Strings]:
     """The same with flaws noted; the texts are sound only where no finding is an error.
 
     `known` has columns of texts that training had, to which the source is matched by name; then `target` and `classes`
@@ -95,7 +99,7 @@ def texts_of(
             raw = dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: known[0]}))
         require_columns(raw.names, [*known, *([target] if target else [])], "the training", findings)
     else:
-        raw = _kept(raw, options, findings)
+        raw = _keep_rows(raw, options, findings)
         known, target = _roles(raw, options, findings)
     texts = _texts(raw, known, options.empty == "error", findings)
     official, labels = _official(raw, options.split, findings), None
@@ -106,11 +110,20 @@ def texts_of(
         codes, names = read_target(raw, target, classes, "classes", findings, otherwise=OTHER_COLUMN)
         labels, classes = codes.astype(np.int64), names
     return Samples(
-        inputs=texts, source=findings.source, word="rows", target=labels, classes=classes, target_name=target,
-        names={raw.unit: raw.rows.tolist(), "text": texts.tolist()}, columns=tuple(known), rows=raw.rows,
-        unit=raw.unit, keys=tuple(text.casefold() for text in texts),
-        groups=named_cells(raw, options.group, "group", findings), official=official,
-    )  # fmt: skip
+        inputs=texts,
+        source=findings.source,
+        word="rows",
+        target=labels,
+        classes=classes,
+        target_name=target,
+        names={raw.unit: raw.rows.tolist(), "text": texts.tolist()},
+        columns=tuple(known),
+        rows=raw.rows,
+        unit=raw.unit,
+        keys=tuple(text.casefold() for text in texts),
+        groups=named_cells(raw, options.group, "group", findings),
+        official=official,
+    )
 
 
 def looks_like_texts(source: object) -> bool:
@@ -175,14 +188,14 @@ def _frame_of(source: object) -> object:
     """A frame as it is; a list of texts, or texts with their classes, as one."""
     texts, classes = pair_of(source)
     if classes is None:
-        return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: listed_texts(texts)})
-    texts, classes = listed_texts(texts), np.asarray(classes)
+        return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: list_texts(texts)})
+    texts, classes = list_texts(texts), np.asarray(classes)
     if classes.shape != (len(texts),):
         raise DataError(f"y: one class is needed per text, ({len(texts)},). Got {classes.shape}.")
     return pd.DataFrame({TEXT: texts, TARGET: classes})
 
 
-def listed_texts(source: object) -> list[str]:
+def list_texts(source: object) -> list[str]:
     """A list, a series or an array of texts as a list."""
     needed = "texts: a list or a series of str is needed."
     if isinstance(source, str) or not isinstance(source, Collection):
@@ -196,7 +209,7 @@ def listed_texts(source: object) -> list[str]:
     return list(map(str, texts))
 
 
-def _kept(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
+def _keep_rows(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
     """The rows that the options keep."""
     require_columns(raw.names, list(options.where), "where", findings)
     chosen = np.ones(len(raw.frame), dtype=bool)

@@ -34,13 +34,13 @@ from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import TextConfig
-from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors
+from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
     TARGET_NAMES,
     Strings,
     likely_target,
-    listed_texts,
+    list_texts,
     load_texts,
     looks_like_texts,
     may_hold_texts,
@@ -56,10 +56,12 @@ INPUTS = {"words": "words, from scratch", "vectors": "vectors of {}", "tokens": 
 def _setting(run: Run) -> dict[str, str]:
     state, layer = run.state, run.config.model.get("layer")
     return {
-        "Text": " and ".join(state.columns), "Classes": str(len(state.classes)),
-        "Inputs": INPUTS[state.inputs].format(state.encoder), "Model": run.config.model_name,
+        "Text": " and ".join(state.columns),
+        "Classes": str(len(state.classes)),
+        "Inputs": INPUTS[state.inputs].format(state.encoder),
+        "Model": run.config.model_name,
         **({"Layer": str(layer)} if layer else {}),
-    }  # fmt: skip
+    }
 
 
 class TextFacts(SampleFacts):
@@ -71,157 +73,190 @@ class TextFacts(SampleFacts):
     """Trained numbers of its attention layers, where it counts them."""
 
 
-class TextTask(SampleTask[TextConfig, Strings, TextState]):
-    """Classes of texts."""
+def propose_target(config: TextConfig, source: object) -> tuple[Fix, ...] | None:
+    """A column of classes, where none is named or has a usual name."""
+    target = likely_target(source, config.read)
+    if target is None:
+        return None
+    return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
 
-    name = "text"
-    example = "--data reviews.csv"
-    needs = "texts. Give a table, or one text on each line,"
-    config = TextConfig
-    state = TextState
-    facts = TextFacts
-    counting = ("tfidf",)
-    split_field = Fix("read.split", like="NAME")
-    scored = (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"])
-    page = class_page(
+
+def read_samples(
+    config: TextConfig,
+    source: object,
+    findings: Findings,
+    state: TextState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Strings]:
+    """Texts; later ones matched by the names of their columns."""
+    if state is None:
+        return texts_of(source, config.read, findings)
+    target = state.target_name if has_target else None
+    return texts_of(source, config.read, findings, state.columns, target, state.classes)
+
+
+def encode_splits(
+    config: TextConfig, samples: Samples[Strings], splits: Splits, *, progress: bool = False
+) -> Prepared[Strings, TextState]:
+    """Texts encoded at once, since training learns from encoded ones."""
+    texts, state = samples, learn_state(config, samples, splits["train"])
+    seen = state.seen(texts.inputs.tolist(), config.text, progress=progress)
+    state = state.with_inputs(seen, splits["train"])
+    notes = (*texts.notes, *drawn_notes(texts, splits))
+    return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
+
+
+def learn_state(config: TextConfig, samples: Samples[Strings], train: Rows) -> TextState:
+    """Columns and vocabulary of the training rows."""
+    return TextState.fit(samples.take(train), config.inputs, config.words, config.text)
+
+
+def encode_texts(
+    config: TextConfig, samples: Samples[Strings], state: TextState, *, progress: bool = False
+) -> Samples[Tensor]:
+    """Ids of words, scaled vectors, or ids of tokens."""
+    return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
+
+
+def describe_texts(samples: Samples[Strings]) -> Plain:
+    """Texts and their lengths."""
+    lengths = [len(words_in(text)) for text in samples.inputs]
+    return {
+        "rows": len(samples),
+        "text": " and ".join(samples.columns),
+        "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
+        "different texts": len(set(samples.keys or ())),
+    }
+
+
+def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
+    """The rows of the file."""
+    return load_texts(source, config.read, Findings("")).frame
+
+
+def audit_run(config: TextConfig, run: Run | None = None) -> AuditReport:
+    """See `multiway.tasks.text.audit`; nothing is encoded for it."""
+    words = config.plain() | {"inputs": "words", "model": {}, "text": EncoderOptions(encoder="hashed").plain()}
+    return audit_texts(TASK.prepare(TextConfig.parse(words), TASK.locate(config.data or "")))
+
+
+def name_encoder(config: TextConfig, state: TextState, *, progress: bool = False) -> TextConfig:
+    """Name the encoder, which may be another one on another machine."""
+    return config.replace(text=config.text.replace(encoder=state.encoder))
+
+
+def build_model(config: TextConfig, state: TextState, name: str) -> nn.Module:
+    """The network, on its encoder where that is tuned; or a baseline."""
+    if name == NETWORK:
+        return config.network(state)
+    return build_baseline(name, state.num_ids if name == "tfidf" else state.width, len(state.classes))
+
+
+def model_inputs(run: Run, name: str, samples: Samples[Tensor]) -> Samples[Tensor]:
+    """TF-IDF counts words, and a regression on vectors needs those."""
+    state, texts = run.state, samples.names["text"]
+    if name == "tfidf":
+        return samples.with_inputs(torch.from_numpy(state.ids(texts, longest(texts, LONGEST))))
+    if name == "vectors" and state.inputs != "vectors":
+        return samples.with_inputs(encode_vectors(texts, run.config.text).values)
+    return samples
+
+
+def describe_run(run: Run, prepared: Prepared[Strings, TextState]) -> Plain:
+    """Samples of each split, and what the network has learnt of the training texts."""
+    training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
+    right = accuracy(training.truth, TASK.outputs(run, NETWORK, training))
+    return {**SampleTask.describe(TASK, run, prepared), "train_acc": right, "attention_parameters": count}
+
+
+def facts_of_cell(runs: Sequence[Run]) -> Row:
+    """Test samples, accuracy in training, and parameters of attention."""
+    shares, count = [run.facts["train_acc"] for run in runs], runs[0].facts["attention_parameters"]
+    own = {"train_acc": mean(shares), "train_acc_sd": deviation(shares), "attention_parameters": count}
+    return {**SampleTask.cell_facts(TASK, runs), **{name: value for name, value in own.items() if value is not None}}
+
+
+def find_far(run: Run, samples: Samples[Strings]) -> Sequence[Far]:
+    """Words that training did not know, where most are."""
+    known, words = set(run.state.vocabulary), [word for text in samples.inputs for word in words_in(text)]
+    return far_share(sum(word not in known for word in words), len(words), "words")
+
+
+def explain_texts(run: Run, out: Path | None, options: Plain) -> Answer:
+    """How far each word of some test texts moves the probability of the answer, by leaving it out."""
+    test = reread(run).part("test")
+    count = int(options.get("count") or EXPLAINED)
+    words, graphs = explain_words(run, test, count), None
+    if run.answer.name == NETWORK:
+        graphs = explain_graphs(run, test, count)
+    notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
+    if graphs is None:
+        return in_folder(words, out, "words.csv", notes)
+    return in_folder(words, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
+
+
+TASK: SampleTask[TextConfig, Strings, TextState] = SampleTask(
+    purpose="Classes of texts.",
+    name="text",
+    example="--data reviews.csv",
+    needs="texts. Give a table, or one text on each line,",
+    config=TextConfig,
+    state=TextState,
+    facts=TextFacts,
+    counting=("tfidf",),
+    split_field=Fix("read.split", like="NAME"),
+    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"]),
+    page=class_page(
         pages.Subject(
-            kicker="Report on texts", rows="texts", selected_by=lambda run: "lowest validation loss",
-            models=targets.WORDS, setting=_setting,
+            kicker="Report on texts",
+            rows="texts",
+            selected_by=lambda run: "lowest validation loss",
+            models=targets.WORDS,
+            setting=_setting,
             interval="over texts, or over groups where they are known (bootstrap)",
         ),
         wrong_texts,
-    )  # fmt: skip
-    options = (
+    ),
+    options=(
         Option(name="text", field="read.text", help="Column of texts; found if not given."),
         Option(name="target", field="read.target", help="Column of classes; found if not given."),
         Option(name="second", field="read.second", help="Column of a second text, such as an answer."),
         Option(name="split", field="read.split", help="Column that says train, validation or test."),
         Option(name="group", field="read.group", help="Column whose rows stay in one split, such as an author."),
         Option(
-            name="inputs", field="inputs", choices=("words", "vectors", "tokens"), commands=("train", "audit"),
+            name="inputs",
+            field="inputs",
+            choices=("words", "vectors", "tokens"),
+            commands=("train", "audit"),
             help="What the network sees: words from scratch, vectors of a frozen encoder, or an encoder that is tuned.",
         ),
         Option(
-            name="encoder", field="text.encoder", commands=("train", "audit"),
+            name="encoder",
+            field="text.encoder",
+            commands=("train", "audit"),
             help="minilm, hashed, or any encoder of Hugging Face, by name or folder.",
         ),
         Option(name="count", commands=("explain",), read=read_whole, help="Test texts to explain; 10 if not given."),
-    )  # fmt: skip
-
-    def recognises(self, source: object) -> bool:
-        """Tables with columns called text and label, or the like, and lists of texts with classes."""
-        return looks_like_texts(source)
-
-    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
-        """Tables with a column of several words a cell."""
-        return may_hold_texts(source)
-
-    def proposal(self, config: TextConfig, source: object) -> tuple[Fix, ...] | None:
-        """A column of classes, where none is named or has a usual name."""
-        target = likely_target(source, config.read)
-        if target is None:
-            return None
-        return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
-
-    def read(
-        self, config: TextConfig, source: object, findings: Findings, state: TextState | None = None, *,
-        has_target: bool = True,
-    ) -> Samples[Strings]:  # fmt: skip
-        """Texts; later ones matched by the names of their columns."""
-        if state is None:
-            return texts_of(source, config.read, findings)
-        target = state.target_name if has_target else None
-        return texts_of(source, config.read, findings, state.columns, target, state.classes)
-
-    def arranged(
-        self, config: TextConfig, samples: Samples[Strings], splits: Splits, *, progress: bool = False
-    ) -> Prepared[Strings, TextState]:
-        """Texts encoded at once, since training learns from encoded ones."""
-        texts, state = samples, self.learnt(config, samples, splits["train"])
-        seen = state.seen(texts.inputs.tolist(), config.text, progress=progress)
-        state = state.with_inputs(seen, splits["train"])
-        notes = (*texts.notes, *drawn_notes(texts, splits))
-        return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
-
-    def learnt(self, config: TextConfig, samples: Samples[Strings], train: Rows) -> TextState:
-        """Columns and vocabulary of the training rows."""
-        return TextState.fit(samples.take(train), config.inputs, config.words, config.text)
-
-    def encode(
-        self, config: TextConfig, samples: Samples[Strings], state: TextState, *, progress: bool = False
-    ) -> Samples[Tensor]:
-        """Ids of words, scaled vectors, or ids of tokens."""
-        return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
-
-    def described(self, samples: Samples[Strings]) -> Plain:
-        """Texts and their lengths."""
-        lengths = [len(words_in(text)) for text in samples.inputs]
-        return {
-            "rows": len(samples),
-            "text": " and ".join(samples.columns),
-            "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
-            "different texts": len(set(samples.keys or ())),
-        }
-
-    def own_columns(self, config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
-        """The rows of the file."""
-        return load_texts(source, config.read, Findings("")).frame
-
-    def audit(self, config: TextConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.text.audit`; nothing is encoded for it."""
-        words = config.plain() | {"inputs": "words", "model": {}, "text": EncoderOptions(encoder="hashed").plain()}
-        return audit_texts(self.prepare(TextConfig.parse(words), self.locate(config.data or "")))
-
-    def settle(self, config: TextConfig, state: TextState, *, progress: bool = False) -> TextConfig:
-        """Name the encoder, which may be another one on another machine."""
-        return config.replace(text=config.text.replace(encoder=state.encoder))
-
-    def build(self, config: TextConfig, state: TextState, name: str) -> nn.Module:
-        """The network, on its encoder where that is tuned; or a baseline."""
-        if name == NETWORK:
-            return config.network(state)
-        return build_baseline(name, state.num_ids if name == "tfidf" else state.width, len(state.classes))
-
-    def seen_by(self, run: Run, name: str, samples: Samples[Tensor]) -> Samples[Tensor]:
-        """TF-IDF counts words, and a regression on vectors needs those."""
-        state, texts = run.state, samples.names["text"]
-        if name == "tfidf":
-            return samples.with_inputs(torch.from_numpy(state.ids(texts, longest(texts, LONGEST))))
-        if name == "vectors" and state.inputs != "vectors":
-            return samples.with_inputs(encoded_vectors(texts, run.config.text).values)
-        return samples
-
-    def describe(self, run: Run, prepared: Prepared[Strings, TextState]) -> Plain:
-        """Samples of each split, and what the network has learnt of the training texts."""
-        training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
-        right = accuracy(training.truth, self.outputs(run, NETWORK, training))
-        return {**super().describe(run, prepared), "train_acc": right, "attention_parameters": count}
-
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """Test samples, accuracy in training, and parameters of attention."""
-        shares, count = [run.facts["train_acc"] for run in runs], runs[0].facts["attention_parameters"]
-        own = {"train_acc": mean(shares), "train_acc_sd": deviation(shares), "attention_parameters": count}
-        return {**super().cell_facts(runs), **{name: value for name, value in own.items() if value is not None}}
-
-    def far(self, run: Run, samples: Samples[Strings]) -> Sequence[Far]:
-        """Words that training did not know, where most are."""
-        known, words = set(run.state.vocabulary), [word for text in samples.inputs for word in words_in(text)]
-        return far_share(sum(word not in known for word in words), len(words), "words")
-
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """How far each word of some test texts moves the probability of the answer, by leaving it out."""
-        test = reread(run).part("test")
-        count = int(options.get("count") or EXPLAINED)
-        words, graphs = explain_words(run, test, count), None
-        if run.answer.name == NETWORK:
-            graphs = explain_graphs(run, test, count)
-        notes = ["the probability of the predicted class falls by `importance` where the word is left out of the text."]
-        if graphs is None:
-            return in_folder(words, out, "words.csv", notes)
-        return in_folder(words, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
-
-
-TASK = TextTask()
+    ),
+    recognises=looks_like_texts,
+    could_take=lambda source, *, is_chosen=False: may_hold_texts(source),
+    proposal=propose_target,
+    read=read_samples,
+    learnt=learn_state,
+    encode=encode_texts,
+    arranged=encode_splits,
+    described=describe_texts,
+    own_columns=read_own_rows,
+    audit=audit_run,
+    settle=name_encoder,
+    build=build_model,
+    seen_by=model_inputs,
+    describe=describe_run,
+    cell_facts=facts_of_cell,
+    far=find_far,
+    explain=explain_texts,
+)
 
 
 @estimator
@@ -253,7 +288,7 @@ class TextClassifier(SampleClassifier):
     baselines: Sequence[str] = OF_TEXTS
 
     def _labelled(self, X: object, y: object) -> object:
-        return super()._labelled(listed_texts(X), y)
+        return super()._labelled(list_texts(X), y)
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
         """How far the probability of each text's class falls when a word is left out: a row per word.

@@ -8,13 +8,13 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from multiway import leftovers
+from multiway import files, leftovers
 from multiway.config import Plain
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import DataError
 from multiway.metrics.classes import predicted_classes
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.run import Run
 from multiway.tasks.targets import class_values, probability_frame, thresholds_of
 from multiway.tasks.volumes.explain import explain_case, write_maps
@@ -33,6 +33,7 @@ def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answ
     list scans that cannot be used, and go on; `progress`, show a bar; `far`, answer what lies far outside too.
     """
     maps = None if options.get("maps") is None else Path(options["maps"])
+    files.check_place(maps)
     leftovers.remove(maps)
     cases = read_cases(path, run.config.read, opened=False, labelled=False)
     flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
@@ -40,7 +41,7 @@ def predict_scans(run: Run, path: str, out: Path | None, options: Plain) -> Answ
     more = len(told) - MAX_LISTED
     notes = [] if maps is None else [f"maps written to {maps}"]
     notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
-    return written(frame, out, notes)
+    return write_answer(frame, out, notes)
 
 
 def predict_cases(

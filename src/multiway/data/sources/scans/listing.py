@@ -21,6 +21,7 @@ from multiway.data.sources.scans.dicom import slices_in
 from multiway.data.sources.scans.reading import DICOM_ENDINGS, VolumeOptions, foreign_form, is_scan, refuse_foreign
 from multiway.data.sources.tables import load_table
 from multiway.errors import DataError, Fix
+from multiway.files import add_input
 
 MAX_DATALIST = 64_000_000
 PATIENT_NAMES = ("patient", "patient_id", "patientid", "subject", "subject_id")
@@ -48,6 +49,12 @@ def list_entries(
 
     `failures` takes what is wrong with single entries, which are left out; without it the first is raised.
     """
+    entries = _list(path, options, failures, labelled)
+    add_input(*(each for entry in entries for each in (entry.file, entry.mask)))
+    return entries
+
+
+def _list(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
     refuse_foreign(path)
     if path.is_dir():
         return _folder(path)
@@ -92,6 +99,8 @@ def _table(path: Path, options: VolumeOptions, failures: Failures | None, labell
     names_of = _columns(table.names, options, where, labelled)
     columns = {kind: words(table.frame[name]) for kind, name in names_of.items()}
     root = _root(path, options)
+    if options.mask in table.names:
+        add_input(*(root / cell for cell in words(table.frame[options.mask]) if cell))
     entries = []
     for row in range(len(table.frame)):
         cells = {kind: column.iloc[row] or None for kind, column in columns.items()}
@@ -244,7 +253,9 @@ def _item(
     if not isinstance(item, dict):
         raise DataError(f"{place}: an entry maps 'image' and 'label' to a file and its label. Got {quoted(item)}.")
     file = item.get("image", item.get(options.path))
-    label, mask = (item.get(options.label), item.get(options.mask)) if labelled else (None, None)
+    label, mask = item.get(options.label), item.get(options.mask)
+    add_input(*(root / each for each in (label, mask) if isinstance(each, str)))
+    label, mask = (label, mask) if labelled else (None, None)
     if isinstance(label, str) and is_scan(Path(label)):
         label, mask = None, label
     if isinstance(file, list) or isinstance(label, list | dict) or isinstance(mask, list | dict):

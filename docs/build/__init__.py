@@ -1,0 +1,1 @@
+"""What builds the site: its pages, tables of measured rows, figures, notebooks and reports."""
