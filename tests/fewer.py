@@ -12,7 +12,8 @@ from multiway.metrics import resampling
 from multiway.models import smoothing, target_baselines
 from multiway.tasks import samples
 from multiway.tasks.forecasting import candidates
-from multiway.tasks.volumes import page, task
+from multiway.tasks.scans import class_page as page
+from multiway.tasks.scans import classes as task
 from multiway_papers.language import scores
 from multiway_papers.stocks import explain, network, showing
 

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
-    from multiway.tasks.segmentation import Segmenter
+    from multiway.tasks.scans import Segmenter, VolumeClassifier
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.text import TextClassifier
-    from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train, tune
     from multiway_papers.language import LanguageModel
     from multiway_papers.stocks import StockMovementClassifier

@@ -12,8 +12,8 @@ from pydantic import Field
 from torch import nn
 
 import multiway_papers as papers
-import workflows
 from interruption import left_over
+from multiway import workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
