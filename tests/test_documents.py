@@ -40,7 +40,7 @@ NEEDS = {
 """Packages without which a document is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LONG = {
-    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md", "forecast-models.md",
+    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md",
     "images.md", "language.md", "layers.md", "multiway.md", "segment.md", "series.md", "stocks.md", "tabular.md",
     "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
