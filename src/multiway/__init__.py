@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
     from multiway.tasks.language import LanguageModel
-    from multiway.tasks.segmentation import Segmenter
+    from multiway.tasks.scans import Segmenter, VolumeClassifier
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.text import TextClassifier
-    from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train, tune
 
 __version__ = "0.1.0"

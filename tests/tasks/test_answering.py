@@ -7,7 +7,7 @@ import pytest
 from multiway.report.scores import Metric, Scores
 from multiway.tasks.choice import Candidate, Choice, choice_of_settings
 from multiway.tasks.pages import _answering
-from multiway.tasks.segmentation.page import MODELS
+from multiway.tasks.scans.mask_page import MODELS
 
 
 def sentence(choice, *models):
