@@ -6,8 +6,8 @@ import pytest
 
 from multiway.auditing.tables import audit_table, check_formula, tolerated
 from multiway.data.options import SplitShares
-from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.encode import TableState
 from tasks.tabular.rows import patients, prepare_table
 
 

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway.cli import data, declared, doctor, recipes, runs, train
-from multiway.cli.declared import TASKS, example_of, purpose_of
+from multiway import workflows
+from multiway.cli import data, doctor, options, runs, train
 from multiway.cli.show import Output
+from multiway_papers import commands as recipes
 
+TASKS = workflows.TASKS
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 
 
@@ -24,9 +26,9 @@ def command(
         name: Of the command, as options of tasks name it.
         tasks: Tasks whose options it has; they reach the function as a mapping `own`.
     """
-    own = {} if tasks is None else declared.declared_options(name, tasks)
+    own = {} if tasks is None else options.task_options(name, tuple(tasks))
     fixed = [parameter for key, parameter in inspect.signature(function).parameters.items() if key != "own"]
-    added = [_keyword(key, None, option.annotation) for key, option in own.items()]
+    added = [_keyword(key, None, kind) for key, kind in own.items()]
 
     @functools.wraps(function)
     def printed(*, as_json: bool, **given: Any) -> None:
@@ -52,7 +54,9 @@ def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
 def _tasks() -> str:
     """Every task with what it is for and a usual command, a paragraph each."""
     first = "First of all, `multiway check FILE` says which of these a file is for, and ends with the command:"
-    return "\n\n".join([first, *(f"{task}: {purpose_of(task)}  {example_of(task)}" for task in TASKS)])
+    known = map(workflows.settings_of, TASKS)
+    own = (f"{task.name}: {task.purpose}  multiway train {task.name} {task.example}" for task in known)
+    return "\n\n".join([first, *own])
 
 
 app = typer.Typer(
@@ -80,7 +84,7 @@ COMMANDS = (
     (recipes.published_command, None),
     (recipes.reproduce_command, None),
     (runs.compress_command, None),
-    (doctor.bench_command, None),
+    (recipes.bench_command, None),
     (doctor.doctor_command, None),
 )
 """In the order of the help, each with the tasks whose options it has."""
@@ -90,9 +94,9 @@ for function, tasks in COMMANDS:
 known.command("list")(command(data.list_command, "list"))
 known.command("fetch")(command(data.fetch_command, "fetch"))
 known.command("make")(command(data.make_command, "make"))
-known.command("encode")(command(data.encode_command, "encode"))
+known.command("encode")(command(recipes.encode_command, "encode"))
 for task in TASKS:
-    purpose = purpose_of(task)
+    purpose = workflows.settings_of(task).purpose
     training.command(task, help=purpose)(command(train.training_of(task), "train", [task]))
     tuning.command(task, help=f"Search settings on validation: {purpose}")(
         command(train.tuning_of(task), "train", [task])
@@ -111,7 +115,7 @@ def _print_version(is_given: bool) -> None:
 
 
 @app.callback()
-def options(
+def print_nothing(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop."),

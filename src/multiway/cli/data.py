@@ -7,13 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import declared, options, show
-from multiway.cli.declared import command_line, train_command_of
-from multiway.cli.options import Quiet, Recipe, Sets
+from multiway.cli import options, show
+from multiway.cli.options import Recipe, Sets, command_line, train_command_of
 from multiway.cli.show import Output
 from multiway.errors import MultiwayError
 
-Task = declared.one_of("task", declared.TASKS)
+Task = options.one_of("task", workflows.TASKS)
 
 
 class Made(StrEnum):
@@ -114,30 +113,6 @@ def make_command(
     return show.location(workflows.make_lesions(source, out, options.nested(sets or [])))
 
 
-def encode_command(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="Prices with texts next to them, or a known data set's name.",
-            autocompletion=options.complete_data_sets,
-        ),
-    ],
-    texts: Annotated[
-        str | None, typer.Option(help="Texts of each ticker: a file or folder; those next to the prices if not given.")
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.", show_default="auto"),
-    ] = None,
-    sets: Sets = None,
-    quiet: Quiet = False,
-) -> Output:
-    """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
-    given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
-    done = workflows.encode(data, given, overrides=options.nested(sets or []), progress=not quiet)
-    return Output(lines=done.lines(), document=done.to_dict)
-
-
 AuditedData = Annotated[
     str | None,
     typer.Option(
@@ -163,11 +138,11 @@ def audit_command(
     own: dict[str, Any],
 ) -> Output:
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
-    given = options.settings("audit", what, own) if what in declared.TASKS else dict(own)
+    given = options.settings("audit", what, own) if what in workflows.TASKS else dict(own)
     given |= {} if data is None else {"data": data}
     report = workflows.audit(what, given, options.nested(sets or []), recipe)
     return Output(
-        lines=report.lines(command_line(what if what in declared.TASKS else None)),
+        lines=report.lines(command_line(what if what in workflows.TASKS else None)),
         document=report.to_dict,
         is_bad=report.leaks,
     )

@@ -56,7 +56,7 @@ def share_cores() -> None:
 def _call() -> NoReturn:
     """Everything is imported here, where a signal is seen to already."""
     from multiway.cli.app import app
-    from multiway.cli.declared import command_line
+    from multiway.cli.options import command_line
     from multiway.errors import MultiwayError, MultiwayWarning
     from multiway.memory import keep_freed_memory
 
@@ -76,21 +76,22 @@ def _call() -> NoReturn:
 
 def _hint(words: Sequence[str]) -> None:
     """Answer an option that has another name in other libraries with its name here, as wrong usage."""
-    from multiway.cli import declared
+    from multiway import workflows
+    from multiway.cli.options import dash
     from multiway.errors import ELSEWHERE
 
     command = words[0] if words else ""
-    options = [option for task in declared.content()["tasks"].values() for option in task["options"]]
-    options.sort(key=lambda option: command in option["commands"])  # those of the command win
-    here = {option["field"].rpartition(".")[2] or option["name"]: option for option in options}
-    names = {option["name"] for option in options}
+    options = [option for task in workflows.TASKS for option in workflows.settings_of(task).options]
+    options.sort(key=lambda option: command in option.commands)  # those of the command win
+    here = {option.field.rpartition(".")[2]: option for option in options}
+    names = {option.name for option in options}
     for word in words:
         name = word.partition("=")[0].removeprefix("--").replace("-", "_")
         known = [here[own] for own in ELSEWHERE.get(name, ()) if own in here]
         if word.startswith("--") and known and name not in names:
-            own = next((option for option in known if command in option["commands"]), known[0])
-            of = "here" if command in own["commands"] else f"of {own['commands'][0]}"
-            say(f"error: {word.partition('=')[0]} is --{own['name'].replace('_', '-')} {of}.")
+            own = next((option for option in known if command in option.commands), known[0])
+            of = "here" if command in own.commands else f"of {own.commands[0]}"
+            say(f"error: {word.partition('=')[0]} is {dash(own.name)} {of}.")
             sys.exit(2)
 
 

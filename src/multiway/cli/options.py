@@ -1,34 +1,36 @@
 """Options that several commands share, those that tasks declare, how `--set` is read, what a shell may complete."""
 
 import datetime
-from collections.abc import Callable, Iterable
+import json
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from multiway import papers, workflows
-from multiway.cli import declared
-from multiway.errors import ConfigError
+from multiway import workflows
+from multiway.errors import ConfigError, Fix, Spell
 
 Complete = Callable[[str], list[str]]
 DEEPEST = 50
 """Parts of a field's name at most."""
 
 
-def _any_of(names: Callable[[], Iterable[str]]) -> Complete:
+def any_of(names: Callable[[], Iterable[str]]) -> Complete:
+    """Completion by the names that begin like what was typed."""
+
     def complete(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return complete
 
 
-complete_data_sets = _any_of(lambda: declared.DATA_SETS)
-complete_tasks = _any_of(lambda: declared.TASKS)
-complete_recipes = _any_of(lambda: papers.recipe_names())
-complete_published = _any_of(lambda: papers.published_tables())
-complete_tables = _any_of(lambda: papers.reproducible_names())
-complete_spaces = _any_of(lambda: workflows.space_names())
+complete_data_sets = any_of(lambda: workflows.catalogue())
+complete_tasks = any_of(lambda: workflows.TASKS)
+complete_recipes = any_of(lambda: workflows.recipe_names())
+complete_spaces = any_of(lambda: workflows.space_names())
 
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
 TableOut = Annotated[
@@ -81,30 +83,116 @@ Sets = Annotated[
 ]
 
 
+FLAGS = ("overwrite", "far")
+OF_COMMANDS = ("data", "out", "overwrite", "max_parameters")
+"""Arguments of commands that are no settings of a task."""
+TRAINING = ("tune", "reproduce", "encode")
+"""Commands that have the options of `train`."""
+WITH_SETTINGS = ("train", "check", "audit")
+"""Commands that take every setting by `--set`."""
+
+
+def one_of(name: str, choices: Iterable[str]) -> Any:
+    """The type of an option with few values; plain text where there are no choices."""
+    values = tuple(choices)
+    return StrEnum(name, {value.replace("-", "_"): value for value in values}) if values else str
+
+
+def dash(name: str) -> str:
+    """An option as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def task_options(command: str, tasks: Sequence[str]) -> dict[str, Any]:
+    """Types of the options that tasks have of a command, by name; one that several tasks have stands once."""
+    options: dict[str, workflows.Setting] = {}
+    for task in tasks:
+        options = {**workflows.settings_of(task).options_of(command), **options}
+    return {name: _typed(options[name], _tasks_with(name, command, tasks), tasks) for name in _in_order(command, tasks)}
+
+
+def _in_order(command: str, tasks: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name for task in tasks for name in workflows.settings_of(task).options_of(command)))
+
+
+def _tasks_with(name: str, command: str, tasks: Sequence[str]) -> list[str]:
+    return [task for task in tasks if name in workflows.settings_of(task).options_of(command)]
+
+
+def _typed(option: "workflows.Setting", having: Sequence[str], tasks: Sequence[str]) -> Any:
+    default = "none" if option.default in (None, ()) else str(option.default)
+    settings: dict[str, Any] = {
+        "help": option.help,
+        "rich_help_panel": f"Options of {tasks[0]}" if len(tasks) == 1 else f"For {' and '.join(having)}",
+        "show_default": "if not given" not in option.help and ("off" if option.is_switch else default),
+    }
+    kind = bool if option.is_switch else one_of(option.name, option.choices)
+    return Annotated[kind | None, typer.Option(dash(option.name), **settings)]
+
+
 def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """Values of a task's options, read from their text."""
-    known, values = workflows.task_options(command, task), {}
+    known, values = workflows.settings_of(task).options_of(command), {}
     for name, text in own.items():
-        dashed = "--" + name.replace("_", "-")
         if name not in known:
-            others = declared.declared_options(command, declared.TASKS)[name].tasks
-            raise ConfigError(f"{dashed} is for {' and '.join(others)}, not for {task}. Leave it out.")
+            others = " and ".join(_tasks_with(name, command, workflows.TASKS))
+            raise ConfigError(f"{dash(name)} is for {others}, not for {task}. Leave it out.")
         try:
-            values[name] = text if known[name].is_flag else known[name].read(str(text))
+            values[name] = text if known[name].is_switch else known[name].read(str(text))
         except ValueError as error:
-            raise typer.BadParameter(f"{error}, got {text!r}", param_hint=dashed) from None
+            raise typer.BadParameter(f"{error}, got {text!r}", param_hint=dash(name)) from None
     return values
 
 
 def words_of(own: dict[str, Any]) -> list[str]:
     """Options of tasks as they were typed."""
-    dashed = {"--" + name.replace("_", "-"): text for name, text in own.items()}
-    return [word for name, text in dashed.items() for word in ([name] if text is True else [name, str(text)])]
+    given = ([dash(name)] if text is True else [dash(name), str(text)] for name, text in own.items())
+    return [word for words in given for word in words]
 
 
 def settings(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]:
     """The config of a run by a task's options."""
-    return workflows.settings_of(command, task, read_options(command, task, own))
+    return workflows.nest_options(command, task, read_options(command, task, own))
+
+
+def command_line(task: str | None, command: str = "train") -> Spell:
+    """How a command on this task is told a fix; one that only a training can be told is spelled so.
+
+    A fix is an option of the task where it has one for the field, else `--set`.
+    """
+    own = "train" if command in TRAINING else command
+
+    def spell(fix: Fix) -> str:
+        if own in WITH_SETTINGS or fix.field in OF_COMMANDS or _option(fix.field, task, own) is not None:
+            return _spelled(fix, task, own)
+        return f"{_spelled(fix, task, 'train')} in training"
+
+    return spell
+
+
+def _spelled(fix: Fix, task: str | None, command: str) -> str:
+    name = _option(fix.field, task, command)
+    if name is not None and fix.field in FLAGS:
+        return name
+    value = fix.like or fix.value
+    if name is not None and isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return f"--set {fix.field}={shlex.quote(text)}" if name is None else f"{name} {shlex.quote(text)}"
+
+
+def _option(field: str, task: str | None, command: str) -> str | None:
+    """The command's option for a field; of a task that is not known, the one that any has."""
+    if field in OF_COMMANDS:
+        return dash(field)
+    known = (option for name in ([task] if task else workflows.TASKS) for option in workflows.settings_of(name).options)
+    return next((dash(each.name) for each in known if each.field == field and command in each.commands), None)
+
+
+def train_command_of(task: str, data: str, words: Sequence[str], proposal: Sequence[Fix]) -> str:
+    """The command that trains on data, as it can be pasted: with its options and those that are needed."""
+    needed = map(command_line(task), proposal)
+    return " ".join([f"multiway train {task} --data {shlex.quote(data)}", *map(shlex.quote, words), *needed])
 
 
 def overrides(

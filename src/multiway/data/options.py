@@ -110,15 +110,22 @@ class ReadOptions(FileOptions):
         ),
     ] = None
     """Columns of series names, in a long table: one, or several that name a series together."""
-    value_column: Annotated[str | None, Flag("Column of values of a long table; found if not given.", name="value")] = None
+    value_column: Annotated[str | None, Flag("Column of values of a long table; found if not given.", name="value")] = (
+        None
+    )
     """Column of values, in a long table."""
     variates: Annotated[tuple[str, ...] | None, Flag("Columns to use, separated by commas.")] = None
     """Series to keep, in this order; all if not given."""
-    missing: Annotated[Literal["error", "mask", "ffill"], Flag("What to do with missing cells: error, mask or ffill.")] = "error"
+    missing: Annotated[
+        Literal["error", "mask", "ffill"], Flag("What to do with missing cells: error, mask or ffill.")
+    ] = "error"
     """Missing cells: refuse, keep out of scaler, loss and attention, or repeat the last value."""
     sentinels: tuple[float, ...] = (-9999.0,)
     """Numbers that mean missing; an empty list takes every number as it is."""
-    duplicates: Annotated[Literal["error", "first", "last", "mean", "keep"], Flag("Repeated time stamps: error, first, last, mean or keep.")] = "error"
+    duplicates: Annotated[
+        Literal["error", "first", "last", "mean", "keep"],
+        Flag("Repeated time stamps: error, first, last, mean or keep."),
+    ] = "error"
     """Rows with one time stamp: refuse, keep one, average, or take them as successive steps."""
     gaps: Annotated[Literal["error", "fill", "ignore"], Flag("Absent time stamps: error, fill or ignore.")] = "error"
     """Absent time stamps: refuse, insert missing rows, or take rows as successive steps."""
@@ -126,7 +133,10 @@ class ReadOptions(FileOptions):
     """Rows not in the order of time: refuse or sort."""
     frequency: Annotated[str | None, Flag("Step between times: h, D or MS; found if not given.")] = None
     """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""
-    resample: Annotated[Literal["last", "mean", "sum"] | None, Flag("What a step of --frequency has of rows off it: last, mean or sum; refused if not given.")] = None
+    resample: Annotated[
+        Literal["last", "mean", "sum"] | None,
+        Flag("What a step of --frequency has of rows off it: last, mean or sum; refused if not given."),
+    ] = None
     """What a step of `frequency` has of several rows, or of rows off it: the last value up to it, or the mean or sum of
     those from it to the next; the end of a month (ME), quarter or year has its own rows. A step without a row is
     missing, and masked. "last" if not given and gaps are filled."""
@@ -250,7 +260,9 @@ class VolumeOptions(Budget):
     """Take masks that `size` cuts; they are refused unless this is given."""
     resample_to: Annotated[Triple | None, Flag("Voxels to stretch or shrink to: 28,28,28.")] = None
     """Voxels per axis, interpolated to, whatever the spacing."""
-    window: Annotated[tuple[float, float] | None, Flag("Lowest and highest intensity that are told apart: -100,300.")] = None
+    window: Annotated[
+        tuple[float, float] | None, Flag("Lowest and highest intensity that are told apart: -100,300.")
+    ] = None
     """Lowest and highest intensity; what lies outside is set to them."""
     normalise: Normalisation = "auto"
     """Intensities: `unit` (0 to 1 by the window or by 255), `train` (mean and deviation of the training voxels),

@@ -1,7 +1,6 @@
 """Baselines of series by their names: class shares, logistic regression on all values, random kernels (ROCKET)."""
 
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,6 @@
 """Baselines of a target that is a class or a number, by their names; logistic regression on TF-IDF among them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 import torch
 from torch import Tensor, nn

@@ -18,7 +18,6 @@ from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
-from multiway.tasks.options import AUTO
 from multiway.tasks.choice import BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK

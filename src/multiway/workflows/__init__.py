@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING
 from multiway.lazy import lazily
 
 if TYPE_CHECKING:
+    from multiway.config import Setting as Setting
     from multiway.config import read_yaml as read_yaml
     from multiway.data import CheckReport as CheckReport
+    from multiway.data.datasets import catalogue as catalogue
     from multiway.data.datasets import list_datasets as list_datasets
     from multiway.data.sources.bytes import reading_once as reading_once
     from multiway.tasks.answers import Answer as Answer
-    from multiway.tasks.registry import TASKS as TASKS
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.tasks.registry import tasks_of_data as tasks_of_data
-    from multiway.workflows.declared import declarations as declarations
-    from multiway.workflows.declared import settings_of as settings_of
-    from multiway.workflows.declared import task_options as task_options
-    from multiway.workflows.looking import EncodedTexts as EncodedTexts
+    from multiway.tasks.settings import TASKS as TASKS
+    from multiway.tasks.settings import nest_options as nest_options
+    from multiway.tasks.settings import settings_of as settings_of
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import check as check
-    from multiway.workflows.looking import encode as encode
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
+    from multiway.workflows.recipe import recipe_names as recipe_names
     from multiway.workflows.smaller import Compressed as Compressed
     from multiway.workflows.smaller import compress as compress
     from multiway.workflows.space import Space as Space

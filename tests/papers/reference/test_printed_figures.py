@@ -10,8 +10,8 @@ import pytest
 
 from multiway.data.catalogue import entries
 from multiway.models import model_config
-from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.config import SplitOptions
+from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import borders_of
 from multiway.tasks.forecasting.windows import split_windows
 from multiway.tasks.known import brought

@@ -11,10 +11,10 @@ from multiway.data.catalogue import entries
 from multiway.errors import ConfigError, DataError, Fix, MultiwayWarning
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.config import SplitOptions
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import ETT_NAMES, borders_of
-from multiway.tasks.forecasting.config import SplitOptions
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Borders, check_borders, split_windows
 from multiway.tasks.known import brought

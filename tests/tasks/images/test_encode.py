@@ -7,8 +7,8 @@ import torch
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.images import ImageConfig
 from multiway.tasks.images.archives import images_of
-from multiway.tasks.images.encode import Augmented
 from multiway.tasks.images.config import ImageAugmentation
+from multiway.tasks.images.encode import Augmented
 from multiway.tasks.images.task import TASK
 from tolerances import ROUNDING64
 

@@ -7,8 +7,8 @@ from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
 from multiway.tasks.fitting import nearing
-from multiway.tasks.images.task import TASK
 from multiway.tasks.images.config import ImageConfig
+from multiway.tasks.images.task import TASK
 from tasks.images.shapes import write_folder
 from tolerances import ROUNDING32
 

@@ -5,8 +5,8 @@ import pytest
 
 from multiway.data.options import SequenceOptions
 from multiway.errors import DataError
-from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.config import SequenceSplit
+from multiway.tasks.series.encode import SeriesState
 from tasks.series.archives import bumps, check_sequences, long_frame, match_sequences, prepare_sequences, write_ts
 
 USUAL = SequenceOptions()

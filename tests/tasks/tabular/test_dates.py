@@ -9,8 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from multiway.errors import DataError
-from multiway.tasks.tabular.encode import DateParts, TableState, calendar
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.encode import DateParts, TableState, calendar
 from tasks.tabular.rows import patients, read_table
 
 ILL = TableOptions(target="ill")

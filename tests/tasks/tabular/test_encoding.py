@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.encode import TableState
 from tasks.tabular.rows import patients, read_table
 from tolerances import ROUNDING32
 

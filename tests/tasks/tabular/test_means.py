@@ -9,9 +9,9 @@ from sklearn.preprocessing import TargetEncoder
 
 from multiway.data.options import SplitShares
 from multiway.metrics.classes import auc
+from multiway.tasks.tabular.config import TableOptions
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.means import SMOOTHING, level_means, means_of_other_folds, split_into_folds
-from multiway.tasks.tabular.config import TableOptions
 from tasks.tabular.rows import match_table, prepare_table, read_table
 
 OPTIONS = TableOptions(target="y", columns=("shop", "size"))

@@ -8,8 +8,8 @@ from multiway.auditing.tables import column_codes, copies_of_target, row_digests
 from multiway.data.looking import look_at, read_frame
 from multiway.data.options import SplitShares
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.tabular.explain import permutation_importance
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.explain import permutation_importance
 from tasks.tabular.rows import match_table, patients, prepare_table, read_table
 
 ILL = TableOptions(target="ill")

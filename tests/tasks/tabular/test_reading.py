@@ -8,8 +8,8 @@ import polars
 import pytest
 
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.encode import TableState
 from tasks.tabular.rows import as_csv, match_table, patients, read_table
 
 ILL = TableOptions(target="ill")

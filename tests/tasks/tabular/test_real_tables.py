@@ -7,8 +7,8 @@ from multiway.data.options import SplitShares
 from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.known import brought
-from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.encode import TableState
 from tasks.tabular.rows import check_table, read_table
 
 

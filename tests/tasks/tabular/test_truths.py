@@ -6,8 +6,8 @@ import pytest
 
 import multiway
 from multiway.errors import DataError
-from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.config import TableOptions
+from multiway.tasks.tabular.encode import TableState
 from tasks.tabular.rows import patients, read_table
 
 ILL = TableOptions(target="ill")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from multiway.explain import load_explanation as load_explanation
     from multiway.explain import save_explanation as save_explanation
     from multiway.tasks.forecasting.config import ForecastConfig as ForecastConfig
+    from multiway.tasks.forecasting.config import SplitOptions as SplitOptions
     from multiway.tasks.forecasting.estimator import Forecaster as Forecaster
     from multiway.tasks.forecasting.explain import explain_windows as explain_windows
     from multiway.tasks.forecasting.forecasts import backtest_frame as backtest_frame
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting.panel import Panel as Panel
     from multiway.tasks.forecasting.source import check_file as check_file
     from multiway.tasks.forecasting.source import read_panel as read_panel
-    from multiway.tasks.forecasting.config import SplitOptions as SplitOptions
     from multiway.tasks.forecasting.splitting import borders_of as borders_of
     from multiway.tasks.forecasting.windows import Borders as Borders
     from multiway.tasks.forecasting.windows import Windows as Windows

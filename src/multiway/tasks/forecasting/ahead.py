@@ -17,9 +17,8 @@ from multiway.data.sources.cells import RawTable
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.config import ForecastConfig, Roles
 from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, new_words, read_covariates
-from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.frequency import clock_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.source import as_trained, labels_of, timed

@@ -99,7 +99,9 @@ class Roles(Config):
 class SplitOptions(Config):
     """How rows are split."""
 
-    protocol: Annotated[str, Flag("How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.")] = "fraction"
+    protocol: Annotated[
+        str, Flag("How rows are split: auto, fraction, dates, ett_hourly, ett_quarter_hourly, or leaky_random_windows.")
+    ] = "fraction"
     """One of `PROTOCOLS`, or a published one of the papers."""
     train: float = Field(default=0.7, gt=0, lt=1)
     """Share of rows to train on, rounded down."""
@@ -153,7 +155,9 @@ class ForecastConfig(Answering):
     mean errors alike, as one model for several horizons needs."""
     season: int | None = Field(None, ge=1)
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
-    targets: Annotated[Names, Flag("Series to forecast from the others, separated by commas; every series if not given.")] = ()
+    targets: Annotated[
+        Names, Flag("Series to forecast from the others, separated by commas; every series if not given.")
+    ] = ()
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
     future: Annotated[Names, Flag("Columns that are known ahead, separated by commas: price,holiday.")] = ()
     """Columns that are known ahead, such as prices and holidays: `predict` is given their next rows."""
@@ -161,9 +165,17 @@ class ForecastConfig(Answering):
     """Columns that are known up to the last value alone, such as visitors."""
     static: Annotated[Names, Flag("Columns of a long table that say what a series is, separated by commas.")] = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
-    static_data: Annotated[str | None, Flag("File with a row for each series: the columns that name it, and others that say what it is.")] = None
+    static_data: Annotated[
+        str | None, Flag("File with a row for each series: the columns that name it, and others that say what it is.")
+    ] = None
     """Path of a table with a row for each series: the columns that name it, and others, which are static."""
-    holidays: Annotated[Names, Flag("Countries whose public holidays are known ahead: US, or DE-BY for a part of one.", commands=("train", "audit"))] = ()
+    holidays: Annotated[
+        Names,
+        Flag(
+            "Countries whose public holidays are known ahead: US, or DE-BY for a part of one.",
+            commands=("train", "audit"),
+        ),
+    ] = ()
     """Countries whose public holidays are known ahead, by their codes: US, or DE-BY for a part of one."""
     calendar: bool | Literal["auto"] = "auto"
     """Try hours, weekdays and the time of the year as covariates, which stay where validation gains; "auto" does so
@@ -192,10 +204,19 @@ class ForecastConfig(Answering):
     ] = None
     """Seconds that the whole training may take, also as "60s", "10m" or "1h". Closed forms come first; the network has
     the epochs that fit, which the run then keeps in place of the budget. Clocks differ from run to run."""
-    metric: Annotated[Literal["mse", "mae", "mase", "pinball"], Flag("What decides which candidates answer: mse, mae, mase or pinball.", commands=("train",))] = "mse"
+    metric: Annotated[
+        Literal["mse", "mae", "mase", "pinball"],
+        Flag("What decides which candidates answer: mse, mae, mase or pinball.", commands=("train",)),
+    ] = "mse"
     """What decides: squared errors; absolute ones; these over those of the seasonal naive forecast; or the pinball loss
     of the tenths of each candidate's errors."""
-    refit: Annotated[Literal["all", "closed", "none"], Flag("Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.", commands=("train",))] = "closed"
+    refit: Annotated[
+        Literal["all", "closed", "none"],
+        Flag(
+            "Refit on all rows before those that are forecast: closed, which is all but networks; all; or none.",
+            commands=("train",),
+        ),
+    ] = "closed"
     """Refit candidates before they forecast: on every row before the test rows for these, on all rows for what follows,
     in the form, with the weights and within the bands that validation chose. "all" trains a network that has a share of
     the answer once more for each, for the epochs that were best; "closed" leaves it as it is. "none" leaves all as they

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -15,14 +15,12 @@ from torch import Tensor
 from multiway.config import Config
 from multiway.data.findings import Findings, listed
 from multiway.data.matching import Far, far_columns
-from multiway.data.options import Names
 from multiway.data.scaling import Floats, Scaler
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.frequency import NONE, calendar_features, clock_of, holiday_features, holiday_names
-
 
 AHEAD = re.compile(
     r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE

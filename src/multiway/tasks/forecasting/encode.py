@@ -21,9 +21,8 @@ from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.candidates import Sizes, candidates_of
-from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.config import ForecastConfig, Roles
 from multiway.tasks.forecasting.covariates import LearntCovariates
-from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import clock_of, season_of
 from multiway.tasks.forecasting.joining import Joined, joined

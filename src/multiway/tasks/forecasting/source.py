@@ -22,9 +22,8 @@ from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks
 from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
-from multiway.tasks.forecasting.config import ROLES
+from multiway.tasks.forecasting.config import ROLES, Roles, SplitOptions
 from multiway.tasks.forecasting.covariates import is_truth, proposed_roles, read_covariates
-from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.frequency import (
     GridTooLong,
     check_frequency,
@@ -46,7 +45,6 @@ from multiway.tasks.forecasting.policies import (
     with_missing,
     without_gaps,
 )
-from multiway.tasks.forecasting.config import SplitOptions
 from multiway.tasks.forecasting.splitting import about_young, borders_of, young_series
 
 MAX_CELLS = 2_000_000_000

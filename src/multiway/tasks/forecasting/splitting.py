@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
 
 from multiway.auditing import WindowSplit
-from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix

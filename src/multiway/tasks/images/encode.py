@@ -4,13 +4,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from pydantic import model_validator
 from torch import Tensor
 
 from multiway.config import Config, Plain
 from multiway.data.augmentation import augment
 from multiway.data.matching import match_sizes
-from multiway.data.options import AugmentOptions, SplitShares
 from multiway.data.samples import Rows, Samples
 from multiway.data.scaling import Level, evenly
 from multiway.data.sources.pictures import Bytes

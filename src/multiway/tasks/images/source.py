@@ -3,12 +3,11 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multiway.data.findings import Failures, listed, quoted
-from multiway.data.options import PictureOptions
 from multiway.data.samples import SPLIT_OF, Array, Samples
 from multiway.data.sources.bytes import allowance
 from multiway.data.sources.pictures import (

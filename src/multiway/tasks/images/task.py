@@ -4,15 +4,13 @@ import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, read_names, read_whole
+from multiway.config import Plain
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_levels, match_classes
 from multiway.data.samples import Rows, Samples
@@ -26,22 +24,17 @@ from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
 from multiway.tasks.images.encode import Augmented, ImageState
-from multiway.tasks.images.config import ImageAugmentation, ImageSplit
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
-from multiway.tasks.images.config import ImageOptions
 from multiway.tasks.images.source import looks_like_images, read_images
 from multiway.tasks.images.teaching import DistillFacts, build_teacher, find_teacher
-from multiway.tasks.images.config import DistillOptions
-from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
-from multiway.config import read_names, read_whole
-from multiway.tasks.protocol import NETWORK, Option, Row
+from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
-from multiway.training import Objective, Source, TrainingConfig
+from multiway.training import Objective, Source
 from multiway.training.losses import DistillationLoss, Taught, class_weights
-from multiway.training.validation import Watched, accuracy_of, check_pattern, check_watched, quantiles_of
+from multiway.training.validation import Watched, accuracy_of, check_watched, quantiles_of
 
 FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 """Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""

@@ -28,7 +28,7 @@ from multiway.tasks.protocol import NETWORK, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scans import class_page as page
-from multiway.tasks.scans.config import VOLUMES, CLASSIFIERS, VolumeConfig
+from multiway.tasks.scans.config import CLASSIFIERS, VOLUMES, VolumeConfig
 from multiway.tasks.scans.encode import Stored, VolumeState
 from multiway.tasks.scans.explain import explain_classes, interesting, named_cases, reload_cases
 from multiway.tasks.scans.networks import (

@@ -5,10 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
-from multiway.data.options import AugmentOptions
-from multiway.data.options import VolumeOptions, VolumeSplit
-from multiway.tasks.settings import Predict, TaskSettings
+from multiway.data.options import AugmentOptions, VolumeOptions, VolumeSplit
 from multiway.tasks.options import NetworkConfig, RunConfig, check_class_losses, starting_from
+from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
 CLASSIFIER = "hot_volume_classifier"

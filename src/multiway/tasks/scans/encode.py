@@ -12,13 +12,13 @@ from torch import Tensor
 
 from multiway.config import Config, Plain
 from multiway.data.findings import listed
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.bodies import in_words
 from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.loading import FileScans
 from multiway.data.sources.scans.preparing import to_file
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config

@@ -35,7 +35,7 @@ from multiway.tasks.encoded_task import Part, SampleFacts, SplitPredictions
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scans import mask_page as page
-from multiway.tasks.scans.config import SEGMENT, PLAIN, SegmentConfig
+from multiway.tasks.scans.config import PLAIN, SEGMENT, SegmentConfig
 from multiway.tasks.scans.encode import (
     Examples,
     SegmentState,

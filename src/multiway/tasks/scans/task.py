@@ -18,8 +18,6 @@ from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.tables import pair_of
 from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.options import RunConfig
-from multiway.config import numbers, read_names
-from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import ScanState
 from multiway.training.memory import settled

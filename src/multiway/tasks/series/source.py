@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, refuse_huge
 from multiway.data.matching import match_classes, positions
-from multiway.data.options import SequenceOptions, SplitShares
+from multiway.data.options import SequenceOptions
 from multiway.data.samples import Samples
 from multiway.data.sources.cells import LARGEST
 from multiway.data.sources.series import Sequences, Values

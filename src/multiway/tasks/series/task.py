@@ -3,36 +3,31 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
-from multiway.config import Plain, read_names
+from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import check_fillers
 from multiway.data.findings import Findings, listed
 from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
-from multiway.data.options import SequenceOptions
 from multiway.data.recordings import Recordings
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
 from multiway.errors import Fix
-from multiway.tasks.series.config import SeriesBaseline
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
-from multiway.tasks.protocol import NETWORK, Option
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
@@ -40,9 +35,8 @@ from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
-from multiway.tasks.series.config import SequenceSplit
 from multiway.tasks.series.source import series_of
-from multiway.training import TrainingConfig
+
 
 def is_series(source: object) -> bool:
     """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""

@@ -1,12 +1,11 @@
 """From texts to ids of words, vectors, or ids of an encoder's tokens, by what training learnt of them."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
@@ -21,6 +20,8 @@ from multiway.tasks.text.source import Strings
 
 LONGEST = 2048
 """Words of a text that TF-IDF counts."""
+
+
 class TextInputs(NamedTuple):
     """Inputs `(texts, *)`, and the hash of the encoder that made them; None for words."""
 

@@ -4,12 +4,10 @@ import dataclasses
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.options import FileOptions

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, read_whole
+from multiway.config import Plain
 from multiway.data.encoders.hashed import longest, words_in
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
@@ -19,25 +19,31 @@ from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, drawn_notes
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
-from multiway.tasks.text.config import OF_TEXTS
 from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.protocol import NETWORK, Option, Row
+from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
-from multiway.tasks.text.config import TextConfig
+from multiway.tasks.text.config import OF_TEXTS, TARGET_NAMES, TextConfig
 from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
-from multiway.tasks.text.config import TARGET_NAMES
-from multiway.tasks.text.source import Strings, likely_target, list_texts, load_texts, looks_like_texts, may_hold_texts, texts_of
+from multiway.tasks.text.source import (
+    Strings,
+    likely_target,
+    list_texts,
+    load_texts,
+    looks_like_texts,
+    may_hold_texts,
+    texts_of,
+)
 
 EXPLAINED = 10
 """Test texts that are explained where nobody says how many."""
