@@ -323,7 +323,8 @@ def profiled(profile: Callable[..., None]) -> Iterator[None]:
 def way(words: Sequence[str]) -> Iterator[str]:
     """Files that `train tabular` enters, how often it returns to one, and the moves that it makes most."""
     from multiway.cli import main
-    from multiway.tasks.registry import TASKS, task_of
+    from multiway.tasks.registry import task_of
+    from multiway.tasks.settings import TASKS
 
     for task in TASKS:
         task_of(task)  # what is imported on first use is no part of the way

@@ -33,7 +33,7 @@ import torch
 import multiway
 from command import outcome, printed
 from frozen_layers import layers
-from multiway.tasks.registry import TASKS
+from multiway.tasks.settings import TASKS
 from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import make_frame
 from tasks.segmentation.lesion_files import FAST, write_scene

@@ -66,7 +66,7 @@ MAY_IMPORT = {
 
 MODULE = re.compile(r"(multiway(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
 """A string that may name a module, one of its objects as `module:name`, or what a module's name begins with."""
-BY_NAME = {"lazy.py", "tasks/protocol.py", "compress/kinds.py"}
+BY_NAME = {"lazy.py", "tasks/settings.py", "compress/kinds.py"}
 """Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 

@@ -23,7 +23,7 @@ from documents import code_of, names_used, run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
 from multiway.models import list_models, registry
-from multiway.tasks.registry import TASKS
+from multiway.tasks.settings import TASKS
 from multiway.training import TrainingConfig
 from scan_files import write_scans
 from tasks.forecasting.panels import shop

@@ -1,4 +1,4 @@
-"""The base of every config: frozen, closed to unknown names, read and written as plain YAML; and the flags of fields."""
+"""The base of every config: frozen, closed to unknown names, kept as plain YAML; and the flags of its fields."""
 
 import dataclasses
 import types
@@ -93,36 +93,36 @@ class Setting:
     is_switch: bool
 
 
-def settings_in(config: type[BaseModel], usual: object = None, place: str = "") -> Iterator[Setting]:
-    """Every field of a config that has a flag: its own, then those of its parts."""
-    parts = []
+def settings_in(config: type[BaseModel], usual: Plain | None = None, place: str = "") -> Iterator[Setting]:
+    """Every field of a config that has a flag: its own, then those of its parts, whose usual values it gives."""
+    if usual is None:
+        fields = {name: field for name, field in config.model_fields.items() if not field.is_required()}
+        usual = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
     for name, field in config.model_fields.items():
-        kinds = [field.annotation] if get_origin(field.annotation) not in UNIONS else [*get_args(field.annotation)]
-        default = getattr(usual, name, None)
-        if usual is None and not place and not field.is_required():
-            default = field.get_default(call_default_factory=True)
-        parts += [(kind, default, f"{place}{name}.") for kind in kinds if _is_config(kind)]
+        kind = _without_none(field.annotation)
         for flag in (each for each in field.metadata if isinstance(each, Flag)):
-            kind = str if flag.key else next(kind for kind in kinds if kind is not types.NoneType)
+            default = usual.get(name)
             yield Setting(
                 name=flag.name or flag.key or name,
                 field=f"{place}{name}.{flag.key}".removesuffix("."),
                 help=flag.help,
                 commands=flag.commands,
-                read=flag.read or reader_of(kind),
+                read=flag.read or (str if flag.key else reader_of(kind)),
                 choices=flag.choices or (get_args(kind) if get_origin(kind) is Literal else ()),
                 default=default.get(flag.key) if flag.key and isinstance(default, Mapping) else default,
                 is_switch=kind is bool,
             )
-    for kind, default, inner in parts:
-        yield from settings_in(kind, default, inner)
+    for name, field in config.model_fields.items():
+        kind, part = _without_none(field.annotation), usual.get(name)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from settings_in(kind, {} if part is None else dict(part), f"{place}{name}.")
 
 
-UNIONS = (Union, types.UnionType)
-
-
-def _is_config(kind: object) -> bool:
-    return isinstance(kind, type) and issubclass(kind, BaseModel)
+def _without_none(kind: Any) -> Any:
+    """The type of a value that is given."""
+    if get_origin(kind) not in (Union, types.UnionType):
+        return kind
+    return next(each for each in get_args(kind) if each is not types.NoneType)
 
 
 def reader_of(kind: object) -> Callable[[str], object]:

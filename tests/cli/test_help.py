@@ -1,4 +1,4 @@
-"""Help and completion: quick, since they import no task, and complete, since a test compares them with the tasks."""
+"""Help and completion: quick, since they import no task, and complete, since they are read from its config."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import typer
 
 from command import outcome
 from multiway import workflows
-from multiway.cli import declared
+from multiway.cli import options
 from multiway.cli.app import app
 
 HEAVY = ("torch", "numpy", "pandas", "pyarrow")
@@ -58,18 +58,33 @@ def test_help_and_lists_import_no_heavy_library():
 
 def test_help_lists_every_task_with_a_command_that_its_training_takes():
     said = " ".join(outcome("--help")[1].split())
-    for task in declared.TASKS:
-        purpose, example = declared.purpose_of(task), declared.example_of(task)
-        assert purpose in said and example in said, task
-        known = {"data", *declared.declared_options("train", [task])}
-        assert {word[2:] for word in example.split() if word.startswith("--")} <= known, task
+    for task in map(workflows.settings_of, workflows.TASKS):
+        purpose, example = task.purpose, f"multiway train {task.name} {task.example}"
+        assert purpose in said and example in said, task.name
+        known = {"data", *task.options_of("train")}
+        assert {word[2:] for word in example.split() if word.startswith("--")} <= known, task.name
 
 
-def test_what_help_knows_is_what_tasks_declare():
-    assert declared.content() == json.loads(json.dumps(workflows.declarations())), (
-        "run `python -m multiway.cli.declared`"
-    )
-    assert declared.TASKS == workflows.TASKS
+def test_options_are_in_the_help_with_what_their_flags_say():
+    for name in workflows.TASKS:
+        known = {parameter.name: parameter for parameter in COMMANDS["train", name].params}
+        for option in workflows.settings_of(name).options_of("train").values():
+            assert known[option.name].help.startswith(option.help)
+            assert known[option.name].opts == [options.dash(option.name)]
+
+
+CONFIGS = """
+import sys
+from multiway.tasks.settings import TASKS, settings_of
+for task in TASKS:
+    settings_of(task).config()
+    assert "torch" not in sys.modules, task
+"""
+
+
+def test_a_config_of_any_task_needs_no_torch():
+    done = subprocess.run([sys.executable, "-c", CONFIGS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_option_says_what_happens_without_it():

@@ -20,8 +20,9 @@ from interruption import Killed, kill_at, stop_after
 from multiway import files
 from multiway.tasks.lifecycle import load
 from multiway.tasks.protocol import Task
-from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.registry import task_of
 from multiway.tasks.scores import words_of
+from multiway.tasks.settings import TASKS
 from report_pages import Page
 from tasks.finished import SEED, finished, stopped
 from tasks.tiny import TINY

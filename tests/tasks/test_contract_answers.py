@@ -12,9 +12,10 @@ from multiway import TabularClassifier, workflows
 from multiway.tasks.choice import BLEND
 from multiway.tasks.lifecycle import load, reread
 from multiway.tasks.protocol import NETWORK
-from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.registry import task_of
 from multiway.tasks.scores import in_words as names_in_words
 from multiway.tasks.scores import score_of
+from multiway.tasks.settings import TASKS
 from tasks.finished import finished
 from tolerances import LONG32
 

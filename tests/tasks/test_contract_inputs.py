@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from command import outcome, printed
 from multiway import files
 from multiway.errors import RunError
-from multiway.tasks.registry import TASKS
+from multiway.tasks.settings import TASKS
 from tasks.finished import finished
 from tasks.segmentation.lesion_files import FAST, write_boxes
 from tasks.tiny import leaves_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from multiway.tasks.registry import TASKS
+from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import finished
 from tasks.later_data import copied

@@ -12,8 +12,8 @@ from PIL import Image
 
 import multiway
 from command import printed
-from multiway.tasks.registry import TASKS
 from multiway.tasks.run import load
+from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import finished
 from tasks.later_data import NUMBERS, copied, read, typed

@@ -8,7 +8,7 @@ import pytest
 
 from command import printed
 from fewer import few, fit_fewer
-from multiway.tasks.registry import TASKS
+from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import SEED, finished
 from tasks.later_data import NUMBERS, TARGET, copied, read

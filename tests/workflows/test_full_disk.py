@@ -21,7 +21,7 @@ from fewer import show_fewer
 from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
 from multiway.data.sources.scans import lesions
-from multiway.tasks.registry import TASKS
+from multiway.tasks.settings import TASKS
 from papers.test_encode import stocks as stocks
 from tasks.tiny import TINY, Tiny
 

@@ -7,6 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from multiway.data.options import AugmentOptions
+
 SHAPE_EVALUATION = 0.5
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
+from multiway.data.options import Folds, Shares, SplitShares
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.samples import Splits as Splits
 from multiway.errors import DataError, Fix, Message

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from multiway.config import Config, Plain, Setting, merge, nest
+from multiway.config import Config, Plain, Setting, merge, nest, read_whole
 from multiway.data.options import Limits, Shares
 from multiway.errors import Fix, closest
 from multiway.training.config import TrainingConfig
@@ -34,10 +34,11 @@ def check_model(model: Mapping[str, object], usual: str, patterns: Sequence[str]
 
     `patterns` are as `list_models` takes them; fields that are `set_by_data` are not for the user.
     """
-    from multiway.models import list_models  # needs torch, which reading data does not
+    name, known = model.get("name", usual), [usual]
+    if name != usual:
+        from multiway.models import list_models  # needs torch, which reading data does not
 
-    name = model.get("name", usual)
-    known = [usual] if name == usual else [known for pattern in patterns for known in list_models(pattern)]
+        known = [known for pattern in patterns for known in list_models(pattern)]
     if name not in known:
         raise ValueError(f"model.name must be one of {', '.join(known)}{closest(str(name), known)}")
     given = [field for field in set_by_data if field in model]

@@ -16,7 +16,8 @@ from multiway.errors import MultiwayError, RunError, in_a_line, warn
 from multiway.tasks.choice import find_candidate
 from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
-from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.registry import task_of
+from multiway.tasks.settings import TASKS
 from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
 from multiway.training.stored import columns_of, sketched, stored_table

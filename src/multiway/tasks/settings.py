@@ -1,4 +1,4 @@
-"""The tasks by name, each with all that its help, its completion and its estimators say; a model is not needed for it."""
+"""The tasks by name, each with what its help, its completion and its estimators say, before a model is needed."""
 
 import dataclasses
 import functools
@@ -42,7 +42,7 @@ class TaskSettings:
     @functools.cached_property
     def options(self) -> tuple[Setting, ...]:
         """Every option, those on finished runs last."""
-        uses = {"predict": Predict, **self.uses}
+        uses: dict[str, type[Config]] = {"predict": Predict, **self.uses}
         of_uses = (
             dataclasses.replace(option, commands=(command,))
             for command, config in uses.items()

@@ -16,7 +16,8 @@ from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.protocol import AnyTask
-from multiway.tasks.registry import TASKS, task_of, task_of_data
+from multiway.tasks.registry import task_of, task_of_data
+from multiway.tasks.settings import TASKS
 from multiway.workflows.recipe import under_recipe
 from multiway.workflows.using import load_run
 

@@ -8,9 +8,10 @@ from multiway.config import leaves
 from multiway.errors import ConfigError, Fix, typed
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
-from multiway.tasks.registry import TASKS, task_of
+from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import in_words, score_table, words_of
+from multiway.tasks.settings import TASKS
 from multiway.training import RunFolder
 from multiway.training.processes import is_main
 from multiway.training.run_folder import CONFIG

@@ -18,6 +18,7 @@ from multiway.data.findings import quoted
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.lazy import load_extra
+from multiway_papers.language.config import TokenOptions
 from multiway_papers.language.source import Documents
 from multiway_papers.language.windows import COUNTED, Tally, TokenWindows
 from multiway_papers.networks.next_token import ORDERS, table_sizes

@@ -18,6 +18,7 @@ from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
 from multiway.errors import DataError, Fix
+from multiway_papers.language.config import TextOptions, TextSplit
 
 SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(SPLIT_OF)})(?![a-z])")
 """A word for a split in the name of a file or folder."""

@@ -26,6 +26,7 @@ from multiway.training import Objective
 from multiway.training.losses import ClassLoss
 from multiway_papers.language import page
 from multiway_papers.language.audit import audit_documents
+from multiway_papers.language.config import LANGUAGE, LanguageConfig
 from multiway_papers.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
 from multiway_papers.language.scores import METRICS, Surprise, answers, continuations, nats_of, surprise_of, token_table
 from multiway_papers.language.source import Documents, cut, documents_of, looks_like_text

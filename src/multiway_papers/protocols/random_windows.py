@@ -12,8 +12,9 @@ from multiway.auditing.windows import Statistic
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError
 from multiway.tasks.forecasting.audit import largest, scaled_windows, smallest
+from multiway.tasks.forecasting.config import PUBLISHED
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.splitting import PUBLISHED, PublishedSplit
+from multiway.tasks.forecasting.splitting import PublishedSplit
 from multiway.tasks.forecasting.windows import Windows
 
 NAME = "leaky_random_windows"

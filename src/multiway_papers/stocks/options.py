@@ -21,6 +21,7 @@ from multiway.data.sources.json_lines import is_line_file
 from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import ConfigError, Fix, closest
 from multiway.lazy import is_installed, load_extensions, load_extra
+from multiway_papers.stocks.config import StockOptions
 
 CONTENTS = {"ticker": "tickers", "date": "days", "stamp": "times", "text": "texts"}
 TABLE_ENDING = r"(?i)\.(csv(\.(gz|bz2|xz|zip))?|tsv|xlsx|parquet|pq)$"

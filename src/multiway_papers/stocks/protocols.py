@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from multiway.data.samples import SPLITS
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.lazy import load_extensions
+from multiway_papers.stocks.config import CHRONOLOGICAL, StockProtocol
 from multiway_papers.stocks.panel import DIGITS
 
 

@@ -18,7 +18,7 @@ from multiway.data.findings import listed
 from multiway.data.samples import SPLITS, Splits
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix, RunError
-from multiway_papers.stocks.config import StockProtocol
+from multiway_papers.stocks.config import StockProtocol, TextScale
 from multiway_papers.stocks.panel import StockPanel, months, weekdays, years_of
 from multiway_papers.stocks.samples import NEEDED, StockWindows
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from multiway import files
 from multiway.data.findings import quoted
+from multiway.data.options import MAX_FILES, Limits
 from multiway.errors import Fix, OverBudgetError
 
 SECONDS, PER_FILE, PER_BYTE = 60.0, 0.01, 1e-6

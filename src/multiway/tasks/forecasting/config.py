@@ -3,12 +3,13 @@
 import math
 import time
 from fnmatch import fnmatch
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import Names, ReadOptions
+from multiway.lazy import load_extensions
 from multiway.tasks.options import (
     Answering,
     check_model,
@@ -68,6 +69,17 @@ TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
+PUBLISHED: dict[str, Any] = {}
+"""Splits of the papers by name, each a `splitting.PublishedSplit`; their modules add them."""
+
+
+def published_split(protocol: str) -> Any:
+    """The published protocol of that name; None where it is one of ours, or none at all."""
+    if protocol not in PROTOCOLS and protocol not in PUBLISHED:
+        load_extensions("window protocols")
+    return PUBLISHED.get(protocol)
+
+
 class Roles(Config):
     """Columns of a table that explain the values of others, by when they are known."""
 
@@ -117,11 +129,7 @@ class SplitOptions(Config):
     @field_validator("protocol")
     @classmethod
     def _protocol_is_known(cls, protocol: str) -> str:
-        if protocol in PROTOCOLS:
-            return protocol
-        from multiway.tasks.forecasting.splitting import PUBLISHED, published_split
-
-        if published_split(protocol) is None:
+        if protocol not in PROTOCOLS and published_split(protocol) is None:
             *others, last = map(repr, (*PROTOCOLS, *PUBLISHED))
             raise ValueError(f"Input should be {', '.join(others)} or {last}")
         return protocol

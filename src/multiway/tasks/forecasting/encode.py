@@ -21,7 +21,7 @@ from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.candidates import Sizes, candidates_of
-from multiway.tasks.forecasting.config import ForecastConfig, Roles
+from multiway.tasks.forecasting.config import ForecastConfig, Roles, published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.frequency import clock_of, season_of
@@ -30,14 +30,7 @@ from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, with_static
-from multiway.tasks.forecasting.splitting import (
-    borders_of,
-    first_scored,
-    published_split,
-    until,
-    whole_borders,
-    young_series,
-)
+from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 from multiway.training.processes import joined as of_all
 from multiway.training.processes import world

@@ -20,6 +20,7 @@ from multiway.report.scores import Score, Scores
 from multiway.report.sections import Chart, PagePart, Panels, Section, Table, TableCell, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
+from multiway.tasks.forecasting.config import published_split
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import about_refit
@@ -32,7 +33,6 @@ from multiway.tasks.forecasting.leading import (
     steps_in_words,
 )
 from multiway.tasks.forecasting.network import model_of
-from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run

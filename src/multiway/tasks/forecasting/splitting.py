@@ -12,7 +12,7 @@ from multiway.auditing import WindowSplit
 from multiway.data.findings import listed
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix
-from multiway.lazy import load_extensions
+from multiway.tasks.forecasting.config import SplitOptions, published_split
 from multiway.tasks.forecasting.frequency import time_like
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Borders, Windows
@@ -40,16 +40,6 @@ class PublishedSplit:
     scale: Callable[[NDArray[np.float64]], Scaler]
     split: Callable[[Windows, int, str], dict[str, Windows]]
     audited: Callable[[Panel, Mapping[str, Windows], Scaler], WindowSplit]
-
-
-PUBLISHED: dict[str, PublishedSplit] = {}
-
-
-def published_split(protocol: str) -> PublishedSplit | None:
-    """The published protocol of that name; None where it is one of ours, or none at all."""
-    if protocol not in PROTOCOLS and protocol not in PUBLISHED:
-        load_extensions("window protocols")
-    return PUBLISHED.get(protocol)
 
 
 def borders_of(panel: Panel, options: SplitOptions) -> Borders:

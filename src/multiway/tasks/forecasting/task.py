@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.ahead import knows_ahead, planned
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
 from multiway.tasks.forecasting.choice import decide
-from multiway.tasks.forecasting.config import FORECAST, ForecastConfig
+from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, published_split
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
 from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
@@ -38,7 +38,6 @@ from multiway.tasks.forecasting.savings import about_savings, savings
 from multiway.tasks.forecasting.scores import Measured
 from multiway.tasks.forecasting.sharing import about_shares, joined_frame, joined_words
 from multiway.tasks.forecasting.source import check_file, read_panel
-from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.forecasting.widths import stretched
 from multiway.tasks.lifecycle import announce, data_of

@@ -14,7 +14,7 @@ from multiway.data.scaling import Level, evenly
 from multiway.data.sources.pictures import Bytes
 from multiway.errors import Fix
 from multiway.models.vision_transformer import at_side
-from multiway.tasks.images.config import ImageOptions
+from multiway.tasks.images.config import ImageAugmentation, ImageOptions
 
 HALF = 127.5
 USUAL = 1000

@@ -32,6 +32,7 @@ from multiway.tasks.images.archives import (
     read_cifar,
     read_strips,
 )
+from multiway.tasks.images.config import ImageOptions
 
 FORMS = "Give a folder per class, a .npz of images and labels, or an image."
 MEMORY = "arrays in memory"

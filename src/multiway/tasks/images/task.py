@@ -23,6 +23,7 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
+from multiway.tasks.images.config import IMAGES, ImageConfig
 from multiway.tasks.images.encode import Augmented, ImageState
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE

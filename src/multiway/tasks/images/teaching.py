@@ -25,6 +25,7 @@ from multiway.data.samples import Samples
 from multiway.errors import ConfigError, Fix, RunError, in_a_line, typed
 from multiway.lazy import load_extra
 from multiway.models.baselines import Linear, fit_logistic
+from multiway.tasks.images.config import DistillOptions
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.run import Run, digest_of, load
 from multiway.tasks.samples import outputs_of

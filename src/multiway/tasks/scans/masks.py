@@ -17,6 +17,7 @@ from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
 from multiway.data.sources.scans.checking import lists_masks

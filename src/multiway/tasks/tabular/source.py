@@ -15,6 +15,7 @@ from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.times import parse_times
 from multiway.data.targets import joined_table, read_target
 from multiway.errors import Fix
+from multiway.tasks.tabular.config import TableOptions
 from multiway.tasks.tabular.encode import TableState
 
 

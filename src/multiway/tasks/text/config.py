@@ -1,7 +1,7 @@
 """Everything that determines a run that classifies texts."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -10,11 +10,6 @@ from multiway.data.options import EncoderOptions, FileOptions, Folds
 from multiway.tasks.options import RunConfig, check_class_losses, check_model, network_fields
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from multiway.tasks.text.encode import TextState
 
 TextBaseline = Literal["majority", "tfidf", "vectors"]
 OF_TEXTS: tuple[TextBaseline, ...] = ("majority", "tfidf", "vectors")
@@ -135,7 +130,7 @@ class TextConfig(RunConfig):
         if self.model:
             from multiway.models import model_config  # the usual network is one, and needs no torch to say so
 
-            sizes = _sizes(self.inputs, 16, 8, 2)
+            sizes = network_sizes(self.inputs, 16, 8, 2)
             check_model(self.model, usual_network(self.inputs), NETWORKS[self.inputs], tuple(sizes))
             model_config(self.model_name, **network_fields(self.model, **sizes))
         return self
@@ -144,16 +139,6 @@ class TextConfig(RunConfig):
     def model_name(self) -> str:
         """Name of the network."""
         return str(self.model.get("name", usual_network(self.inputs)))
-
-    def network(self, state: "TextState") -> "nn.Module":
-        """The network, on its encoder where that is tuned."""
-        from multiway.data.encoders import token_encoder
-        from multiway.models import TunedText, create_model
-
-        features = state.num_ids if state.inputs == "words" else state.width
-        sizes = _sizes(self.inputs, features, state.length, len(state.classes))
-        network = create_model(self.model_name, **network_fields(self.model, **sizes))
-        return TunedText(token_encoder(self.text).network(), network) if state.inputs == "tokens" else network
 
 
 def usual_inputs(given: Mapping[str, object]) -> InputKind:
@@ -173,7 +158,7 @@ def usual_network(inputs: InputKind) -> str:
     return NETWORKS[inputs][0].removesuffix("*")
 
 
-def _sizes(inputs: InputKind, features: int, length: int, classes: int) -> dict[str, int]:
+def network_sizes(inputs: InputKind, features: int, length: int, classes: int) -> dict[str, int]:
     """Fields that the data set: ids of words or features of a vector, words of a text, and classes."""
     if inputs == "words":
         return {"num_words": features, "num_tokens": length, "num_classes": classes}

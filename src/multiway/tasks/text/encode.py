@@ -16,6 +16,7 @@ from multiway.data.options import EncoderOptions
 from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError
+from multiway.tasks.text.config import InputKind, WordOptions
 from multiway.tasks.text.source import Strings
 
 LONGEST = 2048

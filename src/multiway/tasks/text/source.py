@@ -18,6 +18,7 @@ from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load
 from multiway.data.sources.times import looks_like_time
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
+from multiway.tasks.text.config import TARGET_NAMES, LabelledTextOptions
 
 TARGET = "target"
 """Column of classes that come as a list."""

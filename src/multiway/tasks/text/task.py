@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
+from multiway.data.encoders import token_encoder
 from multiway.data.encoders.hashed import longest, words_in
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
@@ -19,12 +20,14 @@ from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, drawn_notes
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
+from multiway.models import TunedText, create_model
 from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
+from multiway.tasks.options import network_fields
 from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
@@ -32,7 +35,7 @@ from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
-from multiway.tasks.text.config import OF_TEXTS, TARGET_NAMES, TextConfig
+from multiway.tasks.text.config import OF_TEXTS, TARGET_NAMES, TEXT, TextConfig, network_sizes
 from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
@@ -147,7 +150,10 @@ def name_encoder(config: TextConfig, state: TextState, *, progress: bool = False
 def build_model(config: TextConfig, state: TextState, name: str) -> nn.Module:
     """The network, on its encoder where that is tuned; or a baseline."""
     if name == NETWORK:
-        return config.network(state)
+        features = state.num_ids if state.inputs == "words" else state.width
+        sizes = network_sizes(config.inputs, features, state.length, len(state.classes))
+        network = create_model(config.model_name, **network_fields(config.model, **sizes))
+        return TunedText(token_encoder(config.text).network(), network) if state.inputs == "tokens" else network
     return build_baseline(name, state.num_ids if name == "tfidf" else state.width, len(state.classes))
 
 
