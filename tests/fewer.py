@@ -11,7 +11,7 @@ from multiway.explain import figures
 from multiway.metrics import resampling
 from multiway.models import smoothing, target_baselines
 from multiway.tasks import samples
-from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting import candidate
 from multiway.tasks.language import scores
 from multiway.tasks.stocks import explain, network, showing
 from multiway.tasks.volumes import page, task
@@ -23,7 +23,7 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
-CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
+CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidate: {"LONGEST": 120}}
 SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 
 
