@@ -15,17 +15,10 @@ from multiway import files
 from multiway.compress.attentions import Opened, close, open_names, opened
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import dense_kind, features_of
+from multiway.compress.layers import build_layer, describe_layer
 from multiway.compress.reading import leave_fast_paths
 from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
-from multiway.compress.storage import (
-    compressed_layer,
-    dense_branch,
-    fill,
-    layer_facts,
-    read_json,
-    read_tensors,
-    save_tensors,
-)
+from multiway.compress.storage import fill, read_json, read_tensors, save_tensors
 from multiway.compress.swap import ADAPTERS, set_module
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, RunError, warn
@@ -192,7 +185,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
             "scale": adapted.scale,
             "dropout": adapted.dropout.p,
             "base_sha256": files.tensor_digest(adapted.dense.state_dict()),
-            **layer_facts(adapted.branch),
+            **describe_layer(adapted.branch),
         }
         for names, adapted in zip(record.names, _adapted(model).values(), strict=True)
     ]
@@ -233,7 +226,7 @@ def _stored_layer(model: nn.Module, entry: Mapping[str, Any], tensors: Mapping[s
     """A dense layer of the model with the branch that a file has for it."""
     name = entry["names"][0]
     dense = model.get_submodule(name)
-    branch = compressed_layer(entry, dense).to(dense.get_parameter("weight"))
+    branch = build_layer(entry, features_of(dense), dense).to(dense.get_parameter("weight"))
     prefix = f"{name}.branch."
     fill(branch, {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}, path)
     return Adapted(dense, branch, scale=entry["scale"], dropout=entry["dropout"])
@@ -292,7 +285,7 @@ def zero_branch(
         entry["rank"] = min(rank, in_features, out_features)
     elif isinstance(rule, NdLinear | TensorTrain):
         entry["in_sizes"], entry["out_sizes"] = rule.sizes(in_features, out_features)
-    branch = dense_branch(entry, in_features, out_features)
+    branch = build_layer(entry, (in_features, out_features))
     factors = list(branch.parameters())
     if factors[0].is_meta:  # to be loaded: there is nothing to draw
         return branch
