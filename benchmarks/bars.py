@@ -12,10 +12,10 @@ from forked import forked
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
 from multiway.tasks.scores import score_of
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.source import read_stocks
-from multiway.tasks.stocks.task import TASK as STOCKS
-from tasks.stocks.planted_market import planted_market
+from multiway_papers.stocks.config import StockConfig
+from multiway_papers.stocks.source import read_stocks
+from multiway_papers.stocks.task import TASK as STOCKS
+from papers.stocks.planted_market import planted_market
 
 SERIES, STEPS, HORIZON = 300, 800, 14
 
@@ -60,7 +60,7 @@ def market(**changes: Any) -> dict[str, Any]:
     """Test accuracy on the stock-days with texts, of the answer, the network and the bags of words."""
     prices, texts = planted_market(**changes)
     config = StockConfig.parse({"text": {"encoder": "hashed"}, "draws": 0, "baselines": ["majority", "tfidf"]})
-    run = lifecycle.fitted(STOCKS, config, read_stocks(prices, config.read, texts=texts))
+    run = lifecycle.fit_in_memory(STOCKS, config, read_stocks(prices, config.read, texts=texts))
     found = {model: score_of(run, model, "acc_texts")["value"] for model in (*run.models, run.answer.name)}
     return {"bar": "market", "answer": run.answer.name, "acc_texts": found}
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import leaves
-from multiway.papers.cells import recipes_of, table_names
-from multiway.papers.printed import load_published, published_tables
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.tasks.scores import own_parameters
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.cells import recipes_of, table_names
+from multiway_papers.printed import load_published, published_tables
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
@@ -143,7 +143,7 @@ MACHINE = {
 HEAD = """# Results
 
 Every row of `results/`, and the command that measures it. What the figures say of the papers stands in
-[papers/README.md](papers/README.md), of speed in [speed.md](speed.md).
+[papers/README.md](papers/README.md), of speed in [numbers.md](numbers.md#speed).
 
 ± is the standard deviation over seeds. *Printed* is the paper's figure. Baselines are scored on the same test rows,
 by the first metric. Times are those of all seeds together, mostly on busy cores. A row in its file has every score,

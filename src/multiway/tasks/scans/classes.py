@@ -1,0 +1,233 @@
+"""The task `volumes`."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor, nn
+
+from multiway.auditing import AuditReport
+from multiway.auditing.scans import ScanImages, torn_cases
+from multiway.config import Plain
+from multiway.data.findings import Findings, listed
+from multiway.data.matching import match_classes
+from multiway.data.samples import Prepared, Rows, Samples, Splits
+from multiway.data.sources.scans.cases import Cases, Scans, named_splits
+from multiway.data.sources.scans.checking import lists_masks, looks_like_volumes, settings_for
+from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.loading import check_listed, read_cases
+from multiway.data.sources.scans.volume import Array
+from multiway.data.sources.tables import pair_of
+from multiway.data.splitting import absent_classes, drawn_notes
+from multiway.errors import Fix
+from multiway.models.baselines import fit_pooled
+from multiway.tasks.answers import Answer
+from multiway.tasks.protocol import NETWORK, Metric, Option, Row, Task
+from multiway.tasks.run import Run
+from multiway.tasks.samples import SampleTask
+from multiway.tasks.scans import class_page as page
+from multiway.tasks.scans.config import CLASSIFIERS, VolumeConfig
+from multiway.tasks.scans.encode import Stored, VolumeState
+from multiway.tasks.scans.explain import explain_classes, interesting, named_cases, reload_cases
+from multiway.tasks.scans.networks import (
+    Probabilities,
+    VolumeLoss,
+    all_probabilities,
+    auc_score,
+    build_classifier,
+    evaluated_batches,
+)
+from multiway.tasks.scans.predict import predict_classes
+from multiway.tasks.scans.task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.targets import thresholds_of, youden_thresholds
+from multiway.training import Objective, TrainingConfig
+from multiway.training.losses import class_weights
+from multiway.training.processes import best_device
+
+EXPLAINED = 4
+"""Test cases that are explained if none is named: the most confident errors first."""
+METRICS = (
+    Metric(name="auc", title="AUC", spread=True),
+    Metric(name="acc", title="Accuracy", spread=True),
+    Metric(name="balanced_accuracy", title="Balanced accuracy"),
+    Metric(name="sensitivity", title="Sensitivity"),
+    Metric(name="specificity", title="Specificity"),
+    Metric(name="ece", title="Calibration error", higher=False),
+)
+
+
+class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scans, VolumeState]):
+    """Classes of scans."""
+
+    name = "volumes"
+    example = "--data scans.csv --orientation RAS"
+    page = page.PAGE
+    config = VolumeConfig
+    state = VolumeState
+    needs = "scans. Give a folder, a table or a file"
+    scored = METRICS
+    seen = ("volumes", "sizes")
+    by_steps = (NETWORK, *CLASSIFIERS)
+    evidence = Task.evidence  # the network answers: maps and tables of scans are of it alone
+    options = (
+        Option(name="label", field="read.label", help="Column of the class of each scan."),
+        *SCANS,
+        Option(name="maps", commands=("predict",), help="Folder for maps of what the model looked at, per scan."),
+    )
+
+    def recognises(self, source: object) -> bool:
+        """Arrays, scans, and tables of them."""
+        if isinstance(source, str | Path):
+            return looks_like_volumes(source) and not lists_masks(Path(source))
+        x, y = pair_of(source)
+        return np.ndim(x) > 3 and np.ndim(y) < 3
+
+    def read(
+        self,
+        config: VolumeConfig,
+        source: object,
+        findings: Findings,
+        state: VolumeState | None = None,
+        *,
+        has_target: bool = True,
+    ) -> Cases:
+        """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
+        cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
+        if state is None:
+            check_listed(cases, findings)
+            if len(cases.classes or ()) == 1:
+                rule = f"two classes or more are needed. Got {listed(cases.classes or ())} in every case"
+                findings.add("classes", "error", rule, "Give others.")
+        return cases if state is None or not has_target else _matched(cases, state)
+
+    def proposal(self, config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
+        """A spacing and a size that hold every body, where scans differ and none are named."""
+        cases = read_cases(in_arrays(source), config.read, same_sizes=False)
+        if cases.target is None:
+            return None
+        return () if config.read.size or config.read.resample_to else settings_for(cases)
+
+    def prepare(
+        self, config: VolumeConfig, source: object, state: VolumeState | None = None, *, progress: bool = False
+    ) -> Prepared[Scans, VolumeState]:
+        """Later data keep the splits that they name."""
+        prepared = super().prepare(config, source, state, progress=progress)
+        return prepared if state is None else dataclasses.replace(prepared, splits=named_splits(prepared.raw))
+
+    def learnt(self, config: VolumeConfig, samples: Cases, train: Rows) -> VolumeState:
+        """Classes, sizes, and the scale of the training volumes."""
+        return VolumeState.learn(samples, train, config.read)
+
+    def encode(
+        self, config: VolumeConfig, samples: Cases, state: VolumeState, *, progress: bool = False
+    ) -> Samples[Stored]:
+        """Volumes that are read once and normalised when they are gathered."""
+        return samples.with_inputs(Stored(samples.inputs, np.arange(len(samples))), decode=state.decode)
+
+    def intensities(self, prepared: Prepared[Scans, VolumeState]) -> Iterable[Array]:
+        """All of them, which scoring reads too."""
+        return prepared.raw.inputs.stored
+
+    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
+        """What was drawn, and where AUC is undefined."""
+        yield from drawn_notes(samples, splits)
+        for name in ("validation", "test"):
+            absent = absent_classes(samples, splits[name])
+            if absent:
+                yield f"{name} has no cases of {listed(absent)}: AUC is undefined there"
+            if absent and name == "validation":
+                yield "The best epoch is that of the lowest validation loss, as validation has no AUC."
+
+    def audit(self, config: VolumeConfig, run: Run | None = None) -> AuditReport:
+        """Whether scans or patients are in two splits, labels contradict, and scaling or the grid tells the class."""
+        source = self.locate(config.data or "")
+        torn = torn_cases(source, config.read)
+        if torn is not None:
+            values = (torn.inputs.prepared(index).values for index in range(len(torn)))
+            return _audited(torn, named_splits(torn), values, None)
+        prepared = self.prepare(config, source)
+        state = prepared.state if run is None else run.state
+        return _audited(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
+
+    def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
+        """A classifier."""
+        return build_classifier(config, state, name)
+
+    def objective_of(self, run: Run, name: str, training: Samples[Stored]) -> Objective:
+        """Cross-entropy under the model's own training, of volumes that are changed at random."""
+        how = self.training_of(run.config, name)
+        return VolumeLoss(run.config, class_weights(training.truth, len(run.state.classes), how), how.label_smoothing)
+
+    def training_of(self, config: VolumeConfig, name: str) -> TrainingConfig:
+        """Networks among the baselines may be trained otherwise."""
+        return config.training if name == NETWORK else config.network_training
+
+    def validated_by(self, run: Run, validation: Samples[Stored]) -> tuple[None, Callable[[nn.Module], float] | None]:
+        """AUC, where validation has every class."""
+        return None, auc_score(validation, len(run.state.classes), run.config)
+
+    def fit_baseline(
+        self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
+    ) -> Plain | None:
+        """Count classes, or fit a logistic regression on means of blocks."""
+        batches, held = (evaluated_batches(part, run.config) for part in (training, validation))
+        return fit_pooled(model, training.target_tensor, batches, held)
+
+    def calibrate(self, run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
+        """Thresholds of the second of two classes, by model."""
+        truth = prepared.named("validation").truth
+        return youden_thresholds(truth, self.outputs_on(run, prepared, "validation"))
+
+    def check_stored(self, run: Run) -> None:
+        """Thresholds are numbers."""
+        thresholds_of(run.calibration, run.candidates)
+
+    def outputs(self, run: Run, name: str, samples: Samples[Any]) -> Probabilities:
+        """Class probabilities, averaged over reflections where the config says so."""
+        with best_device(run.models[name]):
+            return all_probabilities(run.models[name], samples, run.config)
+
+    def sentence(self, run: Run) -> str:
+        """AUC, which chooses, before accuracy."""
+        return sentence_of(run, "auc", "acc")
+
+    def cell_facts(self, runs: Sequence[Run]) -> Row:
+        """How many test cases there are."""
+        return {"test_cases": super().cell_facts(runs)["test_samples"]}
+
+    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+        """The class of every scan."""
+        return predict_classes(run, self.later(data, out), out, options)
+
+    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
+        """Maps of some test cases, or of the named ones."""
+        cases, names = reload_cases(run), options.get("cases")
+        chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
+        answer = explain_classes(run, cases, chosen, run.explanation(out))
+        return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
+
+
+def _matched(cases: Cases, state: VolumeState) -> Cases:
+    """Later cases with classes, sizes and spacings held to those of the training."""
+    scans = cases.inputs
+    if scans.header is not None and scans.sizes is not None:
+        state.check_form((scans.header.channels, *scans.sizes), scans.place(0))
+    warn_of_other_voxels(cases, state.spacings)
+    if cases.target is None:
+        return cases
+    given = [(cases.classes or ())[label] for label in cases.truth.tolist()]
+    labels = match_classes(given, state.classes, cases.source, cases.word, scans.place)
+    return dataclasses.replace(cases, target=labels, classes=state.classes)
+
+
+def _audited(cases: Cases, splits: Splits, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
+    images = ScanImages(cases, splits, "volume")
+    for values, label in zip(volumes, cases.truth.tolist(), strict=True):
+        images.add(values, (cases.classes or ())[label])
+    return images.report(scale, cases.inputs.options, images.labels)
+
+
+TASK = Volumes()

@@ -1,0 +1,260 @@
+"""What the report of a segmentation says: slices that are kept with their masks, Dice by class and case by case."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway import files
+from multiway.config import Plain
+from multiway.data.samples import Array, Samples
+from multiway.report import charts, text
+from multiway.report.attention import grey_png, palette_png
+from multiway.report.outlines import outline
+from multiway.report.scales import Scale, number_ticks
+from multiway.report.scores import UNDEFINED, Metric, Scores, best_rival
+from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
+from multiway.tasks import pages
+from multiway.tasks.run import Run
+from multiway.tasks.scans.class_page import INTERVAL, TITLES, selected_by
+from multiway.tasks.scans.encode import Examples
+from multiway.tasks.scans.scores import Floats, Predictor, class_in_words, headline
+from multiway.tasks.target_page import SplitPage
+from multiway.training import RunFolder
+
+OTHER = np.array([[0, 0, 0, 0], [204, 121, 167, 150]], np.uint8)
+"""Nothing, and where another class is marked than the true one."""
+MAX_CLASSES = 40
+POOLED = "Pooled Dice counts all test pixels together, in the mean over classes."
+PERCENTS = np.linspace(0, 100, 101)
+SLICES, NAMES = "slices.safetensors", "slices.json"
+SHOWN = 9
+
+
+def sections(runs: Sequence[Run]) -> Iterator[PagePart]:
+    """Masks of test cases first, then how all of them went."""
+    yield _slices(runs[0])
+    yield _cases(runs[0])
+
+
+def _setting(run: Run) -> dict[str, str]:
+    name, _ = run.config.network(run.state.num_modes)
+    return {
+        "Model": name,
+        "Classes": str(len(run.state.classes)),
+        "Channels": str(run.state.channels),
+        "Image": " × ".join(map(str, run.facts["sizes"])),
+        "Patch": " × ".join(map(str, run.state.patch)),
+    }
+
+
+def _metrics(run: Run) -> list[Metric]:
+    """The metric that decides for this run in front, and the unit of its distances."""
+    named = [
+        dataclasses.replace(metric, title=f"HD95 ({run.facts['distance']})") if metric.name == "hd95" else metric
+        for metric in run.task.metrics(run.config)
+    ]
+    return sorted(named, key=lambda metric: metric.name != headline(run.state.num_modes))
+
+
+MODELS = {
+    "unet": "U-Net", "threshold": "thresholding", "background": "background alone", "logistic": "logistic regression",
+}  # fmt: skip
+SUBJECT = pages.Subject(
+    models=MODELS,
+    order=_metrics,
+    kicker="Report on masks",
+    rows="cases",
+    setting=_setting,
+    selected_by=functools.partial(selected_by, "Dice"),
+    interval=INTERVAL,
+    about=[
+        "Dice is a mean over the cases where it is defined.",
+        "A case with nothing to find and nothing found has none; one of the two alone counts 0.",
+        "HD95 is undefined where either mask is empty. Pooled Dice counts all voxels together.",
+    ],
+)
+
+
+def _support(runs: Sequence[Run]) -> Iterator[str]:
+    pooled = headline(runs[0].state.num_modes) == "dice_pooled"
+    yield POOLED if pooled else "Dice is a mean over test cases."
+
+
+def _by_class(runs: Sequence[Run]) -> list[Section]:
+    """The metric that decides, by class and model; nothing where there is one class."""
+    decides, whole = headline(runs[0].state.num_modes), SUBJECT.scores(runs)
+    classes = list(dict.fromkeys(map(str, _scored(runs[0])["class"])))[:MAX_CLASSES]
+    if len(classes) < 2:
+        return []
+    models = whole.models()
+    rows: list[list[TableCell | str]] = [
+        [class_in_words(name), *_class_cells(runs, models, decides, name)] for name in classes
+    ]
+    columns = ["Class", *(whole.name(model) for model in models)]
+    return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
+
+
+def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: str) -> list[TableCell]:
+    rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
+    scores = Scores(rows, _metrics(runs[0]), runs[0].answer.name)
+    chosen = [scores.get(model, metric) for model in models]
+    return [
+        TableCell(UNDEFINED if score.value is None else text.number(score.value, 3), score.spread(3))
+        for score in chosen
+    ]
+
+
+def _slices(run: Run) -> PagePart:
+    shown = [] if run.folder is None else load_slices(run.folder)
+    none = Text(words="A run that was not stored keeps no slices.")
+    other = [("mask-other", "marked as another class")] if any(item.other.any() for item in shown) else []
+    return PagePart(
+        id="slices",
+        title="Slices",
+        side=[
+            "Worst, middle and best test cases of the answer, at the slice that is marked most.",
+            ("mask-true", "true mask"),
+            ("mask-predicted", "predicted mask"),
+            *other,
+        ],
+        content=[Images(pictures=[_picture(item) for item in shown]) if shown else none],
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """One case: grey image, target and prediction of one slice, `(rows, columns)`, and its mean Dice."""
+
+    case: str
+    dice: float
+    image: NDArray[np.uint8]
+    target: NDArray[np.int16]
+    predicted: NDArray[np.int16]
+
+    @property
+    def other(self) -> NDArray[np.bool_]:
+        """Where another class is marked than the true one."""
+        differs: NDArray[np.bool_] = self.predicted != self.target
+        return differs & (self.target > 0) & (self.predicted > 0)
+
+
+def _picture(item: Shown) -> Picture:
+    """The plain slice with both masks outlined; what nobody labelled belongs to neither."""
+    layers = [grey_png(item.image), *([palette_png(item.other.astype(np.uint8), OTHER)] if item.other.any() else [])]
+    masks = {"mask-true": item.target, "mask-predicted": np.where(item.target < 0, item.target, item.predicted)}
+    outlines = [(style, outline(mask)) for style, mask in masks.items()]
+    remark, sizes = f"Dice {text.number(item.dice, 3)}", item.image.shape
+    return Picture(item.case, layers, remark, outlines=outlines, sizes=sizes)
+
+
+def _cases(run: Run) -> PagePart:
+    """Dice of the test cases, worst to best, one line per model."""
+    scores = SUBJECT.scores([run])
+    colours = pages.colours_of(scores)
+    dice = _scored(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    lines = {
+        scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _at_percents(np.sort(values.to_numpy())))
+        for name, values in dice.groupby(level="model", sort=False)
+    }
+    chart = Chart(
+        drawing=charts.line_drawing(
+            lines,
+            PERCENTS / 100,
+            [f"{share:.0f} % of cases" for share in PERCENTS],
+            Scale(0.0, 1.0),
+            number_ticks(Scale(0.0, 100.0), 5),
+            describes="Dice of the test cases from worst to best",
+            x_title="share of the test cases, worst first, in percent",
+        ),
+        title="Dice of the test cases, worst to best",
+        legend=[(name, style) for name, (style, _) in lines.items()],
+    )
+    side = ["How many test cases go how well; the left end are the failures."]
+    return PagePart(id="cases", title="Case by case", side=side, content=[chart if lines else None])
+
+
+def _at_percents(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values at every percent of the cases."""
+    return np.interp(PERCENTS, np.linspace(0, 100, len(values)), values)
+
+
+def _scored(run: Run) -> pd.DataFrame:
+    """Test cases by class and model, of the classes that are scored."""
+    cases = run.tables["cases"]
+    return cases[(cases["split"] == "test") & cases["scored"]]
+
+
+def _headline(subject: pages.Subject, run: Run) -> str:
+    """How well the masks of the answer fit, compared with those of the best other candidate."""
+    scores, decides = subject.scores([run]), headline(run.state.num_modes)
+    own, rival = scores.get(run.answer.name, decides), best_rival(scores)
+    if own.value is None:
+        return ""
+    other = "" if rival is None else f"; those of {scores.named(rival[0])} have {text.number(rival[1].number, 3)}"
+    title, value = scores.heading(decides), text.number(own.number, 3)
+    return f"Masks have a {title} of {value} on test cases, where 1 is perfect{other}."
+
+
+PAGE = SplitPage(
+    SUBJECT, sections, headline=_headline, titles=TITLES, total="samples", support=_support, tables=_by_class,
+)  # fmt: skip
+
+
+def save_slices(
+    folder: RunFolder, cases: pd.DataFrame, model: str, predict: Predictor, test: Samples[Examples]
+) -> None:
+    """Keep the worst, middle and best test cases of a model by mean Dice."""
+    rows = cases[(cases["split"] == "test") & (cases["model"] == model) & cases["scored"]]
+    dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
+    tensors, names = {}, []
+    for number, position in enumerate(_spread(len(dice))):
+        case = str(dice.index[position])
+        example = test.inputs.read(test.names["case"].index(case))
+        predicted = predict(example.values).astype(np.int16)
+        shown = _slice(example.values, example.target, predicted)
+        for part, values in zip(("image", "target", "predicted"), shown, strict=True):
+            tensors[f"{number}.{part}"] = torch.from_numpy(np.ascontiguousarray(values))
+        names.append({"case": case, "dice": round(float(dice.iloc[position]), 6)})
+    files.write_tensors(folder.path / SLICES, tensors)
+    folder.write_json(NAMES, names)
+
+
+def _spread(count: int) -> list[int]:
+    """Positions of three thirds of what is shown: first, middle and last."""
+    third = SHOWN // 3
+    middle = max(count // 2 - third // 2, 0)
+    positions = [*range(third), *range(middle, middle + third), *range(count - third, count)]
+    return sorted({position for position in positions if 0 <= position < count})
+
+
+def _slice(
+    values: Array, target: NDArray[np.int16], predicted: NDArray[np.int16]
+) -> tuple[NDArray[np.uint8], NDArray[np.int16], NDArray[np.int16]]:
+    """Across the first axis of a volume, where target and prediction mark most; the mean over channels in grey."""
+    grey: Floats = values.astype(np.float64).mean(0)
+    if grey.ndim == 3:
+        marked = ((target > 0) | (predicted > 0)).sum((1, 2))
+        strongest = int(marked.argmax())
+        grey, target, predicted = grey[strongest], target[strongest], predicted[strongest]
+    low, high = np.percentile(grey, [1, 99])
+    level = np.clip((grey - low) / max(high - low, 1e-12), 0, 1)
+    return np.rint(255 * level).astype(np.uint8), target, predicted
+
+
+def load_slices(folder: RunFolder) -> list[Shown]:
+    """Read what `save_slices` kept."""
+    tensors = folder.load_tensors(SLICES)
+    return [_shown(tensors, number, name) for number, name in enumerate(folder.read_json(NAMES))]
+
+
+def _shown(tensors: Mapping[str, Tensor], number: int, name: Plain) -> Shown:
+    parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
+    if {values.shape for values in parts.values()} != {parts["image"].shape} or parts["image"].ndim != 2:
+        raise ValueError("slices of one case differ in size")
+    return Shown(case=str(name["case"]), dice=float(name["dice"]), **parts)
