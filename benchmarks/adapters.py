@@ -24,9 +24,9 @@ from torch.nn import functional as F
 from transformers import AutoModel, AutoTokenizer
 
 from benchmarks.comparison import processor
-from multiway.bench import median, rounds
 from multiway.models.text_classifier import TunedText
 from multiway.peft import AdapterConfig
+from multiway_papers.bench import median, rounds
 
 WIDTH = 1024
 BARS = {64: 3.5, 512: 2.2}

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.timing import saved_bytes
-from multiway.bench import bandwidth, gemm_flops, median, rounds
 from multiway.kernels.library import library
+from multiway_papers.bench import bandwidth, gemm_flops, median, rounds
 
 PASSES = ("forward", "forward+backward")
 

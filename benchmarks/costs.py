@@ -21,10 +21,8 @@ from docs.build.claims_page import left
 from docs.build.results_page import read_rows, recipe_rows
 
 from benchmarks.comparison import processor
-from multiway.bench import median
 from multiway.config import merge
 from multiway.data.datasets import dataset, is_dataset, search_folders
-from multiway.papers.cells import printed_figure
 from multiway.tasks import lifecycle
 from multiway.tasks.images import task as images
 from multiway.tasks.protocol import AnyTask, Context, Row, TaskConfig
@@ -33,6 +31,8 @@ from multiway.tasks.run import Run
 from multiway.training.processes import StopRequest
 from multiway.training.steps import Standing, Steps
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.bench import median
+from multiway_papers.cells import printed_figure
 
 TIMED, BUDGET = 1, 1.0
 """Steps after the first, and seconds after which no further one is begun."""

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from multiway.bench import median, rounds
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.models import create_model
@@ -19,6 +18,7 @@ from multiway.tasks.images.task import TASK
 from multiway.training import TrainingConfig, train
 from multiway.training.losses import TargetLoss
 from multiway.training.steps import epoch_order
+from multiway_papers.bench import median, rounds
 
 BATCH, STEPS, EPOCH = 64, 40, 50_000
 SPLITS = ("train", "validation", "test")

@@ -16,7 +16,7 @@ from benchmarks.comparison import processor
 from benchmarks.peak import peak_bytes
 from benchmarks.volume_memory import peak_of
 from multiway import nn as mnn
-from multiway.bench import median
+from multiway_papers.bench import median
 
 DIM = 64
 OURS = "graph"

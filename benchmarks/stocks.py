@@ -10,9 +10,9 @@ from torch.nn import functional as F
 
 from benchmarks.comparison import processor
 from benchmarks.volumes import MatrixFormed
-from multiway.bench import median, rounds
 from multiway.models import create_model
-from multiway.models.hot_stock_classifier import HOTStockClassifier
+from multiway_papers.bench import median, rounds
+from multiway_papers.networks.hot_stock_classifier import HOTStockClassifier
 
 OURS = "hot"
 STOCKS, SLOTS, TEXT, DATES = 87, 5, 384, 3  # StockNet with MiniLM

@@ -15,8 +15,8 @@ from benchmarks.comparison import processor, same_answers
 from benchmarks.timing import saved_bytes
 from benchmarks.volume_memory import peak_of
 from multiway import nn as mnn
-from multiway.bench import median, rounds
 from multiway.models import create_model
+from multiway_papers.bench import median, rounds
 
 OURS = "hot"
 DTYPES = {"float32": contextlib.nullcontext, "bfloat16": lambda: torch.autocast("cpu", torch.bfloat16)}

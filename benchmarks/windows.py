@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from multiway.bench import median, rounds
 from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
+from multiway_papers.bench import median, rounds
 
 LOOKBACK, HORIZON, BATCH = 96, 96, 128
 SHAPES = {"etth": (8_640, 7), "weather": (36_887, 21), "ecl": (18_412, 321)}

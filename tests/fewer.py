@@ -12,10 +12,10 @@ from multiway.metrics import resampling
 from multiway.models import smoothing, target_baselines
 from multiway.tasks import samples
 from multiway.tasks.forecasting import candidates
-from multiway.tasks.language import scores
 from multiway.tasks.scans import class_page as page
 from multiway.tasks.scans import classes as task
-from multiway.tasks.stocks import explain, network, showing
+from multiway_papers.language import scores
+from multiway_papers.stocks import explain, network, showing
 
 FEWER = {
     showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, scores: {"CONTINUED": 1, "AFTER": 4},
