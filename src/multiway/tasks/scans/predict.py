@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway import __version__, files, leftovers
+from multiway import files, leftovers
 from multiway.config import Plain
 from multiway.data.findings import quoted
 from multiway.data.sources.scans.cases import Cases
@@ -184,13 +184,8 @@ def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None
     state, path = run.state, out / f"{name}.dcm"
     names = dict(zip(state.values, state.classes, strict=True))
     files.make_folder(out)
-    write_dicom_seg(
-        path,
-        mask,
-        file,
-        {value: title for value, title in names.items() if value != 0 or not state.background},
-        __version__,
-    )
+    segments = {value: title for value, title in names.items() if value != 0 or not state.background}
+    write_dicom_seg(path, mask, file, segments)
     return path
 
 

@@ -29,7 +29,7 @@ def mask():
 
 def test_a_mask_comes_back_on_the_grid_of_its_series(mask, tmp_path):
     folder = series(tmp_path / "series", **STUDY)
-    write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver", 200: "spleen"}, "0.1")
+    write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver", 200: "spleen"})
     made = highdicom.seg.segread(tmp_path / "mask.dcm")
     assert [made.get_segment_description(number).segment_label for number in (1, 2)] == ["liver", "spleen"]
     assert (made.StudyInstanceUID, made.PatientName) == (STUDY["StudyInstanceUID"], "Doe^Jane")
@@ -46,7 +46,7 @@ def test_a_mask_comes_back_on_the_grid_of_its_series(mask, tmp_path):
 
 
 def test_pydicom_reads_the_frames_of_each_segment(mask, tmp_path):
-    write_dicom_seg(tmp_path / "mask.dcm", mask, series(tmp_path / "series", **STUDY), {7: "a", 200: "b"}, "0.1")
+    write_dicom_seg(tmp_path / "mask.dcm", mask, series(tmp_path / "series", **STUDY), {7: "a", 200: "b"})
     made = pydicom.dcmread(tmp_path / "mask.dcm")
     assert (made.Modality, made.SegmentationType, made.NumberOfFrames) == ("SEG", "BINARY", 2)
     np.testing.assert_array_equal(made.pixel_array[0], mask[:, :, 1].T == 7)
@@ -55,12 +55,12 @@ def test_pydicom_reads_the_frames_of_each_segment(mask, tmp_path):
 
 def test_a_mask_that_marks_nothing_is_an_object_too(tmp_path):
     folder = series(tmp_path / "series", **STUDY)
-    write_dicom_seg(tmp_path / "mask.dcm", np.zeros((5, 7, 4), np.uint8), folder, {1: "lesion"}, "0.1")
+    write_dicom_seg(tmp_path / "mask.dcm", np.zeros((5, 7, 4), np.uint8), folder, {1: "lesion"})
     assert not highdicom.seg.segread(tmp_path / "mask.dcm").pixel_array.any()
 
 
 def test_slices_without_a_study_are_refused_in_one_line(mask, tmp_path):
     folder = series(tmp_path / "series")
     with pytest.raises(DataError, match=r"series: its slices lack what a DICOM-SEG object refers to .*StudyInst"):
-        write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver"}, "0.1")
+        write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver"})
     assert not (tmp_path / "mask.dcm").exists()

@@ -1,5 +1,6 @@
 """Masks as DICOM-SEG objects: what a viewer of DICOM lays over the series that they belong to."""
 
+import importlib.metadata
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +29,7 @@ MAY_BE_EMPTY = (
 """Elements that every object of a study has, though nothing need stand in them: tools that hide names drop them."""
 
 
-def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, str], version: str) -> None:
+def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, str]) -> None:
     """Write the mask of a series as one object with a segment for each class; viewers show the names of the classes.
 
     Args:
@@ -36,12 +37,11 @@ def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, s
         mask: `(columns, rows, slices)`, on the grid of the series as it is read.
         series: Folder of the slices, or a file of one.
         names: Classes by their values in the mask; other values are background.
-        version: Of the software that made the mask.
 
     Raises:
         DataError: The slices lack what every object of a study has, such as the UID of the study.
     """
-    purpose = "Writing DICOM-SEG"
+    purpose, version = "Writing DICOM-SEG", importlib.metadata.version("multiway")
     highdicom, pydicom = (load_extra(name, purpose, "volumes") for name in ("highdicom", "pydicom"))
     codes = load_extra("pydicom.sr.codedict", purpose, "volumes").codes
     algorithm = highdicom.AlgorithmIdentificationSequence("multiway", codes.cid7162.ArtificialIntelligence, version)
