@@ -20,7 +20,7 @@ import torch
 from docs.build.claims_page import left
 from docs.build.results_page import read_rows, recipe_rows
 
-from benchmarks.comparison import processor
+from benchmarks.rows import keep, processor
 from multiway.config import merge
 from multiway.data.datasets import dataset, is_dataset, search_folders
 from multiway.tasks import lifecycle
@@ -63,9 +63,7 @@ def main() -> None:
     for name in dict.fromkeys(name for each in chosen.patterns for name in fnmatch.filter(cells, each)):
         if name not in done:
             row = done[name] = {"cell": name, **cost_of(name, cells[name], done), "processor": processor()}
-            print(json.dumps(row), flush=True)
-            with chosen.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            keep(row, chosen.out)
 
 
 def cost_of(name: str, recipe: Recipe, done: dict[str, Row]) -> Row:
