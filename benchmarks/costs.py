@@ -20,7 +20,7 @@ import torch
 from docs.build.claims_page import left
 from docs.build.results_page import read_rows, recipe_rows
 
-from benchmarks.comparison import processor
+from benchmarks.rows import keep, processor
 from multiway.config import merge
 from multiway.data.datasets import dataset, is_dataset, search_folders
 from multiway.tasks import lifecycle
@@ -63,9 +63,7 @@ def main() -> None:
     for name in dict.fromkeys(name for each in chosen.patterns for name in fnmatch.filter(cells, each)):
         if name not in done:
             row = done[name] = {"cell": name, **cost_of(name, cells[name], done), "processor": processor()}
-            print(json.dumps(row), flush=True)
-            with chosen.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            keep(row, chosen.out)
 
 
 def cost_of(name: str, recipe: Recipe, done: dict[str, Row]) -> Row:
@@ -176,10 +174,10 @@ def prepared_once(task: AnyTask) -> Iterator[None]:
 def teacher_of_zeros() -> Iterator[None]:
     """Within this block a student needs no teacher; its steps cost the same."""
 
-    def taught(run: Run, options: object) -> torch.Tensor:
+    def build_teacher(run: Run, options: object) -> torch.Tensor:
         return torch.zeros(len(run.prepared.part("train")), len(run.state.classes))
 
-    with patch.object(images, "taught", taught), patch.object(images, "find_teacher"):
+    with patch.object(images, "build_teacher", build_teacher), patch.object(images, "find_teacher"):
         yield
 
 

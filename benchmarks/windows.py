@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from benchmarks.rows import machine
 from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
 from multiway_papers.bench import median, rounds
 
@@ -46,8 +47,7 @@ def _compare(name: str, repeats: int) -> dict[str, object]:
         "case": name,
         "variates": windows.num_variates,
         "batch": BATCH,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        **machine(),
         "gathered_s": gathered,
         "loader_s": loaded,
         "times_faster": round(loaded / gathered, 1),

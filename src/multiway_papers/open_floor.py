@@ -13,8 +13,9 @@ from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.aligned import AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
-from multiway.tasks.forecasting import candidates
-from multiway.tasks.forecasting.recent import RecentErrors, mean_sizes
+from multiway.tasks.forecasting.candidates.aligned import fit_aligned
+from multiway.tasks.forecasting.candidates.robust import choose_penalty, fit_robust
+from multiway.tasks.forecasting.widths import RecentErrors, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
 from multiway_papers.open_tasks import QUANTILES, Floats, Item, OpenTask, windows_of
 
@@ -71,7 +72,10 @@ class Rows:
         """A candidate like another, on the rows before one."""
         model = self.built(type(like))
         model.penalty.copy_(like.penalty)
-        candidates.fit_drawn_in(model, self.between(0, stop), [self.phase])
+        if isinstance(model, AlignedSeasons):
+            fit_aligned(model, self.between(0, stop), [self.phase])
+        else:
+            fit_robust(model, self.between(0, stop))
         return model
 
     def built(self, form: type[Form]) -> Form:
@@ -192,7 +196,7 @@ def best_mix(rows: Rows, stop: int) -> tuple[Mix, Outcome]:
     stretches = [range(start, min(start + length, stop - rows.task.horizon + 1), season)
                  for start in range(first, stop, length)]  # fmt: skip
     ridge = rows.built(RobustRidge)
-    candidates.choose_penalty(ridge, rows.between(0, first), rows.between(first, first + length))
+    choose_penalty(ridge, rows.between(0, first), rows.between(first, first + length))
     outcome = _forecasts(rows, ridge, units, stretches)
     if rows.task.horizon > season:
         process = rows.fitted(rows.built(AlignedSeasons), first)

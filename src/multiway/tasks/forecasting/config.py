@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import Names, ReadOptions
 from multiway.lazy import load_extensions
+from multiway.tasks.candidate import names_of
 from multiway.tasks.options import (
     Answering,
     check_model,
@@ -40,25 +41,6 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
-Candidate = Literal[
-    "naive",
-    "seasonal_naive",
-    "ridge",
-    "regression",
-    "regression_log",
-    "ridge_log",
-    "ridge_root",
-    "flair",
-    "intermittent",
-    "robust",
-    "aligned",
-    "trees",
-    "autoregression",
-    "theta",
-    "ets",
-    "arima",
-]
-"""Forecasts that can answer besides the network."""
 MOST_TOGETHER, GROUP = 1_000, 100
 """Series up to which a network sees all together where nothing else is said, and those of a group of more."""
 FEWEST_WINDOWS = 2_000
@@ -199,7 +181,7 @@ class ForecastConfig(Answering):
     and groups of 100 of more."""
     members: int = Field(1, ge=1)
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
-    answer: Literal["auto", "network", Candidate] = "auto"
+    answer: str = "auto"
     """Let validation weigh all candidates, or name the one that answers."""
     budget: Annotated[
         float | None,
@@ -242,6 +224,17 @@ class ForecastConfig(Answering):
     output: OutputOptions = OutputOptions()
     """Whether forecasts are below zero, and whole numbers."""
     _stop: float = PrivateAttr(default=math.inf)
+
+    @field_validator("answer")
+    @classmethod
+    def _answer_is_known(cls, answer: str) -> str:
+        if answer in ("auto", "network"):
+            return answer
+        names = ("auto", "network", *names_of("multiway.tasks.forecasting.candidates", "forecast"))
+        if answer not in names:
+            *others, last = map(repr, names)
+            raise ValueError(f"Input should be {', '.join(others)} or {last}")
+        return answer
 
     @field_validator("levels")
     @classmethod

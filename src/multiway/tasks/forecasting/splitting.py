@@ -12,8 +12,7 @@ from multiway.auditing import WindowSplit
 from multiway.data.findings import listed
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix
-from multiway.tasks.forecasting.config import SplitOptions, published_split
-from multiway.tasks.forecasting.frequency import time_like
+from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Borders, Windows
 

@@ -159,6 +159,12 @@ class VolumePredict(ScanPredict):
     maps: Annotated[str | None, Flag("Folder for maps of what the model looked at, per scan.")] = None
 
 
+class MaskPredict(ScanPredict):
+    """The same, of masks."""
+
+    dicom_seg: Annotated[bool, Flag("Write each mask as a DICOM-SEG object too; the scans are DICOM series.")] = False
+
+
 class ScanExplain(Config):
     """Options of `multiway explain`."""
 
@@ -180,5 +186,5 @@ SEGMENT = TaskSettings(
     purpose="A class for every voxel of a volume or pixel of a scene.",
     example="--data scans.csv",
     config=SegmentConfig,
-    uses={"predict": ScanPredict, "explain": ScanExplain},
+    uses={"predict": MaskPredict, "explain": ScanExplain},
 )

@@ -250,7 +250,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """A mask for every image."""
-        flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
+        flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far", "dicom_seg")}
         return predict_masks(run, data, out, **flags)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.models.regression import REACH, Regression, lagged
 from multiway.models.windows import fill_gaps
+from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
 from multiway.tasks.forecasting.floor import fit_floor, fit_under
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 
@@ -27,6 +28,8 @@ MARGIN = 0.995
 MOST_WORK = 5e8
 """Cells of all factorisations past which effects are shared by all series."""
 CHUNK = 4_000_000
+LAST_STEPS = 14
+"""Last steps at most at which covariates of the past act."""
 
 
 class Innovations(NamedTuple):
@@ -262,3 +265,44 @@ def _missed(model: Regression, batch: dict[str, Tensor]) -> Tensor:
 
 def _error(model: Regression, windows: Windows) -> float:
     return sum(float(_missed(model, batch).square().sum()) for batch in windows.batches())
+
+
+def build_regression(sizes: Sizes) -> Regression:
+    """A regression without effects."""
+    return Regression(
+        sizes.lookback,
+        sizes.horizon,
+        sizes.matrices,
+        series=len(sizes.units.mean),
+        known=sum(sizes.known),
+        seen=sum(sizes.seen),
+        static=sizes.static,
+        calendar=sizes.calendar,
+        recent=min(sizes.lookback, LAST_STEPS),
+    )
+
+
+class RegressionOnCovariates(ForecastCandidate[Regression]):
+    """A regression whose errors ridge forecasts."""
+
+    name, cost, effects = "regression", 3, "regression"
+
+    def allowed(self, facts: Facts) -> bool:
+        """Where there are covariates."""
+        return facts.explained and facts.are_few
+
+    def build(self, sizes: Sizes) -> Regression:
+        """Without effects."""
+        return build_regression(sizes)
+
+    def fit(self, model: Regression, training: Rows, validation: Rows) -> None:
+        """Fit effects, and ridge on what they leave."""
+        fit_regression(model, training.windows, validation.windows)
+
+    def refit(self, model: Regression, fitted: Regression | None, data: Rows) -> None:
+        """Fit in the form that it has."""
+        assert fitted is not None
+        refit_regression(model, fitted, data.windows, data.floor.windows)
+
+
+CANDIDATE = RegressionOnCovariates()
