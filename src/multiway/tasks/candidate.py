@@ -7,14 +7,15 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from torch import nn
+if TYPE_CHECKING:  # names of candidates are read without torch
+    from torch import nn
 
 FactsT = TypeVar("FactsT")
 SizesT = TypeVar("SizesT")
 DataT = TypeVar("DataT")
-ModelT = TypeVar("ModelT", bound=nn.Module)
+ModelT = TypeVar("ModelT", bound="nn.Module")
 GROUP = "multiway.candidates"
 """Entry points of other distributions, each named `TASK.NAME`: a module's `CANDIDATE`."""
 

@@ -21,6 +21,7 @@ from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, clock_of, holiday_features, holiday_names
+from multiway.tasks.forecasting.config import Role, Roles
 
 AHEAD = re.compile(
     r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE

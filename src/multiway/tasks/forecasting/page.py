@@ -21,6 +21,7 @@ from multiway.report.sections import Chart, PagePart, Panels, Section, Table, Ta
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.candidate import candidates
+from multiway.tasks.forecasting.config import published_split
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import about_refit

@@ -30,7 +30,7 @@ from multiway.tasks.forecasting.calendar import (
     stepped,
     zone_of,
 )
-from multiway.tasks.forecasting.config import ROLES, Roles
+from multiway.tasks.forecasting.config import ROLES, Roles, SplitOptions
 from multiway.tasks.forecasting.covariates import is_truth, proposed_roles, read_covariates
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
