@@ -7,10 +7,10 @@ import shutil
 
 import pandas as pd
 import pytest
-from multiway.cli.declared import command_line
 
 from command import assert_one_line, assert_refused, call, printed
 from fewer import fit_fewer
+from multiway.cli.options import command_line
 from multiway.data import ReadOptions
 from multiway.errors import spelled
 from multiway.tasks.forecasting.read import check_file

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from command import outcome
-from multiway.cli.declared import command_line
+from multiway.cli.options import command_line
 from multiway.errors import Fix
 from tasks.images.shapes import write_folder, write_picture
 

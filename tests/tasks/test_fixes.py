@@ -6,13 +6,15 @@ import pytest
 
 import multiway
 from multiway.errors import ArgumentError, ConfigError, DataError, Fix
-from multiway.tasks.forecasting.config import OPTIONS
+from multiway.tasks.forecasting.config import FORECAST
 from multiway.tasks.options import Spelling
 from papers.stocks.quotes import make_prices
 from tasks.forecasting.panels import make_frame
 from tasks.tiny_estimators import ESTIMATORS, estimators
 
-FORECASTS = Spelling(options=OPTIONS, arguments={"read.gaps": "gaps", "network": "network"}, own=("X", "layout"))
+FORECASTS = Spelling(
+    options=FORECAST.options, arguments={"read.gaps": "gaps", "network": "network"}, own=("X", "layout")
+)
 FILL, NETWORK = Fix("read.gaps", "fill"), Fix("network", value=True)
 
 

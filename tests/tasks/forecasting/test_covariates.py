@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from multiway.cli.declared import command_line
 
 from command import outcome
 from multiway import Forecaster
+from multiway.cli.options import command_line
 from multiway.errors import ArgumentError, ConfigError, DataError, MultiwayWarning
 from multiway.lazy import is_installed
 from multiway.models.regression import REACH
