@@ -117,7 +117,7 @@ def toy(monkeypatch):
     module = types.ModuleType("toy_task")
     module.TASK = Toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
-    monkeypatch.setitem(registry.MODULES, "volumes", "toy_task")
+    monkeypatch.setitem(lazy._OURS["tasks"], "volumes", "toy_task:TASK")
 
 
 def train(folder, **options):
