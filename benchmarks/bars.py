@@ -60,7 +60,7 @@ def market(**changes: Any) -> dict[str, Any]:
     """Test accuracy on the stock-days with texts, of the answer, the network and the bags of words."""
     prices, texts = planted_market(**changes)
     config = StockConfig.parse({"text": {"encoder": "hashed"}, "draws": 0, "baselines": ["majority", "tfidf"]})
-    run = lifecycle.fitted(STOCKS, config, read_stocks(prices, config.read, texts=texts))
+    run = lifecycle.fit_in_memory(STOCKS, config, read_stocks(prices, config.read, texts=texts))
     found = {model: score_of(run, model, "acc_texts")["value"] for model in (*run.models, run.answer.name)}
     return {"bar": "market", "answer": run.answer.name, "acc_texts": found}
 

@@ -118,7 +118,7 @@ def fitted(each: ClassicalSet, frame: pd.DataFrame) -> Run:
     rows, test = len(frame), int(0.2 * len(frame))
     if rows - int(0.7 * rows) - test < each.horizon:
         settings["split"] = {"train": (rows - test - each.horizon + 0.5) / rows}
-    return lifecycle.fitted(TASK, ForecastConfig.parse(settings), frame)
+    return lifecycle.fit_in_memory(TASK, ForecastConfig.parse(settings), frame)
 
 
 def best_classical(run: Run) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from multiway.models import smoothing, target_baselines
 from multiway.tasks import samples
 from multiway.tasks.forecasting import candidates
 from multiway.tasks.language import scores
+from multiway.tasks.scans import class_page as page
+from multiway.tasks.scans import classes as task
 from multiway.tasks.stocks import explain, network, showing
-from multiway.tasks.volumes import page, task
 
 FEWER = {
     showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, scores: {"CONTINUED": 1, "AFTER": 4},

@@ -77,8 +77,8 @@ RUNS: dict[str, Callable[[Path], Tiny]] = {
 }  # fmt: skip
 BACKTESTED = ("forecast", "stocks")
 """Tasks that look back from past moments."""
-MEASURED = re.compile(r"\b\d+(\.\d+)? ?(s|ms|GB|MB|KB|min)\b|commit \w+|\b\d{4}-\d\d-\d\dT[\d:.+]+")
-"""Times and sizes, which differ from run to run."""
+MEASURED = re.compile(r"\b\d+(\.\d+)? ?(s|ms|GB|MB|KB|min)\b|commit \w+|/\S*/tmp\w+|\b\d{4}-\d\d-\d\dT[\d:.+]+")
+"""Times, sizes and folders, which differ from run to run."""
 
 
 def digest(content: bytes) -> str:

@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "config": {"errors"},
     "files": {"errors"},
     "memory": set(),
+    "hub": {"files", "lazy", "errors"},
     "terminal": set(),
     "kernels": {"errors"},
     "ops": {"kernels", "errors"},
@@ -30,7 +31,7 @@ MAY_IMPORT = {
     "explain": GROUND,
     "auditing": {"data"} | GROUND,
     "report": {"explain"} | GROUND,
-    "compress": {"nn", "ops", "report"} | GROUND,
+    "compress": {"models", "nn", "ops", "report", "hub"} | GROUND,
     "peft": {"compress", "nn", "ops"} | GROUND,
     "tasks": {
         "models",
@@ -44,6 +45,7 @@ MAY_IMPORT = {
         "compress",
         "auditing",
         "terminal",
+        "hub",
     }
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,

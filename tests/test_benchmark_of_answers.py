@@ -6,7 +6,7 @@ import pytest
 from benchmarks.answers import row_of, summary
 from benchmarks.bars import panel
 
-from multiway.tasks.choice import fixed
+from multiway.tasks.choice import choice_of_settings
 
 
 def run_of(answer, values, classes=("a", "b"), metric="acc"):
@@ -16,7 +16,7 @@ def run_of(answer, values, classes=("a", "b"), metric="acc"):
     ]
     return types.SimpleNamespace(
         task=types.SimpleNamespace(name="tabular"), state=types.SimpleNamespace(classes=classes),
-        models=[name for name in values if name != "blend"], answer=fixed(answer), scores=rows,
+        models=[name for name in values if name != "blend"], answer=choice_of_settings(answer), scores=rows,
     )  # fmt: skip
 
 

@@ -40,19 +40,18 @@ NEEDS = {
 """Packages without which a document is skipped."""
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 LONG = {
-    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md", "forecast-models.md",
+    "adapters.md", "audit.md", "compress.md", "distillation.md", "explain.md", "forecast.md",
     "images.md", "language.md", "layers.md", "multiway.md", "segment.md", "series.md", "stocks.md", "tabular.md",
     "text.md", "tune.md", "volumes.md", "workflows.md",
 }  # fmt: skip
 """Documents whose blocks take a second or more; the README is run always."""
-GUIDES = sorted(path for folder in ("guides", "layers") for path in (ROOT / "docs" / folder).glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 NOTES = sorted(NOTEBOOKS.glob("*.ipynb"))
 REFERENCE = sorted((ROOT / "docs" / "reference").glob("*.md"))
 TRAINED = {"multiway.md", "workflows.md"}
 """Pages of the reference that train models of tasks."""
 ONLINE = {
-    "multiway.compress.hub.push_to_hub",
-    "multiway.tasks.model_hub.push_to_hub",
+    "multiway.compress.storage.push_to_hub",
     "multiway.workflows.looking.fetch_dataset",
 }
 """Names that need the network: their examples are not run."""

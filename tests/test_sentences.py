@@ -10,8 +10,8 @@ ROOT = Path(__file__).parents[1]
 LONGEST = 25
 """Words of a sentence; a name or a command in backticks is one word."""
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
-LEFT_OUT = re.compile(r"^```.*?^```|^<(\w+).*?^</\1>|^[|#!].*?$", re.MULTILINE | re.DOTALL)
-"""Blocks of code and of HTML, rows of tables, headings and pictures."""
+LEFT_OUT = re.compile(r"^```.*?^```|^<(\w+).*?^</\1>|^(?:[|#!]|\$\$).*?$", re.MULTILINE | re.DOTALL)
+"""Blocks of code and of HTML, rows of tables, headings, pictures and formulas."""
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 END = re.compile(r"(?<=[.!?])[\")*]* +(?=[\"(*]*[A-Z0-9`\[])")
 

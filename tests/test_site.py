@@ -15,7 +15,7 @@ from multiway.tasks.estimator import Estimator
 
 ESTIMATORS = [name for name in mw.__all__ if inspect.isclass(made := getattr(mw, name)) and issubclass(made, Estimator)]
 ROW = re.compile(r'<tr class="doc-section-item">(.*?)</tr>', re.DOTALL)
-PAGES = ("index", "layers/index", "reference/multiway")
+PAGES = ("index", "guides/layers", "reference/multiway")
 SCREENS = ((1280, 900), (390, 844))
 BROKEN_NAMES = """[...document.querySelectorAll("td code")].filter(
   e => /^[\\w.]+$/.test(e.innerText) && e.getClientRects().length > 1
@@ -52,7 +52,7 @@ def test_a_page_fits_its_screen_and_nothing_complains(screen, page, browser):
 def test_a_site_that_is_opened_from_disk_can_be_searched(browser):
     browser.open(SITE / "index.html", *SCREENS[0])
     names = "__index.items.filter(item => item.text.includes('NdLinear')).map(item => item.location)"
-    assert "layers/nd-linear.html" in {place.split("/site/")[1] for place in browser.evaluate(names)}
+    assert "guides/layers.html" in {place.split("/site/")[1] for place in browser.evaluate(names)}
 
 
 @pytest.mark.parametrize("name", ["SECURITY", "LICENSE"])

@@ -143,7 +143,7 @@ MACHINE = {
 HEAD = """# Results
 
 Every row of `results/`, and the command that measures it. What the figures say of the papers stands in
-[papers/README.md](papers/README.md), of speed in [speed.md](speed.md).
+[papers/README.md](papers/README.md), of speed in [numbers.md](numbers.md#speed).
 
 ± is the standard deviation over seeds. *Printed* is the paper's figure. Baselines are scored on the same test rows,
 by the first metric. Times are those of all seeds together, mostly on busy cores. A row in its file has every score,

@@ -45,11 +45,10 @@ nav = [
   {{ "Guides" = [{guides}] }},
   {{ "Notebooks" = [{notebooks}] }},
   {{ "Gallery" = ["gallery/README.md"] }},
-  {{ "Layers" = [{layers}] }},
   {{ "Papers" = [{papers}] }},
-  {{ "Results" = ["results.md", "expect.md", "speed.md", "broken.md"] }},
+  {{ "Results" = ["numbers.md", "results.md"] }},
   {{ "Reference" = [{reference}] }},
-  {{ "About" = ["promises.md", "roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE.md"] }},
+  {{ "About" = ["roadmap.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE.md"] }},
 ]
 [project.theme]
 font = false
@@ -129,7 +128,7 @@ def write_pages() -> None:
         entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
         with (PAGES / "reference" / f"{page}.md").open("a") as file:
             file.write(f"\n## All names\n\n{entries}\n")
-    parts = {part: _listed(part) for part in ("guides", "notebooks", "layers", "papers", "reference")}
+    parts = {part: _listed(part) for part in ("guides", "notebooks", "papers", "reference")}
     files = {"source": ROOT / "src", "extension": ROOT / "docs" / "build" / "signatures.py"}
     (BUILD / "zensical.toml").write_text(
         CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)

@@ -8,18 +8,17 @@ from multiway.lazy import extend, lazily
 
 if TYPE_CHECKING:
     from multiway import compress, data, explain, models, nn, ops, papers, report, tasks, training, workflows
+    from multiway.compress.storage import from_pretrained, push_to_hub, save_pretrained
     from multiway.data.examples import load_example
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
     from multiway.tasks.language import LanguageModel
-    from multiway.tasks.model_hub import from_pretrained, push_to_hub, save_pretrained
-    from multiway.tasks.segmentation import Segmenter
+    from multiway.tasks.scans import Segmenter, VolumeClassifier
     from multiway.tasks.series import SeriesClassifier
     from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.text import TextClassifier
-    from multiway.tasks.volumes import VolumeClassifier
     from multiway.workflows import audit, check, compare, train, tune
 
 __version__ = "0.1.0"

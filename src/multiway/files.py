@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from multiway.errors import RunError, StorageError
+from multiway.errors import RunError, StorageError, in_a_line
 
 MARK = ".partial-"
 OWNED = re.compile(rf"{re.escape(MARK)}([0-9a-f]{{8}})([0-9a-f]{{8}})[0-9a-f]{{8}}\Z")
@@ -123,6 +123,25 @@ def write_tensors(path: Path, tensors: Mapping[str, Any], metadata: dict[str, st
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     needed = sum(tensor.nbytes for tensor in plain.values())
     write_with(path, lambda temporary: save_file(plain, temporary, metadata=metadata), needed)
+
+
+@contextmanager
+def usable(path: Path, fix: str = "Train the run again.") -> Iterator[None]:
+    """Say in one line what is wrong with a file of tensors, and what to do."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{path} cannot be used: {in_a_line(error)}. {fix}") from None
+
+
+def read_tensors(path: Path, fix: str = "Train the run again.") -> dict[str, Any]:
+    """Tensors of a file of safetensors by name."""
+    from safetensors.torch import load_file
+
+    with usable(path, fix):
+        return dict(load_file(path))
 
 
 def tensor_digest(tensors: Mapping[str, Any], text: str = "") -> str:

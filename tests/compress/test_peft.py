@@ -13,7 +13,7 @@ peft = pytest.importorskip("peft", reason="peft is not installed (pip install 'm
 from multiway import nn as mw  # noqa: E402
 from multiway.errors import ConfigError  # noqa: E402
 from multiway.peft import AdapterConfig, Branched, KroneckerLinear, convert_to_lora  # noqa: E402
-from multiway.peft.config import kronecker_rows  # noqa: E402
+from multiway.peft.layers import kronecker_rows  # noqa: E402
 
 
 def network() -> nn.Sequential:

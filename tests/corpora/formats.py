@@ -30,7 +30,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.source import read_panel
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import answer_samples
 
 SETTINGS = {
     "read": {"target": "outcome"}, "model": {"hidden": [4], "dropout": 0.0}, "draws": 2, "answer": "logistic",
@@ -125,7 +125,7 @@ def told_of(source: Any) -> Told:
     task = task_of("tabular")
     try:
         config = task.configure({**SETTINGS, "data": str(source) if isinstance(source, Path) else None}, {})
-        run = lifecycle.fitted(task, config, str(source) if isinstance(source, Path) else source)
+        run = lifecycle.fit_in_memory(task, config, str(source) if isinstance(source, Path) else source)
     except MultiwayError as error:
         return Told(None, refused=str(error))
     stored = run.tables["predictions"].select_dtypes("number").drop(columns=["row", "line"], errors="ignore")
@@ -135,7 +135,7 @@ def told_of(source: Any) -> Told:
 def shares_of(run: Run, source: Any) -> Any:
     """What a run says of later rows; words where it refuses them."""
     try:
-        return answered(run, run.task.unlabelled(run.config, source, run.state).encoded)
+        return answer_samples(run, run.task.unlabelled(run.config, source, run.state).encoded)
     except MultiwayError as error:
         return str(error)
 

@@ -9,7 +9,7 @@ from multiway.config import leaves
 from multiway.workflows.recipe import load_recipe
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted((DOCS / "papers").glob("*.md")), DOCS / "expect.md", DOCS / "broken.md"]
+PAGES = [*sorted((DOCS / "papers").glob("*.md")), DOCS / "numbers.md"]
 CAUSE = re.compile(
     r"\b(because|since|explain(?:s|ed)?|c[ao]mes? from|owing to|due to|thanks to|causes?|caused|therefore|hence|thus"
     r"|the reason|leads? to|led to|results? from|must have|by heart|what it (?:saves|keeps) is)\b",

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from multiway.report.scores import Metric, Scores
-from multiway.tasks.choice import Candidate, Choice, fixed
+from multiway.tasks.choice import Candidate, Choice, choice_of_settings
 from multiway.tasks.pages import _answering
-from multiway.tasks.segmentation.page import MODELS
+from multiway.tasks.scans.mask_page import MODELS
 
 
 def sentence(choice, *models):
@@ -27,8 +27,8 @@ def chosen(name, **more):
         (chosen("threshold"), ["threshold", "network", "unet"], "thresholding, chosen among 3 models."),
         (chosen("network"), ["threshold", "network"], "the network, chosen among 2 models."),
         (chosen("logistic"), ["logistic"], "logistic regression."),
-        (fixed("unet"), ["unet", "network"], "U-Net, compared with 1 other."),
-        (fixed("network"), ["unet", "network", "logistic"], "the network, compared with 2 others."),
+        (choice_of_settings("unet"), ["unet", "network"], "U-Net, compared with 1 other."),
+        (choice_of_settings("network"), ["unet", "network", "logistic"], "the network, compared with 2 others."),
         (chosen("blend", weights={"unet": 0.3, "network": 0.68, "logistic": 0.02}), ["blend", "unet", "network"],
          "a blend of the network, U-Net and 1 more, chosen among 3 models."),
     ],

@@ -93,7 +93,7 @@ def planted(seed: int = 3) -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 def test_complementary_candidates_are_blended_by_weights_that_others_cases_support():
     outputs, truth = planted()
-    chosen = choose(Evidence.squared(outputs, truth))
+    chosen = choose(Evidence.from_squares(outputs, truth))
     assert chosen.name == BLEND and set(chosen.weights) == {"logistic", NETWORK}
     assert sum(chosen.weights.values()) == pytest.approx(1)
     assert chosen.weights[NETWORK] == pytest.approx(1 / (1 + 0.81), abs=0.1)  # by the inverse variances
@@ -106,12 +106,12 @@ def test_complementary_candidates_are_blended_by_weights_that_others_cases_suppo
 def test_no_blend_of_candidates_whose_errors_are_the_same():
     outputs, truth = planted()
     same = {"logistic": outputs[NETWORK], NETWORK: outputs[NETWORK] + 1e-3 * normal(9, CASES, 2)}
-    assert choose(Evidence.squared(same, truth)).name == "logistic"
+    assert choose(Evidence.from_squares(same, truth)).name == "logistic"
 
 
 def test_losses_and_products_by_loops():
     outputs, truth = planted()
-    evidence = Evidence.squared(outputs, truth)
+    evidence = Evidence.from_squares(outputs, truth)
     names = list(outputs)
     for case in (0, 17):
         for first, one in enumerate(names):
@@ -178,5 +178,5 @@ def test_a_candidate_that_is_measured_on_some_cases_is_compared_on_these(shift, 
 
 def test_a_choice_survives_its_plain_form():
     outputs, truth = planted()
-    chosen = choose(Evidence.squared(outputs, truth, measured="5 folds"))
+    chosen = choose(Evidence.from_squares(outputs, truth, measured="5 folds"))
     assert Choice.parse(chosen.plain()) == chosen

@@ -75,7 +75,7 @@ def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
     monkeypatch.setattr(lifecycle, "digest_of", lambda content: "its bytes are hashed, and nothing else")
     assert found(workflows.tune(tiny.task, settings, space=space)) == found(as_it_is)
     with pytest.raises((AssertionError, AttributeError, IndexError)):
-        lifecycle.fitted(task, task.configure(settings, as_it_is.best), str(tiny.data))
+        lifecycle.fit_in_memory(task, task.configure(settings, as_it_is.best), str(tiny.data))
 
 
 @pytest.mark.parametrize("tiny", few(TASKS, "forecast", "language", "tabular", "volumes"), indirect=True)

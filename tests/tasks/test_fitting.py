@@ -63,7 +63,7 @@ def test_candidates_of_a_forecast_are_measured_as_the_network_is():
     seen = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Rival, "among", lambda losses, answer: seen.update(losses, answer=answer))
-        run = lifecycle.fitted(task_of("forecast"), config, make_frame())
+        run = lifecycle.fit_in_memory(task_of("forecast"), config, make_frame())
     windows = run.prepared.windows["validation"]
     batch = windows.gather(torch.arange(len(windows)))
     off = (run.model.ridge(batch["past"]) - batch["future"]).abs()
@@ -108,8 +108,8 @@ def test_a_network_that_stopped_early_is_fitted_on_no_fold(monkeypatch):
     settings = {"read": {"target": "y"}, "training": {"epochs": 4}, "draws": 0}
     tabular = task_of("tabular")
     always(monkeypatch)
-    run = lifecycle.fitted(tabular, tabular.config.parse(settings), frame)
+    run = lifecycle.fit_in_memory(tabular, tabular.config.parse(settings), frame)
     cases = {row.name: row.cases for row in run.answer.candidates}
     assert run.facts["best"][NETWORK]["stopped"] and cases[NETWORK] < cases["logistic"]
-    kept = lifecycle.fitted(tabular, tabular.config.parse(settings | {"answer": NETWORK}), frame)
+    kept = lifecycle.fit_in_memory(tabular, tabular.config.parse(settings | {"answer": NETWORK}), frame)
     assert kept.facts["best"][NETWORK]["steps"] > run.facts["best"][NETWORK]["steps"]

@@ -4,7 +4,7 @@ import types
 
 import pytest
 
-from multiway.tasks.choice import fixed
+from multiway.tasks.choice import choice_of_settings
 from multiway.tasks.protocol import Metric
 from multiway.tasks.scores import best_baseline_remark, lopsided, score_of, score_table
 
@@ -17,7 +17,7 @@ def run_with(scores, metric="acc", low=None):
         for model, value in scores.items()
     ]
     task = types.SimpleNamespace(metrics=lambda config: METRICS, scored_as=lambda run: run.answer.name)
-    return types.SimpleNamespace(task=task, config=None, scores=rows, answer=fixed("network"))
+    return types.SimpleNamespace(task=task, config=None, scores=rows, answer=choice_of_settings("network"))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from torch import nn
 import multiway
 from multiway.models import create_model
 from multiway.tasks import lifecycle
-from multiway.tasks.segmentation.task import TASK as SEGMENT
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.masks import TASK as SEGMENT
 from multiway.training import TrainingConfig, memory
 from multiway.workflows.training import with_seed
 from tasks.segmentation.lesion_files import FAST, prepared_at, write_boxes, write_scene

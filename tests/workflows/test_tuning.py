@@ -21,7 +21,7 @@ from multiway import files
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
-from multiway.workflows.search import Search, Trial, measured
+from multiway.workflows.search import Search, Trial, rank_trials
 from multiway.workflows.space import Space, load_space
 from multiway.workflows.study import Study
 from tasks.tiny import TINY
@@ -162,12 +162,12 @@ def test_of_equal_trials_the_smaller_model_wins():
             ("small", 0.3, 0.8, 90),
         ]
     ]
-    assert [trial.settings["name"] for trial in measured(by_score)] == ["small", "large", "worse"]
+    assert [trial.settings["name"] for trial in rank_trials(by_score)] == ["small", "large", "worse"]
     by_loss = [
         Trial(settings={"n": parameters}, validation_loss=loss, parameters=parameters)
         for parameters, loss in ((7, 0.2), (9, 0.1), (8, 0.1))
     ]
-    assert [trial.parameters for trial in measured(by_loss)] == [8, 9, 7]
+    assert [trial.parameters for trial in rank_trials(by_loss)] == [8, 9, 7]
 
 
 def test_a_grid_is_taken_in_its_order(tiny, tmp_path):
@@ -187,12 +187,10 @@ def test_tpe_learns_from_the_trials():
 
     def good(sampler, seed):
         opening = {"task": "forecast", "seed": seed, "sampler": sampler, "pruner": "none"}
-        study = Study.opened(None, None, opening, space, space.shuffled(seed))
+        study = Study.open(None, None, opening, space, space.shuffled(seed))
         while (trial := study.begin(30)) is not None:
             fields = study.fields_of(trial)
-            study.ended(
-                trial, Trial(settings=fields, validation_loss=-float(sum(each == 5 for each in fields.values())))
-            )
+            study.end(trial, Trial(settings=fields, validation_loss=-float(sum(each == 5 for each in fields.values()))))
         assert len({json.dumps(trial.settings) for trial in study.outcomes}) == 30
         return -sum(trial.validation_loss for trial in study.outcomes)
 

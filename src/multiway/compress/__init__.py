@@ -7,9 +7,6 @@ from multiway.compress.adapters import load_adapters as load_adapters
 from multiway.compress.adapters import merge_adapters as merge_adapters
 from multiway.compress.adapters import remove_adapters as remove_adapters
 from multiway.compress.adapters import save_adapters as save_adapters
-from multiway.compress.hub import from_pretrained as from_pretrained
-from multiway.compress.hub import push_to_hub as push_to_hub
-from multiway.compress.hub import save_pretrained as save_pretrained
 from multiway.compress.plan import Plan as Plan
 from multiway.compress.plan import plan as plan
 from multiway.compress.pretrained import compress_pretrained as compress_pretrained
@@ -25,9 +22,12 @@ from multiway.compress.rules import Tucker as Tucker
 from multiway.compress.rules import balanced_sizes as balanced_sizes
 from multiway.compress.rules import parse_rule as parse_rule
 from multiway.compress.storage import SWAPS as SWAPS
+from multiway.compress.storage import from_pretrained as from_pretrained
 from multiway.compress.storage import load as load
+from multiway.compress.storage import push_to_hub as push_to_hub
 from multiway.compress.storage import restore as restore
 from multiway.compress.storage import save as save
+from multiway.compress.storage import save_pretrained as save_pretrained
 from multiway.compress.storage import write_swaps as write_swaps
 from multiway.compress.swap import undo as undo
 from multiway.compress.targets import LayerPlan as LayerPlan

@@ -13,19 +13,13 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.compress.attentions import Opened, close, open_names, opened
+from multiway.compress.branches import branch_weight, zero_branch
 from multiway.compress.fits import Compressed
-from multiway.compress.kinds import dense_kind, features_of
+from multiway.compress.kinds import features_of
+from multiway.compress.layers import build_layer, describe_layer
 from multiway.compress.reading import leave_fast_paths
-from multiway.compress.rules import LowRank, NdLinear, Rule, TensorTrain
-from multiway.compress.storage import (
-    compressed_layer,
-    dense_branch,
-    fill,
-    layer_facts,
-    read_json,
-    read_tensors,
-    save_tensors,
-)
+from multiway.compress.rules import Rule
+from multiway.compress.storage import fill, read_json, read_tensors, save_tensors
 from multiway.compress.swap import ADAPTERS, set_module
 from multiway.compress.targets import find_targets
 from multiway.errors import ConfigError, RunError, warn
@@ -59,10 +53,8 @@ class Adapted(nn.Module):
 
     def merge(self) -> nn.Module:
         """Add the branch to the dense layer's weight and return that layer."""
-        weight = self.dense.get_parameter("weight")
         with torch.no_grad():
-            added = self.scale * self.branch.dense_weight()
-            weight.add_(added.mT if dense_kind(self.dense) == "Conv1D" else added)
+            self.dense.get_parameter("weight").add_(branch_weight(self.branch, self.scale, self.dense))
         return self.dense
 
     def extra_repr(self) -> str:
@@ -72,7 +64,7 @@ class Adapted(nn.Module):
 
 @dataclasses.dataclass
 class Adaptation:
-    """Names of the adapted layers, what was trainable before, and settings of parents that had to change."""
+    """What a model with adapters remembers: their layers, what was trainable, and settings of parents that changed."""
 
     names: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     trainable: list[nn.Parameter] = dataclasses.field(default_factory=list)
@@ -117,19 +109,12 @@ def adapt(
             model = copy.deepcopy(model)
     with opened(model):
         targets, _ = find_targets(model, rules, families=("dense",))
-    branches = [
-        zero_branch(target.names[0], target.rule, *features_of(target.module), generator).to(
-            target.module.get_parameter("weight")
-        )
-        for target in targets
-    ]
-    return _adapted_by(
-        model,
-        {
-            target.names: Adapted(target.module, branch, scale=scale, dropout=dropout)
-            for target, branch in zip(targets, branches, strict=True)
-        },
-    )
+    layers = {}
+    for target in targets:
+        branch = zero_branch(target.names[0], target.rule, *features_of(target.module), generator)
+        branch = branch.to(target.module.get_parameter("weight"))
+        layers[target.names] = Adapted(target.module, branch, scale=scale, dropout=dropout)
+    return _put_in(model, layers)
 
 
 def merge_adapters(model: nn.Module) -> nn.Module:
@@ -192,7 +177,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
             "scale": adapted.scale,
             "dropout": adapted.dropout.p,
             "base_sha256": files.tensor_digest(adapted.dense.state_dict()),
-            **layer_facts(adapted.branch),
+            **describe_layer(adapted.branch),
         }
         for names, adapted in zip(record.names, _adapted(model).values(), strict=True)
     ]
@@ -226,14 +211,14 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
             raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
         if not any_base:
             _check_base(model, stored["layers"], path / SHAPES)
-    return _adapted_by(model, adapted)
+    return _put_in(model, adapted)
 
 
 def _stored_layer(model: nn.Module, entry: Mapping[str, Any], tensors: Mapping[str, Tensor], path: Path) -> Adapted:
     """A dense layer of the model with the branch that a file has for it."""
     name = entry["names"][0]
     dense = model.get_submodule(name)
-    branch = compressed_layer(entry, dense).to(dense.get_parameter("weight"))
+    branch = build_layer(entry, features_of(dense), dense).to(dense.get_parameter("weight"))
     prefix = f"{name}.branch."
     fill(branch, {key.removeprefix(prefix): each for key, each in tensors.items() if key.startswith(prefix)}, path)
     return Adapted(dense, branch, scale=entry["scale"], dropout=entry["dropout"])
@@ -255,7 +240,7 @@ def _check_base(model: nn.Module, layers: Sequence[Mapping[str, Any]], path: Pat
             )
 
 
-def _adapted_by(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> nn.Module:
+def _put_in(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> nn.Module:
     """Freeze a model and put adapted layers in the places of its own; what was trainable is remembered."""
     record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
     model.requires_grad_(False)
@@ -267,40 +252,6 @@ def _adapted_by(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> 
         record.settings += leave_fast_paths(model, names)
     model.__dict__[ADAPTERS] = record
     return model
-
-
-def zero_branch(
-    name: str, rule: Rule, in_features: int, out_features: int, generator: torch.Generator | None = None
-) -> Compressed:
-    """A layer without bias whose last factor is zero, so that it answers zero until it is trained.
-
-    Args:
-        name: Of the layer, for errors.
-        rule: Its kind and rank.
-        in_features: Inputs of the dense layer.
-        out_features: Outputs of the dense layer.
-        generator: Source of the other factors; torch's own if not given.
-
-    Raises:
-        ConfigError: The rule has no rank, and is not NdLinear without a budget.
-    """
-    if rule.rank is None and not (isinstance(rule, NdLinear) and rule.max_error is None and rule.max_share is None):
-        raise ConfigError(f"{name}: an adapter has no weight to measure errors of. Give {type(rule).__name__} a rank.")
-    rank = rule.rank or 1
-    entry: dict[str, Any] = {"kind": rule.kind, "rank": rank, "tt_ranks": rank, "bias": False, "error": None}
-    if isinstance(rule, LowRank):
-        entry["rank"] = min(rank, in_features, out_features)
-    elif isinstance(rule, NdLinear | TensorTrain):
-        entry["in_sizes"], entry["out_sizes"] = rule.sizes(in_features, out_features)
-    branch = dense_branch(entry, in_features, out_features)
-    factors = list(branch.parameters())
-    if factors[0].is_meta:  # to be loaded: there is nothing to draw
-        return branch
-    with torch.no_grad():
-        for factor in factors[:-1]:
-            factor.normal_(0.0, float(factor.std(correction=0)), generator=generator)
-        factors[-1].zero_()
-    return branch
 
 
 def _record(model: nn.Module) -> Adaptation:

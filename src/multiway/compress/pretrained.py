@@ -11,13 +11,22 @@ from torch import Tensor, nn
 
 from multiway import files
 from multiway.compress.budget import RankOptions
-from multiway.compress.hub import save_pretrained
 from multiway.compress.kinds import transformers
 from multiway.compress.measuring import difference, layer_outputs
 from multiway.compress.plan import Plan, plan
 from multiway.compress.recovering import distil
 from multiway.compress.rules import Rule
-from multiway.compress.storage import CONFIG, SWAPS, has_swaps, load, model_class, read_json, read_tensors, save
+from multiway.compress.storage import (
+    CONFIG,
+    SWAPS,
+    has_swaps,
+    load,
+    model_class,
+    read_json,
+    read_tensors,
+    save,
+    save_pretrained,
+)
 from multiway.errors import ConfigError, Fix, RunError, in_a_line
 
 Rows = Sequence[str] | Mapping[str, Tensor]

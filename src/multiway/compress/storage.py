@@ -1,5 +1,6 @@
-"""A compressed model on disk: its weights, what was swapped, and the folder of a Hugging Face model."""
+"""A model in a folder: weights, what was swapped in it, what it is built from, and a model card."""
 
+import functools
 import json
 import math
 from collections.abc import Mapping
@@ -9,52 +10,131 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from multiway import files
+from multiway import files, hub
 from multiway.compress.attentions import opened
+from multiway.compress.budget import count_parameters
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
-from multiway.compress.rules import CP, LowRank, NdLinear, TensorTrain, Tucker
-from multiway.compress.swap import required_record, swap_in, to_save
-from multiway.errors import MultiwayError, RunError, in_a_line
-from multiway.nn import Approximation, CPConv, LowRankLinear, TTEmbedding, TTLinear, TuckerConv
-from multiway.nn import NdLinear as NdLayer
+from multiway.compress.layers import build_layer, describe_layer
+from multiway.compress.page import becomes
+from multiway.compress.swap import is_swapped, required_record, swap_in, to_save
+from multiway.errors import ConfigError, MultiwayError, RunError, in_a_line
+from multiway.models.registry import Created, create_model
+from multiway.nn import CPConv, TTEmbedding, TuckerConv
 
 WEIGHTS, CONFIG = "weights.safetensors", "config.json"
 SWAPS = "compression.json"
 """File of a folder that says what became of its layers."""
-FILES = ("*.safetensors", "*.json", "*.txt", "*.model", "*.md")
-"""What a compressed model consists of, a tokenizer with it; nothing else is fetched from the hub."""
 FORMAT = 1
-TABLE = "tt_embedding"
-CHAINS: dict[str, type[TuckerConv] | type[CPConv]] = {Tucker.kind: TuckerConv, CP.kind: CPConv}
-KEPT: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
-    Tucker.kind: (TuckerConv, ("ranks",)),
-    CP.kind: (CPConv, ("ranks",)),
-    TABLE: (TTEmbedding, ("tt_ranks", "padding_idx", "words", "sizes")),
-    LowRank.kind: (LowRankLinear, ("rank",)),
-    TensorTrain.kind: (TTLinear, ("tt_ranks", "in_sizes", "out_sizes")),
-    NdLinear.kind: (NdLayer, ("rank", "in_sizes", "out_sizes")),
-}
-"""Layers by the name of their kind, and what of each is needed to rebuild it."""
+
+
+def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+    """Write a model as `save` does, with a model card: its layers, parameters and errors, and scores that you name.
+
+    Args:
+        model: From `create_model`, trained or not, or from `Plan.apply` or `load`.
+        folder: To write to; files of an earlier save are replaced.
+        scores: What you measured, such as `{"accuracy before": .91, "after": .84, "recovered": .905}`.
+
+    Raises:
+        ConfigError: `create_model` did not build it and nothing was swapped in it, or it has adapters.
+        RunError: The folder cannot be written.
+    """
+    save(model, folder)
+    model = to_save(model)
+    created = _created(model)
+    lines = [f"| {name} | {value:.4g} |" for name, value in (scores or {}).items()]
+    scored = ["", "| score | value |", "|---|---|", *lines] if lines else []
+    if created is None:
+        hub.write_card(
+            Path(folder), "compressed", f"{type(model).__name__}, made smaller", [*describe_swaps(model), *scored]
+        )
+    else:
+        size = f"`create_model({created.name!r})` of multiway, {count_parameters(model):,} parameters."
+        hub.write_card(Path(folder), "model", created.name, [size, "", *describe_swaps(model), *scored])
+
+
+def push_to_hub(
+    model: nn.Module, name: str, *, scores: Mapping[str, float] | None = None, private: bool = True
+) -> None:
+    """Send such a model with its card to the repository of that name, which is made if it is not there."""
+    hub.send(functools.partial(save_pretrained, model, scores=scores), name, private=private)
+
+
+def from_pretrained(name: str | Path, model: nn.Module | None = None) -> nn.Module:
+    """Take up a model from a folder, or from the repository of that name; `model` as for `load`.
+
+    Raises:
+        ConfigError: There is no such folder or repository, or this version does not know the model or a field.
+        RunError: The folder holds something else, or is damaged.
+    """
+    return load(hub.find_folder(name, "model"), model)
+
+
+def describe_swaps(model: nn.Module) -> list[str]:
+    """What was swapped in a model and what that saved, as lines of a card; none if it is as it was."""
+    if not is_swapped(model):
+        return []
+    after, rows, saved = count_parameters(model), list[str](), 0
+    for name in required_record(model).swaps:
+        layer: Any = model.get_submodule(name)
+        dense, small = dense_parameters(layer), count_parameters(layer)
+        error = "-" if layer.approximation is None else f"{layer.approximation.error:.3f}"
+        rows.append(f"| {name} | {becomes(layer)} | {dense:,} | {small:,} | {error} |")
+        saved += dense - small
+    before = after + saved
+    return [
+        f"{len(rows)} layers swapped: {before:,} parameters before, {after:,} after ({after / before:.1%}).",
+        "",
+        "| layer | became | parameters before | after | weight error |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
+
+
+def dense_parameters(layer: Compressed) -> int:
+    """Numbers that the layer held before it was swapped."""
+    if isinstance(layer, TTEmbedding):
+        return layer.num_words * math.prod(layer.sizes)
+    return count_parameters(layer.to_convolution() if isinstance(layer, TuckerConv | CPConv) else layer.to_linear())
 
 
 def save(model: nn.Module, folder: str | Path) -> None:
-    """Write a compressed model: `weights.safetensors`, `compression.json`, and `config.json` if it has a config.
+    """Write a model: `weights.safetensors`, `compression.json` if layers were swapped, and `config.json` if it has one.
 
-    Files of an earlier save are replaced, each in one step.
+    `config.json` holds the name and the fields of a model that `create_model` built, or the config of a Hugging Face
+    model. Files of an earlier save are replaced, each in one step.
 
     Raises:
-        ConfigError: Nothing was swapped in this model, or it has adapters.
+        ConfigError: `create_model` did not build the model and nothing was swapped in it, or it has adapters.
         RunError: The folder cannot be written.
     """
     path, model = Path(folder), to_save(model)
-    required_record(model)
+    created = _created(model)
+    config: Any = getattr(model, "config", None)
+    if created is None and not is_swapped(model):
+        raise ConfigError(
+            f"save: {type(model).__name__} is no model that create_model built, and nothing was swapped in this model. "
+            f"Build it by name, or give the model that plan.apply() returned."
+        )
     files.make_folder(path)
     tied = save_tensors(model.state_dict(), path / WEIGHTS)
-    config = getattr(model, "config", None)
-    if hasattr(config, "to_json_string"):
-        files.write_text(path / CONFIG, _config_text(model, config))
-    write_swaps(model, path, weights=files.sha256_of(path / WEIGHTS), tied=tied)
+    facts = {"weights": files.sha256_of(path / WEIGHTS), "tied": tied}
+    content: dict[str, Any] | None = None
+    if created is not None:
+        content = {"format": FORMAT, "model": created.name, "fields": created.config.plain(), **facts}
+    elif hasattr(config, "to_json_string"):
+        content = {**json.loads(config.to_json_string()), "architectures": [type(model).__name__]}
+    if content is not None:
+        files.write_text(path / CONFIG, json.dumps(content, indent=1) + "\n")
+    (path / SWAPS).unlink(missing_ok=True)
+    if is_swapped(model):
+        write_swaps(model, path, **facts)
+
+
+def _created(model: nn.Module) -> Created | None:
+    created = getattr(model, "created_as", None)
+    return created if isinstance(created, Created) else None
 
 
 def load(folder: str | Path, model: nn.Module | None = None) -> nn.Module:
@@ -63,23 +143,51 @@ def load(folder: str | Path, model: nn.Module | None = None) -> nn.Module:
     Args:
         folder: From `save`.
         model: A dense model of the same architecture, whatever its weights; it is changed and returned. A Hugging
-            Face model needs none: it is built from `config.json`.
+            Face model, and one that `create_model` built, needs none: it is built from `config.json`.
 
     Raises:
         RunError: The folder is incomplete or damaged, or the model is of another architecture.
     """
     path = Path(folder)
-    stored = _read(path)
+    source, stored = _read_facts(path)
     if files.sha256_of(_present(path / WEIGHTS)) != stored.get("weights"):
-        raise RunError(f"{path / WEIGHTS} does not belong to {SWAPS} next to it. Save the model again.")
+        raise RunError(f"{path / WEIGHTS} does not belong to {source} next to it. Save the model again.")
     built = _build(path) if model is None else model
-    restore(built, path)
+    if has_swaps(path):
+        restore(built, path)
     tensors = read_tensors(path / WEIGHTS)
     tensors |= {name: tensors[kept] for name, kept in stored.get("tied", {}).items() if kept in tensors}
     if model is None:
         take_dtypes(built, tensors)
     fill(built, tensors, path / WEIGHTS)
     return built
+
+
+def _read_facts(folder: Path) -> tuple[str, dict[str, Any]]:
+    """What a folder says of its weights, and the file that says it."""
+    if has_swaps(folder) or not (folder / CONFIG).is_file():
+        return SWAPS, _read_swaps(folder)
+    stored = read_json(folder / CONFIG)
+    if not _is_created(stored):
+        raise RunError(f"{folder} holds no model of save_pretrained. A run is taken up by its estimator.")
+    return CONFIG, stored
+
+
+def _is_created(config: Any) -> bool:
+    """Whether a config is of a model that `create_model` builds."""
+    names = {"format", "model", "fields", "weights", "tied"}
+    return isinstance(config, dict) and config.keys() == names and config["format"] == FORMAT
+
+
+def _build(folder: Path) -> nn.Module:
+    if not (folder / CONFIG).is_file():
+        raise RunError(f"{folder} holds no {CONFIG} to build a model from. Give a dense one: load(folder, model=...).")
+    config = read_json(folder / CONFIG)
+    if _is_created(config):
+        return create_model(config["model"], **config["fields"]).eval()
+    cls = model_class(config, folder)
+    model: nn.Module = cls(cls.config_class.from_pretrained(str(folder), local_files_only=True))
+    return model.eval()
 
 
 def has_swaps(folder: Path) -> bool:
@@ -94,7 +202,7 @@ def restore(model: nn.Module, folder: Path) -> None:
         RunError: The file is damaged, or the model is of another architecture.
     """
     try:
-        entries = {tuple(entry["names"]): entry for entry in _read(folder)["layers"]}
+        entries = {tuple(entry["names"]): entry for entry in _read_swaps(folder)["layers"]}
         with opened(model):
             layers = {names: _layer(model, names, entry) for names, entry in entries.items()}
         swap_in(model, layers, keep_originals=False)
@@ -108,63 +216,11 @@ def write_swaps(model: nn.Module, folder: Path, **facts: Any) -> None:
     """Write `compression.json`: every swapped layer's names, kind, sizes and ranks."""
     record = required_record(model)
     layers = [
-        {"names": swap.names, "dense": swap.kind, **layer_facts(model.get_submodule(name))}  # type: ignore[arg-type]
+        {"names": swap.names, "dense": swap.kind, **describe_layer(model.get_submodule(name))}  # type: ignore[arg-type]
         for name, swap in record.swaps.items()
     ]
     content = {"format": FORMAT, **facts, "layers": layers}
     files.write_text(folder / SWAPS, json.dumps(content, indent=1) + "\n")
-
-
-def layer_facts(layer: Compressed) -> dict[str, Any]:
-    """What is needed to rebuild such a layer."""
-    kind = next(kind for kind, (known, _) in KEPT.items() if isinstance(layer, known))
-    facts = {"kind": kind, **{name: getattr(layer, name) for name in KEPT[kind][1]}}
-    if isinstance(layer, NdLayer | TTLinear | LowRankLinear):
-        facts["bias"] = (layer.full_bias if isinstance(layer, NdLayer) else layer.bias) is not None
-    return facts | {"error": layer.approximation.error if layer.approximation else None}
-
-
-def compressed_layer(entry: Mapping[str, Any], dense: nn.Module) -> Compressed:
-    """The layer that `layer_facts` describes, for the place of this one; torch's generator is left as it was."""
-    kind = entry["kind"]
-    if kind not in (*CHAINS, TABLE):
-        return dense_branch(entry, *features_of(dense))
-    with torch.random.fork_rng(devices=[]):
-        if kind == TABLE:
-            given = {name: entry[name] for name in KEPT[TABLE][1]}
-            return _as_fitted(TTEmbedding(features_of(dense)[0], **given), entry)
-        return _as_fitted(CHAINS[kind](dense, entry["ranks"]), entry)  # type: ignore[arg-type]
-
-
-def _as_fitted(layer: Compressed, entry: Mapping[str, Any]) -> Compressed:
-    layer.approximation = None if entry["error"] is None else Approximation(entry["error"])
-    return layer
-
-
-def dense_branch(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
-    """The same, in the place of a dense layer of these sizes."""
-    with torch.random.fork_rng(devices=[]):
-        return _as_fitted(_build_layer(entry, in_features, out_features), entry)
-
-
-def _build_layer(entry: Mapping[str, Any], in_features: int, out_features: int) -> Compressed:
-    bias, kind = bool(entry["bias"]), entry["kind"]
-    if kind != LowRank.kind and (math.prod(entry["in_sizes"]), math.prod(entry["out_sizes"])) != (
-        in_features,
-        out_features,
-    ):
-        raise RunError(
-            f"sizes {entry['in_sizes']} and {entry['out_sizes']} do not multiply to the layer's {in_features} inputs "
-            f"and {out_features} outputs."
-        )
-    if kind == LowRank.kind:
-        return LowRankLinear(in_features, out_features, rank=entry["rank"], bias=bias)
-    if kind == TensorTrain.kind:
-        return TTLinear(entry["in_sizes"], entry["out_sizes"], tt_ranks=entry["tt_ranks"], bias=bias)
-    if kind == NdLinear.kind:
-        full = "full" if bias else False
-        return NdLayer(entry["in_sizes"], entry["out_sizes"], rank=entry["rank"], bias=full, flat=True)
-    raise RunError(f"there is no kind of layer {kind!r}.")
 
 
 def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> dict[str, str]:
@@ -181,25 +237,13 @@ def save_tensors(tensors: Mapping[str, Tensor], path: Path) -> dict[str, str]:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read named tensors."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return load_file(_present(path))
-    except (SafetensorError, OSError, ValueError) as error:
-        raise _unusable(path, error) from None
+    return files.read_tensors(_present(path), fix="Save the model again.")
 
 
 def fill(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     """Give a module all its parameters and buffers."""
-    try:
+    with files.usable(path, fix="Save the model again."):
         module.load_state_dict(tensors)
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise _unusable(path, error) from None
-
-
-def _unusable(path: Path, error: Exception) -> RunError:
-    return RunError(f"{path} cannot be used: {in_a_line(error)}. Save the model again.")
 
 
 def read_json(path: Path) -> Any:
@@ -228,11 +272,11 @@ def _layer(model: nn.Module, names: tuple[str, ...], entry: Mapping[str, Any]) -
         raise RunError(
             f"{names[0]} is {type(dense).__name__} in this model and was {entry['dense']}. Give a dense model."
         )
-    layer = compressed_layer(entry, dense)
+    layer = build_layer(entry, features_of(dense), dense)
     return layer.to(dense.get_parameter("weight"))
 
 
-def _read(folder: Path) -> dict[str, Any]:
+def _read_swaps(folder: Path) -> dict[str, Any]:
     stored = read_json(folder / SWAPS)
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise RunError(f"{folder / SWAPS} is of a format that this version cannot read.")
@@ -243,21 +287,6 @@ def _present(path: Path) -> Path:
     if not path.is_file():
         raise RunError(f"{path} is missing. Point at a folder that compress.save wrote.")
     return path
-
-
-def _config_text(model: nn.Module, config: Any) -> str:
-    """A config as Hugging Face writes it, with the model's class named."""
-    content = json.loads(config.to_json_string())
-    return json.dumps({**content, "architectures": [type(model).__name__]}, indent=1) + "\n"
-
-
-def _build(folder: Path) -> nn.Module:
-    if not (folder / CONFIG).is_file():
-        raise RunError(f"{folder} holds no {CONFIG} to build a model from. Give a dense one: load(folder, model=...).")
-    cls = model_class(read_json(folder / CONFIG), folder)
-    config = cls.config_class.from_pretrained(str(folder), local_files_only=True)
-    model: nn.Module = cls(config)
-    return model.eval()
 
 
 def take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:

@@ -43,9 +43,9 @@ class Record:
     settings: list[tuple[str, str, Any]] = dataclasses.field(default_factory=list)
 
 
-def record_of(model: nn.Module) -> Record | None:
-    """The memory of a compressed model, or None."""
-    return model.__dict__.get(RECORD)
+def is_swapped(model: nn.Module) -> bool:
+    """Whether layers of a model were swapped."""
+    return bool(model.__dict__.get(RECORD, Record()).swaps)
 
 
 def swap_in(model: nn.Module, layers: Mapping[tuple[str, ...], Compressed], *, keep_originals: bool) -> None:
@@ -91,9 +91,9 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
 
 def required_record(model: nn.Module) -> Record:
     """The memory of a compressed model."""
-    record = record_of(model)
-    if record is None or not record.swaps:
+    if not is_swapped(model):
         raise ConfigError("compress: nothing was swapped in this model. Give the model that plan.apply() returned.")
+    record: Record = model.__dict__[RECORD]
     return record
 
 

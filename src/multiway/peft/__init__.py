@@ -8,10 +8,10 @@ from multiway.lazy import load_extra
 
 load_extra("peft", "multiway.peft", "peft")
 
-from multiway.peft.branches import Branched as Branched  # noqa: E402
 from multiway.peft.config import AdapterConfig as AdapterConfig  # noqa: E402
-from multiway.peft.config import KroneckerLinear as KroneckerLinear  # noqa: E402
 from multiway.peft.config import convert_to_lora as convert_to_lora  # noqa: E402
-from multiway.peft.registration import register_adapters as register_adapters  # noqa: E402
+from multiway.peft.config import register_adapters as register_adapters  # noqa: E402
+from multiway.peft.layers import Branched as Branched  # noqa: E402
+from multiway.peft.layers import KroneckerLinear as KroneckerLinear  # noqa: E402
 
 register_adapters()

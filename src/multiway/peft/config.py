@@ -1,26 +1,32 @@
-"""Settings of a factorised adapter, saved and loaded by PEFT as LoRA's are; its LoKr without the whole weight."""
+"""Settings of a factorised adapter, and what PEFT is told of it: files as those of LoRA, and calls that it refuses."""
 
 import dataclasses
+import functools
+import re
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import peft
-import torch
-from jaxtyping import Float
 from peft import LoraConfig
-from peft.tuners.lokr.layer import Linear
+from peft.config import PeftConfigMixin
+from peft.tuners.lokr import LoKrModel
+from peft.tuners.lora import LoraModel
+from peft.tuners.lora.layer import LoraLayer
+from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
-from multiway import ops
 from multiway.compress.rules import MIN_CORES
 from multiway.errors import ConfigError, closest
-from multiway.peft.branches import LAYERS, OWN, Branched
+from multiway.peft.layers import LAYERS, OWN, Branched, KroneckerLinear
 
 TARGETS = (nn.Linear, Conv1D, *OWN)
 """Layers that take a branch."""
 SAVED_STARTS: dict[Any, Any] = {"multiway": True, "multiway_nonzero": False}
 """How `init_lora_weights` is saved: by names that LoRA, which the file would else be taken for, does not know."""
+NAMED = re.compile(r"\.lora_branch\.[^.]+\.(?=\w+\.\d+$)")
+"""A factor of a branch whose key holds the name of its adapter."""
 
 
 @dataclasses.dataclass
@@ -83,44 +89,75 @@ def convert_to_lora(
     return config, weights
 
 
-class KroneckerLinear(Linear):  # type: ignore[misc]  # PEFT's classes are not typed
-    r"""A Kronecker adapter, $y = W x + s \, (A \otimes B) x$, whose second product is taken mode by mode.
+def register_adapters() -> None:
+    """Tell PEFT of the layers here; done once, when the package is imported."""
+    LoKrModel.layers_mapping[nn.Linear] = KroneckerLinear
+    known = PeftConfigMixin.from_peft_type.__func__
 
-    PEFT 0.21 forms $A \otimes B$, as large as W, in each call. Here x is a matrix X of the two modes, and
-    $A X B^\top$ costs as much as two small layers. `merge`, files and settings are those of `peft.LoKrConfig`.
-    """
+    def from_peft_type(cls: type[Any], /, **settings: Any) -> Any:
+        """A config of the kind that was saved."""
+        return AdapterConfig(**settings) if "multiway_layer" in settings else known(cls, **settings)
 
-    def _get_delta_activations(self, adapter_name: str, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """What the adapter adds to the outputs; PEFT's name and arguments."""
-        left, right = self._factors(adapter_name)
-        x = self._cast_input_dtype(input, left.dtype)
-        added = kronecker_rows(x, left * self.scaling[adapter_name], right)
-        if self.training and self.rank_dropout[adapter_name]:
-            added = added * self._kept_outputs(adapter_name, added)
-        return added
+    PeftConfigMixin.from_peft_type = classmethod(from_peft_type)
+    LoraModel.add_weighted_adapter = _check_before(LoraModel.add_weighted_adapter, refuse_sums)
+    LoraModel._create_and_replace = _check_before(LoraModel._create_and_replace, refuse_target)
+    _name_keys(LoraModel)
 
-    def _factors(self, adapter_name: str) -> tuple[Tensor, Tensor]:
-        """A and B; either may be a product of two thin matrices."""
-        left, right = (
-            whole[adapter_name] if adapter_name in whole else down[adapter_name] @ up[adapter_name]
-            for whole, down, up in (
-                (self.lokr_w1, self.lokr_w1_a, self.lokr_w1_b),
-                (self.lokr_w2, self.lokr_w2_a, self.lokr_w2_b),
-            )
+
+def _check_before(method: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Any]:
+    """A method that is called once its arguments were looked at."""
+
+    @functools.wraps(method)
+    def checked(*given: Any, **named: Any) -> Any:
+        check(*given, **named)
+        return method(*given, **named)
+
+    return checked
+
+
+def refuse_sums(model: Any, *_: Any, **__: Any) -> None:
+    """PEFT sums the matrices of LoRA, which a branch does not have: the sum would be zero."""
+    if any(isinstance(module, Branched) for module in model.modules()):
+        raise ConfigError(
+            "multiway.peft: add_weighted_adapter sums LoRA's matrices. Make each adapter one by convert_to_lora first."
         )
-        return left, right
-
-    def _kept_outputs(self, adapter_name: str, like: Tensor) -> Tensor:
-        """Which outputs the dropout keeps: PEFT drops rows of the weight, drawn in the same way."""
-        kept = (torch.rand(self.out_features) > self.rank_dropout[adapter_name]).float()
-        scaled: Tensor = kept / kept.mean() if self.rank_dropout_scale[adapter_name] else kept
-        return scaled.to(like)
 
 
-def kronecker_rows(
-    x: Float[Tensor, "*lead in"], left: Float[Tensor, "a c"], right: Float[Tensor, "b d"]
-) -> Float[Tensor, "*lead out"]:
-    """Multiply the last axis by left ⊗ right, without forming it."""
-    rows = x.reshape(-1, left.shape[1], right.shape[1])
-    out: Tensor = ops.nd_linear(rows, [left, right], [])
-    return out.reshape(*x.shape[:-1], -1)
+def refuse_target(model: Any, config: Any, adapter: str, target: nn.Module, *_: Any, **named: Any) -> None:
+    """PEFT gives its own LoRA to a layer that has one already, and to what is no layer of `AdapterConfig`."""
+    if not isinstance(config, AdapterConfig):
+        return
+    name = named.get("current_key", "a target")
+    if isinstance(target, LoraLayer) and not isinstance(target, Branched):
+        raise ConfigError(f"AdapterConfig: {name} has a LoRA. Give the branches a model without one, or other targets.")
+    base = target.get_base_layer() if isinstance(target, BaseTunerLayer) else target
+    if not isinstance(base, TARGETS):
+        raise ConfigError(
+            f"AdapterConfig: {name} is a {type(base).__name__}, and these branches are for dense layers and those of "
+            f"multiway. Leave it out of target_modules."
+        )
+
+
+def _name_keys(cls: type[Any]) -> None:
+    """Save branches without the name of their adapter, as PEFT saves LoRA's matrices, and read files that have it."""
+    without_name, for_load = cls._remove_adapter_name_from_key.__func__, cls._remap_adapter_state_dict_for_load.__func__
+
+    def _remove_adapter_name_from_key(cls: type[Any], key: str, adapter_name: str) -> str:
+        """PEFT's name."""
+        return _key_without_name(key) if NAMED.search(key) else str(without_name(cls, key, adapter_name))
+
+    def _remap_adapter_state_dict_for_load(
+        cls: type[Any], model: nn.Module, config: Any, adapter_name: str, state_dict: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
+        """PEFT's name."""
+        plain = {_key_without_name(key): tensor for key, tensor in state_dict.items()}
+        loaded: dict[str, Tensor] = for_load(cls, model, config, adapter_name, plain)
+        return loaded
+
+    cls._remove_adapter_name_from_key = classmethod(_remove_adapter_name_from_key)
+    cls._remap_adapter_state_dict_for_load = classmethod(_remap_adapter_state_dict_for_load)
+
+
+def _key_without_name(key: str) -> str:
+    """The key of a branch's factor without the name of its adapter; any other as it is."""
+    return NAMED.sub(".lora_branch.", key)

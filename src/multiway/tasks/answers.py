@@ -90,7 +90,7 @@ def join_own_columns(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataF
     return frame, (note,) if taken else ()
 
 
-def written(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) -> Answer:
+def write_answer(frame: pd.DataFrame, out: Path | None, notes: Sequence[str] = ()) -> Answer:
     """The answer that is one table, kept at `out` where that is given."""
     if out is None:
         return Answer(frame=frame, notes=notes)
@@ -107,9 +107,9 @@ def in_folder(
 ) -> Answer:
     """The answer of one table, kept under its name in `folder` where that is given, with more tables next to it."""
     if folder is None:
-        return written(frame, None, notes)
+        return write_answer(frame, None, notes)
     make_folder(folder)
-    answer = written(frame, folder / name, notes)
+    answer = write_answer(frame, folder / name, notes)
     for each, table in (more or {}).items():
         write_table(table, folder / each)
     files = [folder / each for each in (name, *(more or {}))]

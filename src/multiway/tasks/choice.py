@@ -132,7 +132,7 @@ class Evidence:
     """Whether a rare class is looked for: a constant, near as its loss always is, finds none of it."""
 
     @classmethod
-    def squared(cls, outputs: Mapping[str, Floats], truth: Floats, **more: Any) -> Self:
+    def from_squares(cls, outputs: Mapping[str, Floats], truth: Floats, **more: Any) -> Self:
         """Squared errors of outputs `(cases, ...)`, summed over all but the cases, with their products."""
         errors = np.stack([(each - truth).reshape(len(truth), -1) for each in outputs.values()], axis=1)
         products = errors @ errors.swapaxes(1, 2)
@@ -140,14 +140,14 @@ class Evidence:
         return cls(losses=losses, products=products, **more)
 
 
-def known_as(name: str, known: Collection[str]) -> str:
+def find_candidate(name: str, known: Collection[str]) -> str:
     """Name of a candidate that is there."""
     if name not in known:
         raise ConfigError(f"models of this run are {', '.join(known)}. Got {name}{closest(name, list(known))}")
     return name
 
 
-def fixed(name: str, reason: str = ", as the settings say") -> Choice:
+def choice_of_settings(name: str, reason: str = ", as the settings say") -> Choice:
     """The choice of what is decided without measuring."""
     return Choice(name=name, reason=reason)
 
@@ -165,7 +165,7 @@ def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
     """
     trial = _Trial(evidence)
     if answer != AUTO:
-        return trial.told(known_as(answer, evidence.losses), ", as the settings say")
+        return trial.told(find_candidate(answer, evidence.losses), ", as the settings say")
     weights = trial.blend()
     if weights is not None:
         return trial.told(BLEND, trial.why_blend(weights), weights)
@@ -178,7 +178,7 @@ class _Trial:
 
     def __init__(self, evidence: Evidence) -> None:
         known = {name: np.asarray(each, np.float64) for name, each in evidence.losses.items()}
-        self.evidence, self.losses = evidence, {name: each for name, each in known.items() if _is_measured(each)}
+        self.evidence, self.losses = evidence, {name: each for name, each in known.items() if _has_losses(each)}
         if not self.losses:
             raise ConfigError(f"answer: no candidate has a loss on {evidence.measured}. Name one that answers.")
         self.names = list(self.losses)
@@ -286,7 +286,7 @@ class _Trial:
         return f"{word} {own:.3g}{against}, {measured} of {self.count(cases):,} {self.evidence.unit}"
 
 
-def _is_measured(losses: Floats) -> bool:
+def _has_losses(losses: Floats) -> bool:
     """Whether there is a loss, and none of them is infinite."""
     return bool(np.isfinite(losses).any() and not np.isinf(losses).any())
 

@@ -14,7 +14,7 @@ from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.report.text import number
 from multiway.tasks.declarations import Context
-from multiway.tasks.lifecycle import costs_of, finish, parameters_of, unchanged_data
+from multiway.tasks.lifecycle import costs_of, finish, parameters_of, prepare_unchanged
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, load, opening, store
 from multiway.training import RunFolder
@@ -56,7 +56,7 @@ def compress_run(
     run = load(path)
     run.task.before_compression(run)
     network = run.task.swappable(run.model)
-    run.prepared = unchanged_data(run, path)
+    run.prepared = prepare_unchanged(run, path)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, **limits)
     if out is not None and all(layer.replacement is None for layer in plan.layers):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway import hub
 from multiway.config import Config, Plain, merge, nest
 from multiway.data import datasets
 from multiway.data.samples import Array
@@ -19,7 +20,7 @@ from multiway.errors import ELSEWHERE, ConfigError, DataError, MultiwayError, No
 from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
-from multiway.tasks.hub import OnHub
+from multiway.tasks.hub import save_with_card
 from multiway.tasks.options import Spelling
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
@@ -70,7 +71,7 @@ def _arguments(cls: type) -> dict[str, Collection[str]]:
 
 
 @estimator
-class Estimator(OnHub):
+class Estimator:
     """A task as an estimator: its dataclass fields are constructor arguments, `fit` leaves `run_`.
 
     `predict` gives one value per sample in the order of the data, `evaluate` a frame of scores, `explain` what the
@@ -107,7 +108,7 @@ class Estimator(OnHub):
         return task.config.parse(merge(settings, dict(self.settings or {})), type(self).__name__)
 
     def _fit(self, source: object, config: Any) -> Self:
-        self._take(runs.fitted(task_of(self.task), config, source, progress=self.progress))
+        self._take(runs.fit_in_memory(task_of(self.task), config, source, progress=self.progress))
         return self
 
     def _take(self, run: Run) -> None:
@@ -157,6 +158,24 @@ class Estimator(OnHub):
         new = cls(**_parameters(run.config, _places(cls)))
         new._take(run)
         return new
+
+    def save_pretrained(self, path: str | Path) -> None:
+        """Write a run folder with a model card: data, split, scores and baselines."""
+        save_with_card(self._run(), Path(path))
+
+    def push_to_hub(self, name: str, *, private: bool = True) -> None:
+        """Send the run with its card to the repository of that name, which is made if it is not there."""
+        run = self._run()
+        kept = run.folder
+        try:
+            hub.send(functools.partial(save_with_card, run), name, private=private)
+        finally:
+            run.folder = kept  # not the scratch, which is gone
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path) -> Self:
+        """Take up a run from a folder, or from the repository of that name."""
+        return cls.load(hub.find_folder(name, "run"))
 
     def get_params(self, deep: bool = True) -> Plain:
         """Constructor arguments by name."""

@@ -41,7 +41,7 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
     return Run(task=task, config=config, state=state, models=models, facts=facts, prepared=prepared)
 
 
-def warned(run: Run) -> Run:
+def warn_of_data(run: Run) -> Run:
     """The run, once what a check warns of in its data is said, and kept among its notes."""
     said = [(words,) if isinstance(words, str) else words for words in run.task.warned(run.config, run.prepared)]
     lines = [spelled(words).strip() for words in said]
@@ -51,19 +51,19 @@ def warned(run: Run) -> Run:
     return run
 
 
-def fitted(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
+def fit_in_memory(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
     """Fit on data in memory or on a path; nothing is written."""
-    return fit(warned(make(task, config, source, progress=progress)), Context(progress=progress))
+    return fit(warn_of_data(make(task, config, source, progress=progress)), Context(progress=progress))
 
 
 def start(task: AnyTask, config: TaskConfig, path: Path, *, progress: bool = False) -> Run:
     """Read the data, then make the folder, then fit and seal: an error in the data leaves nothing behind."""
     if config.data is None:
         raise RunError("a run on disk needs data: give a file or folder, or the name of a known data set.")
-    run = warned(make(task, config, task.locate(config.data), progress=progress))
+    run = warn_of_data(make(task, config, task.locate(config.data), progress=progress))
     folder = create_once(path, opening(run))
     with held(folder):
-        return _sealed(run, folder, progress)
+        return _fit_and_store(run, folder, progress)
 
 
 def continue_run(path: Path, *, progress: bool = False) -> Run:
@@ -75,12 +75,12 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
     with held(folder):
         folder.clean()
         task, config, digest = read_opening(folder)
-        run = warned(make(task, config, task.locate(config.data or ""), progress=progress))
+        run = warn_of_data(make(task, config, task.locate(config.data or ""), progress=progress))
         if run.digest != digest:
             raise RunError(
                 f"{path}: {config.data} changed since the run was started. Start a new run, or restore the data."
             )
-        return _sealed(run, folder, progress)
+        return _fit_and_store(run, folder, progress)
 
 
 def reread(run: Run) -> Any:
@@ -96,7 +96,7 @@ def if_there(read: Callable[[], ValueT]) -> ValueT | None:
         return None
 
 
-def unchanged_data(run: Run, path: Path) -> object:
+def prepare_unchanged(run: Run, path: Path) -> object:
     """The data of the training, prepared anew; refused where they are no longer the same."""
     if run.config.data is None:
         raise RunError(f"{path}: the run was fitted on data in memory, which is gone. Train on a file.")
@@ -106,11 +106,11 @@ def unchanged_data(run: Run, path: Path) -> object:
     return prepared
 
 
-def updated(path: Path, data: str, out: Path) -> Run:
+def update_run(path: Path, data: str, out: Path) -> Run:
     """A finished run with later rows taken in, in a folder of its own; a training with these updates gives the same."""
     run = load(path)
     assert run.folder is not None
-    run.prepared = unchanged_data(run, path)
+    run.prepared = prepare_unchanged(run, path)
     log, has_swaps = run.folder.read_log(), run.folder.find(compress.SWAPS) is not None
     run.models = {name: run.models[name] for name in run.models}  # read from the folder before there is another
     longer = run.task.update(run, data)
@@ -130,7 +130,7 @@ def data_of(run: Run) -> str:
     return run.task.locate(run.config.data)
 
 
-def _sealed(run: Run, folder: RunFolder, progress: bool) -> Run:
+def _fit_and_store(run: Run, folder: RunFolder, progress: bool) -> Run:
     run.folder = folder
     fit(run, Context(folder=folder, progress=progress))
     run.task.join(run)

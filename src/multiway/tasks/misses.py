@@ -41,12 +41,14 @@ def misses_of(run: Run, rows: str, most: int = SHOWN) -> Misses:
         return Misses("largest errors", found)
     if len(found):
         return Misses("most confident errors", found)
-    return Misses("least sure answers", _named_by(run).sort_values("probability", kind="stable").head(most), none(rows))
+    return Misses(
+        "least sure answers", _name_samples(run).sort_values("probability", kind="stable").head(most), none(rows)
+    )
 
 
 def wrong_answers(run: Run, most: int = SHOWN) -> pd.DataFrame:
     """The most confident errors on classes, or the largest ones of numbers, by the answer of a run."""
-    found = _named_by(run)
+    found = _name_samples(run)
     if run.state.classes is None:
         return found.sort_values("error", key=np.abs, ascending=False, kind="stable").head(most)
     wrong = found[found["true"] != found["predicted"]]
@@ -58,7 +60,7 @@ def none(rows: str) -> str:
     return f"No test {rows if rows == 'series' else rows.removesuffix('s')} was misclassified."
 
 
-def _named_by(run: Run) -> pd.DataFrame:
+def _name_samples(run: Run) -> pd.DataFrame:
     """Every test sample with what the answer says of it."""
     answers, names = answers_of(run.tables, run.answer.name), run.state.classes
     named = list(answers.columns[: answers.columns.get_loc("split")].drop("model", errors="ignore"))

@@ -20,7 +20,7 @@ from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
-from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choose, fixed, known_as
+from multiway.tasks.choice import AUTO, BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
@@ -89,7 +89,7 @@ class Run:
     config: Any
     state: Any
     models: Mapping[str, nn.Module]
-    answer: Choice = dataclasses.field(default_factory=lambda: fixed(NETWORK, ""))
+    answer: Choice = dataclasses.field(default_factory=lambda: choice_of_settings(NETWORK, ""))
     calibration: dict[str, Tensor] = dataclasses.field(default_factory=dict)
     scores: list[Row] = dataclasses.field(default_factory=list)
     tables: dict[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
@@ -138,10 +138,12 @@ class Run:
             )
         scores = self.task.page.SUBJECT.scores([self])
         words = {scores.name(model): model for model in self.candidates}
-        chosen = known_as(words.get(name, name), self.candidates)
+        chosen = find_candidate(words.get(name, name), self.candidates)
         if chosen == self.answer.name:
             return self
-        return dataclasses.replace(self, answer=fixed(chosen, f", chosen by name in place of {self.answer.name}"))
+        return dataclasses.replace(
+            self, answer=choice_of_settings(chosen, f", chosen by name in place of {self.answer.name}")
+        )
 
     def guarded(self, later: Any, source: str, *, far: bool) -> tuple[str, ...]:
         """What is to be said of later data that lie far outside the training; much too far, none has an answer.
@@ -295,7 +297,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
         evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
         if evidence is not None:
             return choose(evidence, answer=answer)
-        return fixed(self.own, "")
+        return choice_of_settings(self.own, "")
 
     def refit(self, run: Run, prepared: PreparedT, context: Context) -> None:
         """Refit, with all that validation decided, what answers on rows that training left out."""
@@ -303,7 +305,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
         """Whether the model that the config names as the answer is there."""
         if config.answer != AUTO:
-            known_as(config.answer, names)
+            find_candidate(config.answer, names)
 
     def answer_line(self, run: Run) -> str:
         """Which model answers for a run, and why."""

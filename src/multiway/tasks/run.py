@@ -13,7 +13,7 @@ from torch import nn
 from multiway import compress, files
 from multiway.config import Plain
 from multiway.errors import MultiwayError, RunError, in_a_line, warn
-from multiway.tasks.choice import known_as
+from multiway.tasks.choice import find_candidate
 from multiway.tasks.protocol import NETWORK, OURS, AnyTask, Row, State, TaskConfig
 from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
@@ -116,7 +116,7 @@ def load(path: Path) -> Run:
         )
         run.models[task.own]
         for name in stored.answer.shares:
-            run.models.get(known_as(name, task.candidates(config, state)))  # what answers is read now
+            run.models.get(find_candidate(name, task.candidates(config, state)))  # what answers is read now
         task.check_stored(run)
         caution(run)
     return run

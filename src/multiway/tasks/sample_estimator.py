@@ -15,7 +15,7 @@ from multiway.errors import DataError
 from multiway.tasks import targets
 from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask, answered
+from multiway.tasks.samples import SampleTask, answer_samples
 
 
 @estimator
@@ -64,7 +64,7 @@ class SampleEstimator(Estimator):
     def _outputs(self, X: object, model: str | None, far: bool) -> NDArray[np.float64]:
         """Probabilities of the classes of the run, or numbers in the units of the target, by its answer or a model."""
         samples, run = self._unlabelled(X, far=far), self._run().answered_by(model)
-        return answered(run, samples)
+        return answer_samples(run, samples)
 
 
 @estimator

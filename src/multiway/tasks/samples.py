@@ -18,7 +18,7 @@ from multiway.data.splitting import check_splits, folds
 from multiway.errors import MultiwayError
 from multiway.models import target_baselines
 from multiway.tasks import targets
-from multiway.tasks.answers import Answer, join_own_columns, written
+from multiway.tasks.answers import Answer, join_own_columns, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.options import RunConfig
@@ -90,7 +90,7 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
             return precise_outputs(run.models[name], samples.inputs, run.state.target)
         if not len(samples):
             return np.empty((0, *(() if classes is None else (len(classes),))))
-        return targets.decoded(outputs_of(run.models[name], self.seen_by(run, name, samples)), run.state.target)
+        return targets.decode_outputs(outputs_of(run.models[name], self.seen_by(run, name, samples)), run.state.target)
 
     def outputs_on(self, run: Run, prepared: Prepared[InputsT, StateT], split: str) -> targets.Outputs:
         """Those of every model on a split."""
@@ -139,12 +139,12 @@ class SampleTask(EncodedTask[ConfigT, InputsT, StateT], Generic[ConfigT, InputsT
         source = self.later(data, out)
         later = self.unlabelled(run.config, source, run.state)
         far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
-        answers = targets.answer_frame(answered(run, later.encoded), run.state.classes, self.threshold(run))
+        answers = targets.answer_frame(answer_samples(run, later.encoded), run.state.classes, self.threshold(run))
         frame, notes = join_own_columns(self.own_columns(run.config, source, later.raw), answers)
-        return written(frame, out, (*later.notes, *far, *notes))
+        return write_answer(frame, out, (*later.notes, *far, *notes))
 
 
-def answered(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
+def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
     """Outputs of the model that answers for a run, or of the blend."""
     task = cast(AnySampleTask, run.task)
     return run.answer.mixed({name: task.outputs(run, name, samples) for name in run.answer.shares})
@@ -163,7 +163,7 @@ def outputs_of(model: nn.Module, samples: Samples[Tensor], at_once: int = PREDIC
 @torch.no_grad()
 def precise_outputs(model: nn.Module, inputs: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
     """What a model gives for small inputs, computed in float64 at once; probabilities, or numbers in their units."""
-    return targets.decoded(copy.deepcopy(model).cpu().double().eval()(inputs.double()), scaler)
+    return targets.decode_outputs(copy.deepcopy(model).cpu().double().eval()(inputs.double()), scaler)
 
 
 AnySampleTask = SampleTask[Any, Any, Any]
@@ -177,7 +177,7 @@ def evidence_of(task: AnySampleTask, run: Run, prepared: Prepared[Any, Any], *, 
     """
     held = prepared.rows("validation")
     outputs = {name: finite(values) for name, values in task.outputs_on(run, prepared, "validation").items()}
-    evidence = squared_losses(run, prepared.named("validation"), outputs)
+    evidence = losses_of_squares(run, prepared.named("validation"), outputs)
     counts = fold_counts(task, run, prepared) if refit and _is_small(prepared.raw, held) else {}
     if not counts:
         return evidence
@@ -186,7 +186,7 @@ def evidence_of(task: AnySampleTask, run: Run, prepared: Prepared[Any, Any], *, 
     whole = {name: _spread(values, np.searchsorted(known, held), len(known)) for name, values in outputs.items()}
     whole |= {name: np.full_like(whole[name], np.nan) for name in counts}
     try:
-        for fold, names in fitted_folds(task, run, samples, counts, len(held) / len(known)):
+        for fold, names in fit_folds(task, run, samples, counts, len(held) / len(known)):
             for name in names:
                 whole[name][fold.prepared.rows("test")] = finite(task.outputs(fold, name, fold.prepared.part("test")))
     except MultiwayError as error:  # a fold of few samples may lack what a model needs
@@ -194,7 +194,7 @@ def evidence_of(task: AnySampleTask, run: Run, prepared: Prepared[Any, Any], *, 
         return evidence
     word = "folds" if samples.times is None else "rolling folds"
     partly = f"{counts[NETWORK]} {word}" if NETWORK in counts else "validation"
-    return squared_losses(run, samples, whole, measured=f"{FOLDS} {word}", partly=partly)
+    return losses_of_squares(run, samples, whole, measured=f"{FOLDS} {word}", partly=partly)
 
 
 def finite(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -202,7 +202,7 @@ def finite(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.nan_to_num(outputs, nan=AWFUL, posinf=AWFUL, neginf=-AWFUL)
 
 
-def squared_losses(
+def losses_of_squares(
     run: Run, samples: Samples[Any], outputs: Mapping[str, NDArray[np.float64]], **more: Any
 ) -> Evidence:
     """Brier scores of classes, squared errors of scaled numbers, over samples or over groups of them."""
@@ -210,9 +210,9 @@ def squared_losses(
     is_rare = getattr(state, "rare", None) is not None
     of = {"units": units, "unit": samples.word if units is None else "groups", "is_rare": is_rare, **more}
     if state.classes is not None:
-        return Evidence.squared(outputs, np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
+        return Evidence.from_squares(outputs, np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
     scaled = {name: state.target.transform(values[:, None]) for name, values in outputs.items()}
-    return Evidence.squared(scaled, state.target.transform(samples.truth[:, None]), loss="scaled MSE", **of)
+    return Evidence.from_squares(scaled, state.target.transform(samples.truth[:, None]), loss="scaled MSE", **of)
 
 
 def fold_counts(task: AnySampleTask, run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
@@ -235,7 +235,7 @@ def _quick_folds(run: Run) -> int:
     return int(min(FOLDS, STEPS // max(steps, 1), WORK // max(work, 1)))
 
 
-def fitted_folds(
+def fit_folds(
     task: AnySampleTask, run: Run, samples: Samples[Any], counts: Mapping[str, int], validation: float
 ) -> Iterator[tuple[Run, list[str]]]:
     """Runs that were fitted as this one, each without a part of some samples, its test split; and their models."""

@@ -106,7 +106,7 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
         right = (test["label"] == test["predicted"]).mean()
         return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly{_always(run)}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
-    alone = float((test["label"] - _known_mean(run)).abs().mean())
+    alone = float((test["label"] - _mean_of_known(run)).abs().mean())
     side = "better" if off < alone else "worse"
     rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
     return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
@@ -122,7 +122,7 @@ def _always(run: Run) -> str:
     return f"; always naming {name}, the most frequent class in training, is right in {text.percent(100 * share)}"
 
 
-def _known_mean(run: Run) -> float:
+def _mean_of_known(run: Run) -> float:
     """What the mean says, where it is a candidate; else the mean of the validation rows."""
     rows = run.tables["predictions"]
     if "model" in rows and (rows["model"] == "mean").any():

@@ -60,7 +60,7 @@ Names = Sequence[str] | None
 """Of the classes; None where the target is a number."""
 
 
-def decoded(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
+def decode_outputs(raw: Tensor, scaler: Scaler | None) -> NDArray[np.float64]:
     """Probabilities of classes by their logits, one of which stands for two classes; scaled numbers in their units."""
     if scaler is not None:
         return scaler.inverse(raw.numpy())[:, 0]

@@ -17,7 +17,7 @@ from multiway import files, leftovers
 from multiway.config import load_yaml
 from multiway.errors import RunError, StorageError, in_a_line, typed
 from multiway.training.log import LogRow
-from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed, stored_tensors, usable
+from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
@@ -180,13 +180,13 @@ class RunFolder:
     def load_weights(self, model: nn.Module, name: str = WEIGHTS) -> None:
         """Read weights into a model of the same config."""
         path = self._present(name)
-        with usable(path):
-            model.load_state_dict(stored_tensors(path))
+        with files.usable(path):
+            model.load_state_dict(files.read_tensors(path))
 
     def load_tensors(self, name: str) -> dict[str, Tensor]:
         """Read a file of tensors; none where it was not written."""
         path = self.find(name)
-        return {} if path is None else stored_tensors(path)
+        return {} if path is None else files.read_tensors(path)
 
     def _present(self, name: str) -> Path:
         path = self.find(name)

@@ -15,9 +15,10 @@ from typing import Annotated, Any
 import pandas as pd
 import torch
 from pydantic import ConfigDict, Field, field_validator
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.module import register_module_module_registration_hook
 
+from multiway import files
 from multiway.config import Config
 from multiway.errors import RunError, in_a_line
 
@@ -89,14 +90,6 @@ def run_environment() -> dict[str, Any]:
     }
 
 
-def stored_tensors(path: Path) -> dict[str, Tensor]:
-    """Tensors of a file by name."""
-    from safetensors.torch import load_file
-
-    with usable(path):
-        return load_file(path)
-
-
 def check_shapes(path: Path, model: nn.Module) -> None:
     """Compare the head of a file with a model, which may be on the device `meta`: neither is allocated for it.
 
@@ -104,7 +97,7 @@ def check_shapes(path: Path, model: nn.Module) -> None:
     """
     from safetensors import safe_open
 
-    with usable(path), safe_open(path, framework="pt") as file:
+    with files.usable(path), safe_open(path, framework="pt") as file:
         stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     for name in itertools.chain.from_iterable(map(_open_names, *zip(*model.named_modules(), strict=True))):
@@ -140,17 +133,6 @@ def sketched() -> Iterator[None]:
             yield
     finally:
         handle.remove()
-
-
-@contextlib.contextmanager
-def usable(path: Path) -> Iterator[None]:
-    """Say in one line what is wrong with a file of tensors."""
-    from safetensors import SafetensorError
-
-    try:
-        yield
-    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{path} cannot be used: {in_a_line(error)}. Train the run again.") from None
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, str]:

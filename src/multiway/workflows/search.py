@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 from pydantic import JsonValue
 
 from multiway import files
@@ -59,18 +58,14 @@ class Trial(Config):
         value = self.measure or 0.0
         return (value if self.validation_score is None else -value, self.parameters)
 
-    @property
-    def named(self) -> str:
-        """Its settings in a line."""
-        return " ".join(f"{field}={json.dumps(value)}" for field, value in self.settings.items()) or "no field"
-
     def __str__(self) -> str:
         """What it gave, in a line."""
+        name = " ".join(f"{field}={json.dumps(value)}" for field, value in self.settings.items()) or "no field"
         if self.refused is not None:
-            return f"{self.named}: refused: {self.refused}"
+            return f"{name}: refused: {self.refused}"
         if self.pruned:
-            return f"{self.named}: ended at epoch {self.epoch:g}, far behind: {self.measure:.4f}"
-        return f"{self.named}: {self.selected_by} {self.measure:.4f}, {self.seconds:.0f} s"
+            return f"{name}: ended at epoch {self.epoch:g}, far behind: {self.measure:.4f}"
+        return f"{name}: {self.selected_by} {self.measure:.4f}, {self.seconds:.0f} s"
 
     def row(self) -> Row:
         """Of a table."""
@@ -78,7 +73,7 @@ class Trial(Config):
         return {**self.settings, self.selected_by: self.measure, **cost}
 
 
-def measured(trials: Iterable[Trial]) -> list[Trial]:
+def rank_trials(trials: Iterable[Trial]) -> list[Trial]:
     """Those that were trained to their end, best first."""
     return sorted((each for each in trials if each.refused is None and not each.pruned), key=lambda each: each.rank)
 
@@ -87,13 +82,6 @@ def write_trials(folder: Path, trials: Iterable[Trial]) -> None:
     """A line per trial that ended."""
     lines = (json.dumps(trial.plain(), allow_nan=False) + "\n" for trial in trials)
     files.write_text(folder / TRIALS, "".join(lines))
-
-
-def write_best(folder: Path, recipe: Mapping[str, Any]) -> Path:
-    """The recipe of the best."""
-    text = yaml.safe_dump(plain_settings(recipe), sort_keys=False, allow_unicode=True)
-    files.write_text(folder / BEST, text)
-    return folder / BEST
 
 
 def plain_settings(values: Any) -> Any:
@@ -116,7 +104,7 @@ class Search:
             settings = merge(settings, nest(field, value))
         return settings
 
-    def made(self, fields: Fields, progress: bool = False) -> Run:
+    def make_run(self, fields: Fields, progress: bool = False) -> Run:
         """A run that is not fitted."""
         config = self.task.configure(self.settings(fields))
         if config.data is None and self.source is None:
@@ -131,7 +119,7 @@ class Search:
             reading = str({name: value for name, value in fields.items() if not name.startswith(NOT_OF_DATA)})
             try:
                 if reading not in unsound:
-                    return self.made(fields, progress).digest
+                    return self.make_run(fields, progress).digest
             except DataError as error:
                 unsound[reading] = error
             except ConfigError as error:
@@ -147,9 +135,9 @@ class Search:
         """
         clock = time.perf_counter()
         try:
-            run = self.made(fields)
+            run = self.make_run(fields)
             fit_models(run, (run.task.own,), Context(callbacks=callbacks))
-            outcome = _measured(run)
+            outcome = measure_run(run)
         except Pruned as stopped:
             outcome = stopped.outcome
         except (Interrupted, StorageError):
@@ -171,7 +159,8 @@ class Pruned(Exception):
         self.outcome = {"pruned": True, "epoch": row["epoch"], **measured}
 
 
-def _measured(run: Run) -> dict[str, Any]:
+def measure_run(run: Run) -> dict[str, Any]:
+    """What the training of a run gave on validation, as fields of a `Trial`."""
     best = run.facts["best"].get(run.task.own)
     if best is None or not math.isfinite(best["validation_loss"]):
         raise RunError("nothing was trained that validation can measure.")

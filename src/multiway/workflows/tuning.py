@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
+from multiway import files
 from multiway.config import merge
 from multiway.errors import ConfigError, RunError, closest, typed
 from multiway.lazy import load_extra
@@ -16,13 +19,13 @@ from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.training import Interrupted
 from multiway.workflows.search import (
+    BEST,
     Pruned,
     Search,
     Trial,
-    measured,
     open_fields,
     plain_settings,
-    write_best,
+    rank_trials,
     write_trials,
 )
 from multiway.workflows.space import load_space
@@ -114,41 +117,43 @@ def tune(
     """
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise ConfigError("tune: a trial trains in one process. Start tune several times instead of with torchrun.")
-    _check_choice("sampler", sampler, SAMPLERS)
-    _check_choice("pruner", pruner, PRUNERS)
+    for name, value, known in (("sampler", sampler, SAMPLERS), ("pruner", pruner, PRUNERS)):
+        if value not in known:
+            raise ConfigError(f"tune: {name} is one of {', '.join(known)}. Got {value!r}{closest(value, known)}")
     load_extra("optuna", "tune", "tune")
     given = plain_settings(merge(settings or {}, overrides or {}))
     search = Search(task=task_of(task), given=given, source=source)
     searched = open_fields(search.task, load_space(space), given)
     every = searched.combinations() if sampler == "grid" else searched.shuffled(seed)
     opening = {
-        "task": task, "settings": {name: value for name, value in given.items() if name != "data"},
-        "space": plain_settings(searched.values), "seed": seed, "sampler": sampler, "pruner": pruner,
+        "task": task,
+        "settings": {name: value for name, value in given.items() if name != "data"},
+        "space": plain_settings(searched.values),
+        "seed": seed,
+        "sampler": sampler,
+        "pruner": pruner,
         "data": search.digest(every, progress),
-    }  # fmt: skip
+    }
     from multiway.workflows.study import Study
 
-    study = Study.opened(out, storage, opening, searched, every)
+    study = Study.open(out, storage, opening, searched, every)
     end = math.inf if minutes is None else time.monotonic() + 60 * minutes
     while time.monotonic() < end and (trial := study.begin(trials or len(every))) is not None:
-        _work(study, search, trial, out, progress)
-    return _tuned(search, study, out)
+        _train_trial(study, search, trial, out, progress)
+    return _collect(search, study, out)
 
 
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"tune: {name} is one of {', '.join(known)}. Got {value!r}{closest(value, known)}")
-
-
-def _work(study: "Study", search: Search, trial: "optuna.Trial", out: Path | None, progress: bool) -> None:
+def _train_trial(study: "Study", search: Search, trial: "optuna.Trial", out: Path | None, progress: bool) -> None:
     """Train one combination and keep what it gave."""
     try:
-        with study.giving_up(trial.number):
-            outcome = search.trial(study.fields_of(trial), Judge(trial))
-    except Interrupted as error:
+        outcome = search.trial(study.fields_of(trial), Judge(trial))
+    except BaseException as error:
+        study.give_up(trial.number)
+        if not isinstance(error, Interrupted):
+            raise
         kept = "" if out is None else f" Earlier trials are kept: the same command goes on in {out}."
         raise Interrupted(f"tune: {error}{kept}") from None
-    study.ended(trial, outcome)
+    study.end(trial, outcome)
     if out is not None:
         write_trials(out, study.outcomes)
     if progress:
@@ -172,26 +177,33 @@ class Judge:
         """The study hears of the end otherwise."""
 
 
-def _recipe(search: Search, trials: list[Trial]) -> dict[str, Any]:
-    """The best as a recipe, which is one of a table."""
-    best = trials[0]
-    note = f"Best of {len(trials)} trials: {best.selected_by} {best.measure}, epoch {best.epoch:g}."
-    settings = {name: value for name, value in search.settings(best.settings).items() if name != "data"}
-    head = {"task": search.task.name, "table": "tune", "row": "best", "data": search.given.get("data")}
-    return {**head, "note": note, "settings": settings}
-
-
-def _tuned(search: Search, study: "Study", out: Path | None) -> Tuned:
+def _collect(search: Search, study: "Study", out: Path | None) -> Tuned:
     outcomes = study.outcomes
     if out is not None:
         write_trials(out, outcomes)  # a process that was killed may have ended the last trial and written nothing
-    trials, refused = measured(outcomes), [trial for trial in outcomes if trial.refused is not None]
+    trials, refused = rank_trials(outcomes), [trial for trial in outcomes if trial.refused is not None]
     if not trials:
         under_way = f"{study.under_way} are under way in other processes." if study.under_way else ""
         reason = refused[0].refused if refused else under_way or "no time was left for one. Give more minutes."
         raise RunError(f"tune: no trial gave a measure: {reason}")
+    best, recipe = search.settings(trials[0].settings), None
+    if out is not None:
+        first = trials[0]
+        content = {
+            "task": search.task.name,
+            "table": "tune",
+            "row": "best",
+            "data": search.given.get("data"),
+            "note": f"Best of {len(trials)} trials: {first.selected_by} {first.measure}, epoch {first.epoch:g}.",
+            "settings": {name: value for name, value in best.items() if name != "data"},
+        }
+        recipe = out / BEST
+        files.write_text(recipe, yaml.safe_dump(plain_settings(content), sort_keys=False, allow_unicode=True))
     return Tuned(
-        task=search.task.name, trials=trials, refused=refused, pruned=[trial for trial in outcomes if trial.pruned],
-        best=search.settings(trials[0].settings),
-        recipe=None if out is None else write_best(out, _recipe(search, trials)),
-    )  # fmt: skip
+        task=search.task.name,
+        trials=trials,
+        refused=refused,
+        pruned=[trial for trial in outcomes if trial.pruned],
+        best=best,
+        recipe=recipe,
+    )

@@ -120,7 +120,7 @@ def update(run: Path | str, *, data: str, out: Path | str) -> Run:
     place, path = _check_out("update", out, overwrite=False), run_folders(run)[0]
     assert place is not None
     with concerning(task_name(path)):
-        return lifecycle.updated(path, data, place)
+        return lifecycle.update_run(path, data, place)
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ def make_config(**changes: Any) -> ForecastConfig:
 
 
 def fitted(frame: pd.DataFrame, **changes: Any) -> Run:
-    return lifecycle.fitted(TASK, make_config(**changes), frame)
+    return lifecycle.fit_in_memory(TASK, make_config(**changes), frame)
 
 
 def read(run: Run, source: Any) -> Panel:

@@ -23,7 +23,7 @@ def cover(seed: int, months: int) -> Iterator[dict[str, object]]:
     times = pd.date_range("2010-01-01", periods=months, freq="MS")
     frame = pd.DataFrame({"month": times, "y": series(kind, seed, months)})
     settings = {"lookback": LOOKBACK, "horizon": HORIZON, "network": False, "levels": LEVELS}
-    run = lifecycle.fitted(TASK, ForecastConfig.parse(settings), frame)
+    run = lifecycle.fit_in_memory(TASK, ForecastConfig.parse(settings), frame)
     windows, model = run.prepared.windows, model_of(run)
     parts = (Stretch(windows[split], lambda *past: {"answer": model(*past)}) for split in ("validation", "test"))
     known, errors = (np.abs(errors_of([part])["answer"]) for part in parts)

@@ -63,7 +63,9 @@ def test_gaps_hold_the_last_value_and_constant_series_are_left_out():
 def test_a_run_takes_them_from_its_training_windows(place):
     name = {"name": "olinear", "dim": 8, "hidden": 8}
     own = {"model": name} if place == "network" else {"network": False, "baselines": ["olinear"]}
-    run = lifecycle.fitted(TASK, make_config(**own, training=QUICK, baseline_training={"epochs": 1}), make_frame())
+    run = lifecycle.fit_in_memory(
+        TASK, make_config(**own, training=QUICK, baseline_training={"epochs": 1}), make_frame()
+    )
     model = run.model.network if place == "network" else run.models["olinear"]
     wanted = step_bases(run.prepared.windows["train"])
     assert torch.equal(model.past_basis, wanted.past.float()) and torch.equal(model.future_basis, wanted.future.float())

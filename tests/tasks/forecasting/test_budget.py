@@ -82,7 +82,7 @@ def test_several_processes_are_told_to_count_epochs(monkeypatch):
 
 def test_a_run_keeps_what_was_trained_and_its_settings_rebuild_it():
     run = fitted(make_frame(), budget="10m")
-    repeated = lifecycle.fitted(TASK, ForecastConfig.parse(run.config.plain()), make_frame())
+    repeated = lifecycle.fit_in_memory(TASK, ForecastConfig.parse(run.config.plain()), make_frame())
     assert run.config.budget is None and any(note.startswith("Budget of 600 s") for note in run.facts["notes"])
     pd.testing.assert_frame_equal(forecast(repeated, make_frame()), forecast(run, make_frame()))
 

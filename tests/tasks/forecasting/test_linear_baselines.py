@@ -72,7 +72,7 @@ def test_later_rows_do_not_change_what_is_learnt(run, tmp_path):
     frame = make_frame()
     frame.iloc[-60:, 1:] = frame.iloc[-60:, 1:].to_numpy()[::-1]  # the test rows, backwards
     frame.to_csv(tmp_path / "loads.csv", index=False)
-    other = lifecycle.fitted(TASK, config_on(tmp_path / "loads.csv"), str(tmp_path / "loads.csv"))
+    other = lifecycle.fit_in_memory(TASK, config_on(tmp_path / "loads.csv"), str(tmp_path / "loads.csv"))
     for name in BASELINES:
         for mine, theirs in zip(run.models[name].parameters(), other.models[name].parameters(), strict=True):
             assert torch.equal(mine, theirs)
@@ -95,7 +95,9 @@ def test_a_report_names_them(run):
 def test_missing_cells_do_not_stop_them(tmp_path):
     frame = make_frame()
     frame.iloc[20:40, 1] = np.nan
-    run = lifecycle.fitted(TASK, make_config(network=False, baselines=BASELINES, read={"missing": "mask"}), frame)
+    run = lifecycle.fit_in_memory(
+        TASK, make_config(network=False, baselines=BASELINES, read={"missing": "mask"}), frame
+    )
     assert all(np.isfinite(score(run.scores, name)) for name in BASELINES)
 
 

@@ -61,7 +61,9 @@ def test_a_stored_run_has_the_same_peers(run):
 def test_a_peer_can_be_the_network_of_a_run(name):
     frame = make_frame()
     frame.iloc[20:30, 1] = np.nan
-    fitted = lifecycle.fitted(TASK, config(model={"name": name}, answer="network", read={"missing": "mask"}), frame)
+    fitted = lifecycle.fit_in_memory(
+        TASK, config(model={"name": name}, answer="network", read={"missing": "mask"}), frame
+    )
     assert type(fitted.model.network) is type(TASK.build(config(baselines=(name,)), fitted.state, name))
     assert score(fitted.scores, "multiway") == score(fitted.scores, "network")
     assert fitted.model(torch.randn(2, LOOKBACK, 3)).shape == (2, HORIZON, 3)

@@ -19,7 +19,7 @@ CELLS = [
 def test_ridge_on_public_data(real_data, monkeypatch, name, horizon, counts, shared, mse, mae):
     monkeypatch.setenv("MULTIWAY_DATA", str(real_data))
     config = TASK.configure({"data": name, "horizon": horizon, "network": False, "answer": "ridge", "refit": "none"})
-    run = lifecycle.fitted(TASK, config, datasets.locate(name))
+    run = lifecycle.fit_in_memory(TASK, config, datasets.locate(name))
     assert [run.facts["splits"][split]["windows"] for split in ("train", "validation", "test")] == counts
     assert run.state.shared == shared
     assert score_of(run, "multiway", "mse")["value"] <= mse

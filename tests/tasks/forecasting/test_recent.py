@@ -146,7 +146,7 @@ def run():
     frame = pd.DataFrame(values, columns=["restless", "even"])
     frame["date"] = pd.date_range("2024-01-01", periods=len(frame), freq="h")
     sizes = {"lookback": LOOKBACK, "horizon": HORIZON, "season": 1}
-    return lifecycle.fitted(TASK, make_config(**sizes, network=False, answer="auto"), frame)
+    return lifecycle.fit_in_memory(TASK, make_config(**sizes, network=False, answer="auto"), frame)
 
 
 def test_a_run_says_whose_bands_follow(run):

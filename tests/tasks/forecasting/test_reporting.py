@@ -17,7 +17,7 @@ from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.page import SUBJECT, compare, head, report, sections
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.hub import model_card
+from multiway.tasks.hub import describe_run
 from multiway.tasks.page_parts import data_check, split_table, train_command
 from report_pages import Page
 from tasks.forecasting.panels import TINY, fitted, make_config
@@ -99,7 +99,7 @@ def test_of_series_in_several_units_the_worst_is_told_in_its_own(finished):
 
 
 def test_a_model_card_names_the_one_model_that_answers_once(finished):
-    card = model_card(finished)
+    card = "\n".join(describe_run(finished))
     rows = [[cell.strip() for cell in line.split("|")[1:3]] for line in card.splitlines() if line.startswith("| ")]
     assert [name for name, part in rows if part == "answer"] == ["network"]
     assert ["ridge", "baseline"] in rows and "multiway" not in [name for name, _ in rows]

@@ -13,13 +13,12 @@ from torch import nn
 from command import outcome
 from data.encoders.networks import save_network
 from interruption import stop_after
-from multiway import workflows
+from multiway import files, workflows
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.images import teaching
 from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scores import cell_row
 from multiway.training.processes import Interrupted
-from multiway.training.stored import stored_tensors
 from multiway.workflows.recipe import Recipe
 from tasks.images.shapes import write_folder
 
@@ -52,7 +51,7 @@ def train(folder, name, model=STUDENT, split_seed=0, **distill):
 def test_a_student_learns_from_what_the_teacher_says_of_the_training_images(folder):
     run = train(folder, "student", teacher=str(folder / "teacher"))
     teacher, facts = load(folder / "teacher"), load(folder / "student").facts["distilled"]
-    logits = {len(each): each for path in (folder / "cache").iterdir() for each in stored_tensors(path).values()}
+    logits = {len(each): each for path in (folder / "cache").iterdir() for each in files.read_tensors(path).values()}
     training = run.prepared.part("train")
     with torch.no_grad():
         expected = teacher.model.eval()(training.gather(torch.arange(len(training)))["inputs"])

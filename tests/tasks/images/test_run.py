@@ -116,7 +116,7 @@ def test_a_crop_is_of_the_pixels_that_the_network_sees(monkeypatch):
     monkeypatch.setattr("multiway.tasks.images.encode.augment", cut)
     model = {"name": "vision_transformer", "resize": 24, "patch_size": 8, "dim": 8, "num_blocks": 1}
     more = {"draws": 0, "baselines": [], "augment": {"crop": 3}, "training": {"epochs": 1}}
-    run = lifecycle.fitted(TASK, TASK.configure({"model": model, **more}), make_shapes(40))
+    run = lifecycle.fit_in_memory(TASK, TASK.configure({"model": model, **more}), make_shapes(40))
     given = run.state.decode(torch.from_numpy(pixels)).contiguous()
     for before, after in batches:
         assert before.shape[2:] == after.shape[2:] == (24, 24) and not torch.equal(before, after)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from multiway.tasks.segmentation.source import SegmentConfig
-from multiway.tasks.segmentation.task import TASK
+from multiway.tasks.scans.config import SegmentConfig
+from multiway.tasks.scans.masks import TASK
 
 FAST = {
     "model": {"channels": [4, 8], "num_blocks": [0, 1], "num_heads": 2},

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.data.sources.scans.encoding import IntensityScale
-from multiway.tasks.segmentation.task import TASK
+from multiway.tasks.scans.masks import TASK
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
 

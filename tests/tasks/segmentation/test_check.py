@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.segmentation.task import TASK
+from multiway.tasks.scans.masks import TASK
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 
 

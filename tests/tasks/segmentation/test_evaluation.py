@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.tasks.segmentation.network import Constant, Threshold, Voxelwise
-from multiway.tasks.segmentation.scores import case_weights, mean_dice, measure, overlap_rows
+from multiway.tasks.scans.networks import Constant, Threshold, Voxelwise
+from multiway.tasks.scans.scores import case_weights, mean_dice, measure, overlap_rows
 from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
 from tolerances import ROUNDING64
 

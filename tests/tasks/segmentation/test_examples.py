@@ -8,8 +8,8 @@ import pytest
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.run import digest_of
-from multiway.tasks.segmentation.encode import to_classes
-from multiway.tasks.segmentation.task import TASK
+from multiway.tasks.scans.encode import to_classes
+from multiway.tasks.scans.masks import TASK
 from multiway.training.losses import IGNORED
 from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
 

@@ -6,8 +6,8 @@ import torch
 
 from multiway.data.augmentation import AugmentOptions
 from multiway.data.sources.scans.encoding import IntensityScale
-from multiway.tasks.segmentation.encode import Example
-from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches, cut
+from multiway.tasks.scans.encode import Example
+from multiway.tasks.scans.patches import GridPatches, TrainingPatches, cut
 from multiway.training.losses import IGNORED
 from tasks.segmentation.lesion_files import prepared_at, write_boxes
 from tolerances import assert_same

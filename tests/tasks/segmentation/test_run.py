@@ -14,9 +14,9 @@ from multiway.data.sources.scans.bodies import to_grid
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores
-from multiway.tasks.segmentation.network import PatchLoss, predictor_of
-from multiway.tasks.segmentation.predict import predict_volume
-from multiway.tasks.segmentation.task import TASK
+from multiway.tasks.scans.masks import TASK
+from multiway.tasks.scans.networks import PatchLoss, predictor_of
+from multiway.tasks.scans.predict import predict_volume
 from multiway.training import Interrupted
 from tasks.segmentation.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 
@@ -97,7 +97,7 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
 
     always = merge(FAST, {"data": str(boxes), "training": {"checkpoint_seconds": 0}})
     with monkeypatch.context() as patch:
-        patch.setattr("multiway.tasks.segmentation.task.PatchLoss", Stopping)
+        patch.setattr("multiway.tasks.scans.masks.PatchLoss", Stopping)
         with pytest.raises(Interrupted):
             lifecycle.start(TASK, TASK.configure(always), path)
     with pytest.raises(RunError, match="not finished"):

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 
 from multiway.report.attention import grey_png
 from multiway.report.outlines import outline
-from multiway.tasks.segmentation.page import Shown, _picture, load_slices, save_slices
+from multiway.tasks.scans.mask_page import Shown, _picture, load_slices, save_slices
 from multiway.training import RunFolder
 
 SIZES = (5, 7, 3)

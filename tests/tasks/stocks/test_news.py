@@ -20,7 +20,7 @@ def fitted(prices, texts, **settings):
     config = StockConfig.parse(
         {"text": {"encoder": "hashed", "hashed_dim": 128}, "draws": 0, "baselines": BASELINES, **settings}
     )
-    return lifecycle.fitted(task, config, read_stocks(prices, config.read, texts=texts))
+    return lifecycle.fit_in_memory(task, config, read_stocks(prices, config.read, texts=texts))
 
 
 @pytest.fixture(scope="module")

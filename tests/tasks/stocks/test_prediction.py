@@ -63,7 +63,7 @@ def test_prices_without_a_column_that_nothing_reads_are_taken(finished):
 def test_prices_with_a_column_that_training_did_not_read_are_refused(tmp_path):
     prices = make_prices()
     config = make_config(None, model={"modality": "price"})
-    run = lifecycle.fitted(task, config, read_stocks(prices.drop(columns="high"), config.read))
+    run = lifecycle.fit_in_memory(task, config, read_stocks(prices.drop(columns="high"), config.read))
     with pytest.raises(DataError, match=r"needs those\. Got high, low, close, adj_close\. Give the same columns"):
         table(run, prices, None)
 

@@ -10,6 +10,7 @@ from command import assert_one_line, call
 from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
+from multiway.tasks.scans.classes import TASK as volumes
 from multiway.tasks.stocks.answers import reload
 from multiway.tasks.stocks.backtest import (
     WORDS,
@@ -21,7 +22,6 @@ from multiway.tasks.stocks.backtest import (
     tradable_predictions,
 )
 from multiway.tasks.stocks.task import TASK as task
-from multiway.tasks.volumes.task import TASK as volumes
 from tasks.stocks.quotes import make_config, write_stocks
 
 

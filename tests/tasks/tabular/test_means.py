@@ -10,7 +10,7 @@ from sklearn.preprocessing import TargetEncoder
 from multiway.data.splitting import SplitShares
 from multiway.metrics.classes import auc
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.means import SMOOTHING, held_out_means, held_parts, level_means
+from multiway.tasks.tabular.means import SMOOTHING, level_means, means_of_other_folds, split_into_folds
 from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import match_table, prepare_table, read_table
 
@@ -44,9 +44,9 @@ def test_means_of_levels_by_hand():
 def test_a_row_has_the_mean_of_other_parts():
     codes, parts = np.array([0, 0, 0, 1]), np.array([0, 1, 1, 0])
     targets, overall = np.array([[3.0], [5.0], [7.0], [9.0]]), np.array([6.0])
-    found = held_out_means(codes, 2, targets, overall, parts)
+    found = means_of_other_folds(codes, 2, targets, overall, parts)
     assert found[:, 0] == pytest.approx([(12 + 60) / 12, (3 + 60) / 11, (3 + 60) / 11, 6])
-    changed = held_out_means(codes, 2, targets + np.array([[100.0], [0.0], [0.0], [0.0]]), overall, parts)
+    changed = means_of_other_folds(codes, 2, targets + np.array([[100.0], [0.0], [0.0], [0.0]]), overall, parts)
     assert changed[0] == found[0] and changed[1] > found[1]
 
 
@@ -81,7 +81,7 @@ def test_levels_of_noise_do_not_leak():
 
 def test_rows_of_a_group_are_in_one_part():
     table = read_table(shops(0.0).assign(owner=lambda frame: frame["shop"].str[:3]), OPTIONS.replace(group="owner"))
-    parts = pd.Series(held_parts(table)).groupby(np.array(table.groups))
+    parts = pd.Series(split_into_folds(table)).groupby(np.array(table.groups))
     assert (parts.nunique() == 1).all() and len(set(parts.first())) == 5
 
 

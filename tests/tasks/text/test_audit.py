@@ -5,7 +5,7 @@ import pytest
 from multiway.auditing.near_texts import check_near_texts
 from multiway.data import Finding
 from multiway.tasks.text import TextConfig
-from multiway.tasks.text.audit import _binned, audit_texts
+from multiway.tasks.text.audit import _bin_lengths, audit_texts
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 
@@ -93,8 +93,8 @@ def test_groups_are_compared():
 
 def test_lengths_fall_into_tenths_of_the_training_texts():
     values = np.r_[np.arange(100), 10**6, -5]
-    assert _binned(values, np.arange(100)).tolist() == [*(np.arange(100) // 10).tolist(), 9, 0]
-    assert _binned(np.array([0, 1, 1, 1]), np.arange(4)).tolist() == [0, 9, 9, 9]
+    assert _bin_lengths(values, np.arange(100)).tolist() == [*(np.arange(100) // 10).tolist(), 9, 0]
+    assert _bin_lengths(np.array([0, 1, 1, 1]), np.arange(4)).tolist() == [0, 9, 9, 9]
 
 
 @pytest.mark.parametrize(

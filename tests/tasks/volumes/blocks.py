@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from multiway.tasks.volumes import VolumeConfig
+from multiway.tasks.scans import VolumeConfig
 
 SIZES = (8, 9, 10)
 NETWORK = {"dim": 16, "num_heads": 2, "stem_channels": 4, "num_blocks": 1}

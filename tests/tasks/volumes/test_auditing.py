@@ -9,7 +9,7 @@ import pytest
 from multiway import workflows
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.errors import DataError
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans.classes import TASK
 from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
 
 

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_pooled
-from multiway.tasks.volumes.encode import VolumeState
-from multiway.tasks.volumes.network import VolumeLoss, build_model, evaluated_batches, scan_probabilities
+from multiway.tasks.scans.encode import VolumeState
+from multiway.tasks.scans.networks import VolumeLoss, build_classifier, evaluated_batches, scan_probabilities
 from multiway.training import seed_everything
 from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
@@ -29,7 +29,7 @@ def draw(config):
         classes=("low", "high"), channels=1, sizes=SIZES, axes=("depth", "height", "width"), scale=scale
     )
     seed_everything(config.training.seed)
-    return build_model(config, state, "network")
+    return build_classifier(config, state, "network")
 
 
 def test_logistic_regression_is_that_of_means_of_blocks():

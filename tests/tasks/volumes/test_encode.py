@@ -9,7 +9,7 @@ from multiway.data.sources.scans.memory import Arrays
 from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans.classes import TASK
 from tasks.volumes.blocks import make_config, make_volumes, write_table
 
 

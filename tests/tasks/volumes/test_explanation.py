@@ -16,17 +16,17 @@ from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.errors import ConfigError, DataError
 from multiway.explain import load_maps
 from multiway.tasks.run import Models, Run
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.encode import VolumeState
-from multiway.tasks.volumes.explain import (
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.encode import VolumeState
+from multiway.tasks.scans.explain import (
     average_attention,
     explain_case,
+    explain_classes,
     named_cases,
     network_input,
-    write_explanations,
     write_maps,
 )
-from multiway.tasks.volumes.task import TASK
 from tolerances import LONG32, SUMS32
 
 SIZES = (8, 12, 9)
@@ -198,7 +198,7 @@ def test_bare_arrays_keep_their_grid(tmp_path):
 def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
     nibabel = pytest.importorskip("nibabel")
     run, cases = make_run(sizes=(12, 8, 9)), make_cases(tmp_path, VolumeOptions(orientation="RAS", size=(12, 8, 9)))
-    answer = write_explanations(run, cases, [2, 0], tmp_path / "out")
+    answer = explain_classes(run, cases, [2, 0], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *(f"case-scan0{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
         *(f"case-scan2{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),

@@ -9,9 +9,9 @@ import pytest
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle as runs
+from multiway.tasks.scans.classes import TASK as task
 from multiway.tasks.scores import score_table
 from multiway.tasks.targets import thresholds_of
-from multiway.tasks.volumes.task import TASK as task
 from tasks.volumes.blocks import SIZES, make_config, make_volumes, write_npz, write_table
 from tolerances import SUMS32
 
@@ -84,7 +84,7 @@ def test_a_bar_says_how_many_scans_are_done(shown, run, scans, tmp_path, monkeyp
         def close(self):
             made[-1].append("closed")
 
-    monkeypatch.setattr("multiway.tasks.volumes.predict.TerminalBar", Bar)
+    monkeypatch.setattr("multiway.tasks.scans.predict.TerminalBar", Bar)
     np.save(scans / "case2.npy", np.zeros((2, 2)))
     predict(run, str(scans), tmp_path / "out.csv", {"progress": shown, "keep_going": True})
     assert made == [[("predicting", 5, shown), 1, 2, 3, 4, 5, "closed"]]

@@ -12,10 +12,10 @@ from multiway.metrics import classes
 from multiway.models.baselines import Majority, fit_pooled
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK as task
 from multiway.tasks.scores import cell_row, score_table
 from multiway.tasks.targets import thresholds_of
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.task import TASK as task
 from multiway.training import Interrupted
 from tasks.volumes.blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 

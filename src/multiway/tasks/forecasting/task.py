@@ -20,7 +20,7 @@ from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix, Message, warn
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts, naive_names
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import budget, candidates, encode, forecasts, network, page, refitting, scores
 from multiway.tasks.forecasting.ahead import knows_ahead, planned
@@ -343,7 +343,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
         plan = planned(run, panel, options.get("future_data"), far=far)
         frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
-        return written(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
+        return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
     def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
         """Scores of forecasts from past moments; the forecasts are written where a path is given."""

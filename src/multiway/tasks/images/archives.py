@@ -42,7 +42,7 @@ def images_of(values: Bytes, names: Sequence[str], source: str, **known: Any) ->
     )
 
 
-def numbered_classes(labels: Sequence[object]) -> Plain:
+def number_classes(labels: Sequence[object]) -> Plain:
     """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet."""
     given = [composed(str(label)) for label in labels]
     names = set(given)
@@ -50,7 +50,7 @@ def numbered_classes(labels: Sequence[object]) -> Plain:
     return {"target": positions(given, order), "classes": tuple(order)}
 
 
-def joined_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> Samples[Bytes]:
+def join_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> Samples[Bytes]:
     """Parts one after another, each image called by its part and its row."""
     names, official = named_rows({part: len(images) for part, images in values.items()})
     return images_of(np.concatenate(list(values.values())), names, source, official=official, **known)
@@ -92,8 +92,8 @@ def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     }
     if 0 < len(labels) < len(values):
         raise DataError(f"{where}: every part needs labels, or none. Got them for {listed(labels)}. Add the others.")
-    return joined_pictures(
-        values, where, **(numbered_classes(list(itertools.chain.from_iterable(labels.values()))) if labels else {})
+    return join_pictures(
+        values, where, **(number_classes(list(itertools.chain.from_iterable(labels.values()))) if labels else {})
     )
 
 
@@ -116,18 +116,18 @@ def read_strips(folder: Path, options: PictureOptions) -> Samples[Bytes]:
     where = quoted(folder.name, 80)
     parts = [part for part in SPLITS if (folder / f"{part}-labels.npy").is_file()]
     labels = {part: _labels(folder / f"{part}-labels.npy") for part in parts}
-    values = {part: _stacked(folder, part, options) for part in parts}
+    values = {part: _stack(folder, part, options) for part in parts}
     for part in parts:
         if len(labels[part]) != len(values[part]):
             got = f"{len(values[part]):,} images and {len(labels[part]):,} labels"
             raise DataError(f"{where}: {part} needs a label for each image. Got {got}. Copy the folder again.")
     every = np.concatenate(list(labels.values()))
-    return joined_pictures(
-        values, where, target=every, classes=_named(folder / CLASSES, 1 + int(every.max(initial=0)), where)
+    return join_pictures(
+        values, where, target=every, classes=_name_arrays(folder / CLASSES, 1 + int(every.max(initial=0)), where)
     )
 
 
-def _stacked(folder: Path, part: str, options: PictureOptions) -> Bytes:
+def _stack(folder: Path, part: str, options: PictureOptions) -> Bytes:
     paths = sorted(path for path in folder.glob(f"{part}-*") if path.suffix != ".npy")
     heads = [read_head(path, path.name) for path in paths]
     if not paths or any(head.sizes[0] % head.sizes[1] or head.sizes[1] != heads[0].sizes[1] for head in heads):
@@ -151,7 +151,7 @@ def _labels(path: Path) -> Rows:
     return labels.astype(np.int64)
 
 
-def _named(path: Path, count: int, where: str) -> tuple[str, ...]:
+def _name_arrays(path: Path, count: int, where: str) -> tuple[str, ...]:
     if not path.is_file():
         return tuple(map(str, range(count)))
     names = tuple(name.strip() for name in path.read_text(encoding="utf-8").split("\n") if name.strip())
@@ -193,13 +193,13 @@ def read_cifar(path: Path, options: PictureOptions) -> Samples[Bytes]:
     where = quoted(path.name, 80)
     try:
         with tarfile.open(path, "r:gz") as archive:
-            return _unpacked(archive, where, options)
+            return _unpack(archive, where, options)
     except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as error:
         reason = quoted(in_a_line(error), 80)
         raise DataError(f"{where}: it is no sound archive of CIFAR ({reason}). Fetch it again.") from None
 
 
-def _unpacked(archive: Any, where: str, options: PictureOptions) -> Samples[Bytes]:
+def _unpack(archive: Any, where: str, options: PictureOptions) -> Samples[Bytes]:
     files, total = dict[str, Any](), 0
     for member in archive:
         total += member.size
@@ -224,7 +224,7 @@ def _unpacked(archive: Any, where: str, options: PictureOptions) -> Samples[Byte
         raise DataError(f"{where}: a label is none of the {len(classes)} classes. Fetch it again.")
     images = {part: every[:, form.labels :].reshape(-1, CHANNELS, SIDE, SIDE) for part, every in rows.items()}
     values = {part: resized(every.transpose(0, 2, 3, 1), options) for part, every in images.items()}
-    return joined_pictures(values, where, target=labels, classes=classes)
+    return join_pictures(values, where, target=labels, classes=classes)
 
 
 def _records(content: bytes, form: Form, where: str) -> NDArray[np.uint8]:

@@ -20,7 +20,7 @@ from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of, if_there
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import answer_samples
 from multiway.tasks.targets import answers_of, sentence_on, telling
 from multiway.training.processes import device_of
 
@@ -61,12 +61,12 @@ def telling_images(run: Run) -> list[tuple[str, str]]:
     return telling(answers_of(run.tables, run.answer.name), run.state.classes, "image", SHOWN, SHOWN)
 
 
-def seen(run: Run, names: Sequence[str]) -> list[Seen]:
+def images_as_seen(run: Run, names: Sequence[str]) -> list[Seen]:
     """These images as the model saw them; none where the data are gone."""
-    return if_there(lambda: explained(run, names)) or []
+    return if_there(lambda: explain_named(run, names)) or []
 
 
-def explained(run: Run, names: Sequence[str]) -> list[Seen]:
+def explain_named(run: Run, names: Sequence[str]) -> list[Seen]:
     """Explain images of the run's data by their names."""
     images = run.task.prepare(run.config, data_of(run), run.state).encoded
     known = list(map(str, images.names["image"]))
@@ -97,11 +97,11 @@ def method_of(run: Run) -> str:
 
 def explain_one(run: Run, one: Samples[Tensor]) -> tuple[NDArray[np.float64], ImageExplanation]:
     """Probabilities of one image, and what made them: gradients of the network, else occlusion by patches."""
-    shares = answered(run, one)
+    shares = answer_samples(run, one)
     x = one.gather(torch.tensor([0]))["inputs"]
     if method_of(run) == "gradients":
         return shares, explain_image(run.model, x.to(device_of(run.model)), int(predicted_classes(shares)[0]))
-    falls = occlude_image(lambda images: answered(run, Samples(inputs=images, source=one.source)), x[0])
+    falls = occlude_image(lambda images: answer_samples(run, Samples(inputs=images, source=one.source)), x[0])
     return shares, ImageExplanation(method="occlusion", attribution=falls.astype(np.float32))
 
 

@@ -11,7 +11,7 @@ from multiway.report.attention import MAX_SIDE, colour_png, grey_png, palette_pn
 from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
 from multiway.tasks import pages
-from multiway.tasks.images.explain import METHODS, Seen, method_of, seen, telling_images
+from multiway.tasks.images.explain import METHODS, Seen, images_as_seen, method_of, telling_images
 from multiway.tasks.page_parts import headed
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
@@ -40,7 +40,7 @@ SUBJECT = pages.Subject(
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Images with what they were named by, as far as the data are still there."""
     chosen = telling_images(runs[0])
-    images = seen(runs[0], [name for _, name in chosen])
+    images = images_as_seen(runs[0], [name for _, name in chosen])
     headings = {name: heading for heading, name in chosen}
     groups = {heading: [image for image in images if headings[image.name] == heading] for heading, _ in chosen}
     gone = Text(words="Images need the data, which could not be reread.")

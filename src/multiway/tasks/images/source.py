@@ -28,7 +28,7 @@ from multiway.tasks.images.archives import (
     is_archive,
     is_cifar,
     is_strips,
-    numbered_classes,
+    number_classes,
     read_archive,
     read_cifar,
     read_strips,
@@ -123,7 +123,7 @@ def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -
         where,
         official=parts if any(parts) else None,
         notes=(*notes, *([f"{others:,} files are no images and were left"] if others else [])),
-        **({} if bare else numbered_classes([file.label for file in files])),
+        **({} if bare else number_classes([file.label for file in files])),
     )
 
 
@@ -144,7 +144,7 @@ def _of_arrays(x: object, y: object, options: ImageOptions) -> Samples[Bytes]:
     values = _array(x)
     check_form(values.shape, values.dtype, "X")
     check_room(len(values), values.shape[1:], allowance(options.max_bytes, values.nbytes), "X")
-    classes = {} if y is None else numbered_classes(_classes(y, len(values)))
+    classes = {} if y is None else number_classes(_classes(y, len(values)))
     return images_of(resized(values, options), [f"X[{row}]" for row in range(len(values))], MEMORY, **classes)
 
 

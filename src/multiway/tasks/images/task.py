@@ -26,10 +26,10 @@ from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.audit import audit_images
 from multiway.tasks.images.encode import Augmented, ImageAugmentation, ImageSplit, ImageState
-from multiway.tasks.images.explain import explain_one, explained, telling_images, write_explanations
+from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.source import ImageOptions, looks_like_images, read_images
-from multiway.tasks.images.teaching import DistillFacts, DistillOptions, find_teacher, taught
+from multiway.tasks.images.teaching import DistillFacts, DistillOptions, build_teacher, find_teacher
 from multiway.tasks.options import NetworkConfig, check_class_losses, read_names, read_whole, starting_from
 from multiway.tasks.protocol import NETWORK, Option, Row
 from multiway.tasks.run import Run
@@ -176,7 +176,7 @@ def training_source(run: Run, training: Samples[Tensor]) -> Source:
     augment, options = run.config.augment, run.config.distill
     resize = getattr(run.model.config, "resize", None)
     source = Augmented(training, augment, resize) if augment.is_on else training
-    return source if options is None else Taught(source, taught(run, options))
+    return source if options is None else Taught(source, build_teacher(run, options))
 
 
 def watch_training(run: Run) -> Callable[[nn.Module], Watched] | None:
@@ -201,7 +201,7 @@ def facts_of_cell(runs: Sequence[Run]) -> Row:
 def explain_images(run: Run, out: Path | None, options: Plain) -> Answer:
     """What spoke for the class of the named images, or of some telling ones of the test."""
     chosen = options.get("images") or [name for _, name in telling_images(run)]
-    return write_explanations(explained(run, chosen), run.explanation(out))
+    return write_explanations(explain_named(run, chosen), run.explanation(out))
 
 
 def check_scale(run: Run) -> None:

@@ -29,7 +29,6 @@ from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.run import Run, digest_of, load
 from multiway.tasks.samples import outputs_of
-from multiway.training.stored import stored_tensors
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""
@@ -117,13 +116,13 @@ class DistillFacts(Config):
     """Of the teacher, on what the student learns from and is chosen by."""
 
 
-def taught(run: Run, options: DistillOptions) -> Tensor:
+def build_teacher(run: Run, options: DistillOptions) -> Tensor:
     """The teacher's logits of the training images `(images, classes)`; the facts say what is known of it."""
     parts = {name: run.prepared.part(name) for name in ("train", "validation")}
     teacher = find_teacher(options.teacher, run.state)
     key = hashlib.sha256(f"{teacher.digest} {run.digest}".encode()).hexdigest()
     folder = Path(options.cache).expanduser() if options.cache else cache_folder() / "teachers"
-    logits = _kept(folder / f"{key[:32]}.safetensors", teacher, parts)
+    logits = _keep_answers(folder / f"{key[:32]}.safetensors", teacher, parts)
     right = {name: logits[name].argmax(1) == torch.from_numpy(part.truth) for name, part in parts.items()}
     run.facts["distilled"] = {
         "teacher": options.teacher,
@@ -135,10 +134,10 @@ def taught(run: Run, options: DistillOptions) -> Tensor:
     return logits["train"]
 
 
-def _kept(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
+def _keep_answers(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
     """Logits by split that lie there, or else computed and left there."""
     with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
-        logits = stored_tensors(path)
+        logits = files.read_tensors(path)
         if {name: len(values) for name, values in logits.items()} == {name: len(part) for name, part in parts.items()}:
             return logits
     logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))

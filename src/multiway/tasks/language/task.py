@@ -18,7 +18,7 @@ from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.tables import source_name
 from multiway.models import model_defaults
 from multiway.models.next_token import KneserNey
-from multiway.tasks.answers import Answer, in_folder, written
+from multiway.tasks.answers import Answer, in_folder, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
 from multiway.tasks.language import page
@@ -251,7 +251,7 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
         later = self.unlabelled(run.config, self.later(data, out), run.state)
         far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
         how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
-        return written(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
+        return write_answer(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """How surprising each token of the first test documents is."""

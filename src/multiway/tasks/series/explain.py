@@ -13,7 +13,7 @@ from multiway.explain import attribute_series, mode_shares, occlude_series
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import answer_samples
 
 EXPLAINED = 16
 """Series, evenly spread, that are looked at at most."""
@@ -39,7 +39,9 @@ def importance(run: Run, samples: Samples[Tensor]) -> Plain:
     if run.answer.name == NETWORK:
         steps, variates = mode_shares(attribute_series(run.model, some.inputs))
     else:
-        steps, variates = occlude_series(lambda x: answered(run, Samples(inputs=x, source=some.source)), some.inputs)
+        steps, variates = occlude_series(
+            lambda x: answer_samples(run, Samples(inputs=x, source=some.source)), some.inputs
+        )
     return {
         "model": run.answer.name,
         "step": {str(step): share for step, share in enumerate(steps.tolist(), 1)},

@@ -49,7 +49,7 @@ def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
         return
     places = {str(name): row for row, name in enumerate(samples.names["series"])}
     charts = [
-        _drawn(run, row, samples.inputs[places[str(row["series"])]])
+        _draw(run, row, samples.inputs[places[str(row["series"])]])
         for _, row in found.iterrows()
         if str(row["series"]) in places
     ]
@@ -61,7 +61,7 @@ def wrong_series(runs: Sequence[Run]) -> Iterator[PagePart]:
         yield PagePart(id="series", title=title, side=side, content=charts, support=support)
 
 
-def _drawn(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
+def _draw(run: Run, row: pd.Series, values: NDArray[np.float64]) -> Chart:
     """One series with its first variates."""
     lines = {name: (f"s{place}", values[:, place]) for place, name in enumerate(run.state.variates[:VARIATES])}
     sure = text.percent(100 * float(row["probability"]), 0)

@@ -15,7 +15,7 @@ from multiway.errors import ConfigError, Fix
 from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
 from multiway.files import make_folder
 from multiway.metrics.classes import MIDDLE
-from multiway.tasks.answers import Answer, written
+from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
@@ -65,7 +65,7 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -
     check_target(out)
     market = market_for(run, data, options.get("texts"))
     frame, far = next_sessions(run, market, far=bool(options.get("far")))
-    return written(frame, out, (*far, *remarks_on(market[0])))
+    return write_answer(frame, out, (*far, *remarks_on(market[0])))
 
 
 def remarks_on(panel: StockPanel) -> list[str]:

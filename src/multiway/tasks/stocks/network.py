@@ -198,7 +198,7 @@ class Scored:
             losses = {name: errors(output).mean(1) for name, output in self.outputs.items()}
             return Evidence(losses=losses, loss="pinball loss", **of)
         chances = {name: np.stack([1 - rises, rises], axis=1) for name, rises in self.outputs.items()}
-        return Evidence.squared(chances, np.eye(2)[self.labels], loss="Brier", **of)
+        return Evidence.from_squares(chances, np.eye(2)[self.labels], loss="Brier", **of)
 
     def frame(self, split: str) -> pd.DataFrame:
         """date, ticker, model, split, label, p_up, predicted and movement; with quantiles one column `q0.1` for each.

@@ -17,7 +17,7 @@ from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.misses import wrong_answers
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import answer_samples
 
 SHUFFLES = 5
 EVERY = "all"
@@ -57,7 +57,7 @@ def measure_of(run: Run) -> Measure:
     return Measure("average precision falls", partial(average_precision, position=run.state.rare), 1.0)
 
 
-def stored_measure(run: Run) -> str:
+def measure_in_words(run: Run) -> str:
     """What the stored importance of a run says falls, or rises."""
     usual = "MSE rises" if run.state.classes is None else measure_of(run).words
     return str(run.facts.get("importance_of") or usual)
@@ -87,7 +87,7 @@ def importance(run: Run, rows: Samples[Cells]) -> pd.DataFrame:
 
     def score(cells: Cells) -> float:
         inputs = torch.from_numpy(run.state.inputs(cells))
-        outputs = answered(run, Samples(inputs=inputs, source=rows.source))
+        outputs = answer_samples(run, Samples(inputs=inputs, source=rows.source))
         return measure.sign * (measure.of(rows.truth, outputs) or 0.0)
 
     return permutation_importance(rows.inputs, score)
@@ -101,7 +101,7 @@ def importance_of_some(run: Run, rows: Samples[Cells]) -> dict[str, float] | Non
     return dict(zip(frame["column"], frame["importance"].tolist(), strict=True))
 
 
-def explained(run: Run, rows: Samples[Cells], out: Path | None) -> Answer:
+def write_importance(run: Run, rows: Samples[Cells], out: Path | None) -> Answer:
     """The importance of every column on the test rows, with how it is read, and the rows it is most wrong about."""
     shuffled = "where the column is shuffled over the rows; shuffling `all` leaves chance."
     notes = [

@@ -51,7 +51,7 @@ class TargetMeans(Config):
             levels=tuple(levels),
             means=level_means(codes, len(levels), targets, overall),
             overall=overall,
-            scaler=Scaler.fit(held_out_means(codes, len(levels), targets, overall, held_parts(rows))),
+            scaler=Scaler.fit(means_of_other_folds(codes, len(levels), targets, overall, split_into_folds(rows))),
         )
 
     @property
@@ -70,7 +70,9 @@ class TargetMeans(Config):
     def held_out(self, words: Words, rows: Samples[Any]) -> NDArray[np.float64]:
         """The same of the training rows, each by the targets of other parts."""
         codes, count = self._positions(words), len(self.levels)
-        return self.scaler.transform(held_out_means(codes, count, indicators(rows), self.overall, held_parts(rows)))
+        return self.scaler.transform(
+            means_of_other_folds(codes, count, indicators(rows), self.overall, split_into_folds(rows))
+        )
 
     def _positions(self, words: Words) -> NDArray[np.intp]:
         return pd.Index(self.levels, dtype=object).get_indexer(pd.Index(words, dtype=object))
@@ -84,7 +86,7 @@ def level_means(codes: NDArray[Any], count: int, targets: Floats, overall: Float
     return np.asarray((sums + SMOOTHING * overall) / (rows + SMOOTHING))
 
 
-def held_out_means(codes: NDArray[Any], count: int, targets: Floats, overall: Floats, parts: Rows) -> Floats:
+def means_of_other_folds(codes: NDArray[Any], count: int, targets: Floats, overall: Floats, parts: Rows) -> Floats:
     """Mean of each row's level over the rows of other parts, `(rows, outputs)`.
 
     The overall mean is that of all rows: one number for all cannot tell a row its own target.
@@ -96,7 +98,7 @@ def held_out_means(codes: NDArray[Any], count: int, targets: Floats, overall: Fl
     return result
 
 
-def held_parts(rows: Samples[Any]) -> Rows:
+def split_into_folds(rows: Samples[Any]) -> Rows:
     """Part of each row, at random; those of a group stay together."""
     units = np.arange(len(rows)) if rows.groups is None else pd.factorize(np.array(rows.groups, dtype=object))[0]
     return np.asarray(np.random.default_rng(0).permutation(units.max() + 1)[units] % PARTS)

@@ -9,7 +9,7 @@ from multiway.tasks import pages, targets
 from multiway.tasks.misses import LOOK, miss_tables, misses_of, model_in_words
 from multiway.tasks.run import Run
 from multiway.tasks.scores import scored_metrics
-from multiway.tasks.tabular.explain import ROWS, stored_measure
+from multiway.tasks.tabular.explain import ROWS, measure_in_words
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
 
 SHOWN, FIRST = 20, 8
@@ -35,7 +35,7 @@ def importance_part(run: Run) -> PagePart | None:
     largest = max(ranked[0][1], 0.0) or 1.0
     bars = [Bar(name, write(value), round(100 * max(value, 0.0) / largest, 2)) for name, value in ranked]
     note = f"The first {SHOWN} of {len(falls)} columns are shown." if len(falls) > SHOWN else ""
-    chart = Bars(title=f"How far the {stored_measure(run)}, by column", bars=bars, note=note, first=FIRST)
+    chart = Bars(title=f"How far the {measure_in_words(run)}, by column", bars=bars, note=note, first=FIRST)
     return PagePart(id="importance", title="What the answer went by", side=SIDE, content=[chart])
 
 

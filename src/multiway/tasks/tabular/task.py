@@ -34,7 +34,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.encode import TableState
-from multiway.tasks.tabular.explain import TableFacts, explained, importance_of_some, measure_of
+from multiway.tasks.tabular.explain import TableFacts, importance_of_some, measure_of, write_importance
 from multiway.tasks.tabular.page import PAGE, threshold_notes
 from multiway.tasks.tabular.source import TableOptions, rows_of
 from multiway.training import TrainingConfig
@@ -201,7 +201,7 @@ def find_far(run: Run, samples: Samples[Cells]) -> Sequence[Far]:
 def explain_columns(run: Run, out: Path | None, options: Plain) -> Answer:
     """How much each column matters, by shuffling it over the test rows."""
     prepared = reread(run)
-    return explained(run, prepared.raw.take(prepared.rows("test")), out)
+    return write_importance(run, prepared.raw.take(prepared.rows("test")), out)
 
 
 def _lists_scans(source: object) -> bool:

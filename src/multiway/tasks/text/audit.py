@@ -56,7 +56,7 @@ def _form(prepared: Prepared[Strings, TextState], texts: Sequence[str]) -> Verdi
         "letters": np.array([len(text) for text in texts]),
         "last mark": np.array([0 if text[-1:].isalnum() else ord(text[-1:] or " ") for text in texts]),
     }
-    codes = {name: _binned(values, train) if name != "last mark" else values for name, values in facts.items()}
+    codes = {name: _bin_lengths(values, train) if name != "last mark" else values for name, values in facts.items()}
     return check_codes(prepared, codes, "the form of a text", "its class")
 
 
@@ -70,7 +70,7 @@ def _tokens(prepared: Prepared[Strings, TextState], texts: Sequence[str]) -> Ver
     return leaks[0] if leaks else "no word, mark, capital or blank alone tells the class of a text"
 
 
-def _binned(values: NDArray[np.int64], train: NDArray[np.int64]) -> NDArray[np.int64]:
+def _bin_lengths(values: NDArray[np.int64], train: NDArray[np.int64]) -> NDArray[np.int64]:
     """Which tenth of the training texts a length falls into."""
     borders = np.quantile(values[train], np.linspace(0, 1, BINS + 1)[1:-1])
     return np.asarray(np.searchsorted(borders, values, "right"), np.int64)

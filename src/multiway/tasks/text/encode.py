@@ -94,9 +94,9 @@ class TextState(Config):
         if self.inputs == "words":
             return TextInputs(torch.from_numpy(self.ids(texts, self.length)))
         if self.inputs == "vectors":
-            return encoded_vectors(texts, text, progress=progress)
+            return encode_vectors(texts, text, progress=progress)
         encoder = token_encoder(text)
-        return TextInputs(_padded(encoder.tokens(texts)), encoder.digest)
+        return TextInputs(_pad(encoder.tokens(texts)), encoder.digest)
 
     def with_inputs(self, seen: TextInputs, train: NDArray[np.int64]) -> Self:
         """The same with the encoder that made the inputs, and with their scale over the training rows."""
@@ -120,12 +120,12 @@ class TextState(Config):
         return texts.with_inputs(self.scaled(seen.values))
 
 
-def encoded_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
+def encode_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
     """A vector of each text, and the hash of the encoder."""
     encoded = encode_texts(texts, text, progress=progress)
     return TextInputs(torch.from_numpy(encoded.vectors[encoded.rows]), encoded.digest)
 
 
-def _padded(tokens: Sequence[Sequence[int]]) -> Tensor:
+def _pad(tokens: Sequence[Sequence[int]]) -> Tensor:
     """Ids `(texts, longest)` int64, one more than the tokenizer's, so that 0 is where a text has ended."""
     return pad_sequence([torch.tensor(text, dtype=torch.int64) + 1 for text in tokens], batch_first=True)

@@ -17,7 +17,7 @@ from multiway.report.sections import CaseAnswer, Marked, PagePart
 from multiway.report.text import percent
 from multiway.tasks.misses import misses_of
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answered
+from multiway.tasks.samples import answer_samples
 from multiway.tasks.targets import class_values
 
 SHOWN, LONGEST, FAINT = 8, 60, 0.2
@@ -64,7 +64,7 @@ def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
             name=f"Named {row['predicted']} with {percent(100 * row['probability'], 0)}",
             sentence="rightly" if remark else f"it is {row['true']}",
             is_wrong=not remark,
-            content=[_marked(item)],
+            content=[_mark_words(item)],
         )
         for (_, row), item in zip(found.iterrows(), effects, strict=True)
     ]
@@ -80,7 +80,7 @@ def wrong_texts(runs: Sequence[Run]) -> Iterator[PagePart]:
     yield PagePart(id="texts", title=title, side=side, content=cases, support=support)
 
 
-def _marked(item: WordEffects) -> Marked:
+def _mark_words(item: WordEffects) -> Marked:
     """Words with their effect over the largest of the text, small ones not shaded; the end of a long text is folded."""
     falls = item.effects.falls
     shares = falls / (np.abs(falls).max(initial=0.0) or 1.0)
@@ -118,4 +118,4 @@ def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:
     vectors = state.inputs == "vectors"
     values = torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.seen(texts, options).values
     samples = Samples(inputs=state.scaled(values), source="texts", names={"text": list(texts)})
-    return answered(run, samples)
+    return answer_samples(run, samples)

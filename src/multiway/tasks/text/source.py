@@ -99,7 +99,7 @@ def texts_of(
             raw = dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: known[0]}))
         require_columns(raw.names, [*known, *([target] if target else [])], "the training", findings)
     else:
-        raw = _kept(raw, options, findings)
+        raw = _keep_rows(raw, options, findings)
         known, target = _roles(raw, options, findings)
     texts = _texts(raw, known, options.empty == "error", findings)
     official, labels = _official(raw, options.split, findings), None
@@ -188,14 +188,14 @@ def _frame_of(source: object) -> object:
     """A frame as it is; a list of texts, or texts with their classes, as one."""
     texts, classes = pair_of(source)
     if classes is None:
-        return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: listed_texts(texts)})
-    texts, classes = listed_texts(texts), np.asarray(classes)
+        return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: list_texts(texts)})
+    texts, classes = list_texts(texts), np.asarray(classes)
     if classes.shape != (len(texts),):
         raise DataError(f"y: one class is needed per text, ({len(texts)},). Got {classes.shape}.")
     return pd.DataFrame({TEXT: texts, TARGET: classes})
 
 
-def listed_texts(source: object) -> list[str]:
+def list_texts(source: object) -> list[str]:
     """A list, a series or an array of texts as a list."""
     needed = "texts: a list or a series of str is needed."
     if isinstance(source, str) or not isinstance(source, Collection):
@@ -209,7 +209,7 @@ def listed_texts(source: object) -> list[str]:
     return list(map(str, texts))
 
 
-def _kept(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
+def _keep_rows(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
     """The rows that the options keep."""
     require_columns(raw.names, list(options.where), "where", findings)
     chosen = np.ones(len(raw.frame), dtype=bool)

@@ -34,13 +34,13 @@ from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import TextConfig
-from multiway.tasks.text.encode import LONGEST, TextState, encoded_vectors
+from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
     TARGET_NAMES,
     Strings,
     likely_target,
-    listed_texts,
+    list_texts,
     load_texts,
     looks_like_texts,
     may_hold_texts,
@@ -159,7 +159,7 @@ def model_inputs(run: Run, name: str, samples: Samples[Tensor]) -> Samples[Tenso
     if name == "tfidf":
         return samples.with_inputs(torch.from_numpy(state.ids(texts, longest(texts, LONGEST))))
     if name == "vectors" and state.inputs != "vectors":
-        return samples.with_inputs(encoded_vectors(texts, run.config.text).values)
+        return samples.with_inputs(encode_vectors(texts, run.config.text).values)
     return samples
 
 
@@ -288,7 +288,7 @@ class TextClassifier(SampleClassifier):
     baselines: Sequence[str] = OF_TEXTS
 
     def _labelled(self, X: object, y: object) -> object:
-        return super()._labelled(listed_texts(X), y)
+        return super()._labelled(list_texts(X), y)
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
         """How far the probability of each text's class falls when a word is left out: a row per word.

@@ -17,8 +17,8 @@ from multiway.data.sources.scans.dicom import read_slice
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import VolumeOptions, read_volume
 from multiway.errors import DataError
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK
 
 
 def npz(path, **changes):

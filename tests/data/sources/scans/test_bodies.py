@@ -12,8 +12,8 @@ from multiway.data.sources.scans.bodies import Room, body_of, needed_sizes, prop
 from multiway.data.sources.scans.preparing import prepare
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK
 
 
 def header(sizes, spacing=None):

@@ -14,8 +14,8 @@ from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
 from multiway.data.splitting import split
 from multiway.errors import DataError
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK
 
 SPLIT = VolumeSplit(validation=0.2, test=0.2)
 

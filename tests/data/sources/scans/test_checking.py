@@ -6,8 +6,8 @@ import pytest
 
 from data.sources.scans import scans
 from multiway.data.sources.scans.checking import looks_like_volumes
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK
 
 
 def tabled(folder, rows=20, **columns):

@@ -10,7 +10,7 @@ from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.volumes.encode import VolumeState
+from multiway.tasks.scans.encode import VolumeState
 from tolerances import SUMS32, SUMS64
 
 

@@ -9,8 +9,8 @@ from multiway.data.sources.scans.cases import named_splits
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.errors import DataError
-from multiway.tasks.volumes import VolumeConfig
-from multiway.tasks.volumes.task import TASK
+from multiway.tasks.scans import VolumeConfig
+from multiway.tasks.scans.classes import TASK
 
 
 @pytest.fixture

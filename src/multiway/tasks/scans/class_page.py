@@ -19,9 +19,7 @@ from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.target_page import SplitPage, target_headline, target_parts
-from multiway.tasks.targets import WORDS, answers_of, thresholds_of
-from multiway.tasks.volumes.explain import (
+from multiway.tasks.scans.explain import (
     SHOWN_CASES,
     SHOWN_RIGHT,
     CaseExplanation,
@@ -32,6 +30,8 @@ from multiway.tasks.volumes.explain import (
     is_large,
     reload_cases,
 )
+from multiway.tasks.target_page import SplitPage, target_headline, target_parts
+from multiway.tasks.targets import WORDS, answers_of, thresholds_of
 
 TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"

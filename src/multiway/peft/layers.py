@@ -1,4 +1,4 @@
-"""The layer that PEFT puts in the place of a dense one: the frozen layer and a factorised branch for each adapter."""
+"""Layers that PEFT puts in the place of dense ones: frozen ones with factorised branches, and LoKr by mode products."""
 
 import math
 import warnings
@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from peft.tuners.lokr.layer import Linear
 from peft.tuners.lora.layer import LoraLayer
 from peft.tuners.tuners_utils import check_adapters_to_merge
 from torch import Tensor, nn
 
-from multiway.compress.adapters import zero_branch
-from multiway.compress.kinds import dense_kind
+from multiway import ops
+from multiway.compress.branches import branch_weight, zero_branch
 from multiway.compress.rules import NdLinear, Rule, TensorTrain
 from multiway.errors import ConfigError, DataError, warn
 from multiway.nn import LowRankLinear, TTLinear
@@ -66,7 +68,7 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
     ) -> None:
         """Add a branch whose last factor is zero; PEFT calls this for every further adapter."""
         self.resolve_lora_variant(config=config)  # refuses DoRA and other variants
-        rule = rule_of(config, r)
+        rule = read_rule(config, r)
         if config.lora_bias:
             raise ConfigError("AdapterConfig: these branches have no bias. Leave lora_bias=False.")
         self.r[adapter_name], self.lora_alpha[adapter_name] = r, lora_alpha
@@ -75,20 +77,21 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         dropout = nn.Dropout(config.lora_dropout) if config.lora_dropout > 0 else nn.Identity()
         self.lora_dropout[adapter_name] = dropout
         branch = zero_branch("AdapterConfig", rule, self.in_features, self.out_features)
-        warn_of_size(target_name, branch, self.in_features * self.out_features)
+        count, dense = sum(factor.numel() for factor in branch.parameters()), self.in_features * self.out_features
+        if count >= dense:
+            warn(
+                f"AdapterConfig: the adapter of {target_name} has {count:,} parameters, and a dense weight there "
+                f"{dense:,}. Lower r, or leave the layer out."
+            )
         if isinstance(self.get_base_layer(), OWN):  # PEFT looks for the device and dtype of a dense weight
-            self._move_to_own(branch)
+            like = next(self.get_base_layer().parameters())
+            is_meta = next(branch.parameters()).is_meta  # loaded there later
+            branch.to(device=None if is_meta else like.device, dtype=like.dtype)
         if config.init_lora_weights is False:  # as LoRA does: no factor is zero
             branch.reset_parameters()  # type: ignore[operator]
         self.lora_branch[adapter_name] = branch
         self._move_adapter_to_device_of_base_layer(adapter_name)
         self.set_adapter(self.active_adapters, inference_mode=config.inference_mode)
-
-    def _move_to_own(self, branch: nn.Module) -> None:
-        """To the device and dtype of a layer of multiway; what is on the meta device is loaded there later."""
-        like = next(self.get_base_layer().parameters())
-        is_meta = next(branch.parameters()).is_meta
-        branch.to(device=None if is_meta else like.device, dtype=like.dtype)
 
     def forward(self, x: Tensor, *args: Any, **named: Any) -> Tensor:
         """The dense layer's answer, and what the active branches add."""
@@ -99,10 +102,11 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         result: Tensor = self.base_layer(x, *args, **named)
         if self.disable_adapters or self.merged:
             return result
-        dtype = result.dtype
+        dtype, base = result.dtype, self.get_base_layer()
+        modes = len(base.in_sizes) if isinstance(base, NdLayer) and not base.flat else 1
+        rows = x.flatten(x.ndim - modes)
         for name in self._branches(self.active_adapters):
             branch = self.lora_branch[name]
-            rows = x.flatten(x.ndim - modes_of(self.get_base_layer()))
             given = self._cast_input_dtype(rows, next(branch.parameters()).dtype)
             result = result + branch(self.lora_dropout[name](given)).reshape(result.shape) * self.scaling[name]
         return result.to(dtype)
@@ -141,9 +145,7 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
 
     def get_delta_weight(self, adapter: str) -> Tensor:
         """The weight that a branch stands for, laid out as the dense one; PEFT's name."""
-        weight: Tensor = self.lora_branch[adapter].dense_weight()  # type: ignore[operator]
-        delta = weight * self.scaling[adapter]
-        return delta.mT if dense_kind(self.get_base_layer()) == "Conv1D" else delta
+        return branch_weight(self.lora_branch[adapter], self.scaling[adapter], self.get_base_layer())
 
     def supports_lora_conversion(self, adapter_name: str = "default") -> bool:
         """Whether `peft.convert_to_lora` takes this layer."""
@@ -162,22 +164,40 @@ class Branched(nn.Module, LoraLayer):  # type: ignore[misc]  # PEFT's classes ar
         return [name for name in names or [] if name in self.lora_branch]
 
 
-def warn_of_size(name: str, branch: nn.Module, dense: int) -> None:
-    """A branch that is no smaller than the dense weight could be that weight."""
-    count = sum(factor.numel() for factor in branch.parameters())
-    if count >= dense:
-        warn(
-            f"AdapterConfig: the adapter of {name} has {count:,} parameters, and a dense weight there {dense:,}. Lower "
-            f"r, or leave the layer out."
+class KroneckerLinear(Linear):  # type: ignore[misc]  # PEFT's classes are not typed
+    r"""A Kronecker adapter, $y = W x + s \, (A \otimes B) x$, whose second product is taken mode by mode.
+
+    PEFT 0.21 forms $A \otimes B$, as large as W, in each call. Here x is a matrix X of the two modes, and
+    $A X B^\top$ costs as much as two small layers. `merge`, files and settings are those of `peft.LoKrConfig`.
+    """
+
+    def _get_delta_activations(self, adapter_name: str, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """What the adapter adds to the outputs; PEFT's name and arguments."""
+        left, right = (
+            whole[adapter_name] if adapter_name in whole else down[adapter_name] @ up[adapter_name]
+            for whole, down, up in (  # either may be a product of two thin matrices
+                (self.lokr_w1, self.lokr_w1_a, self.lokr_w1_b),
+                (self.lokr_w2, self.lokr_w2_a, self.lokr_w2_b),
+            )
         )
+        x = self._cast_input_dtype(input, left.dtype)
+        added = kronecker_rows(x, left * self.scaling[adapter_name], right)
+        if self.training and self.rank_dropout[adapter_name]:
+            kept = (torch.rand(self.out_features) > self.rank_dropout[adapter_name]).float()  # drawn as PEFT does
+            added = added * (kept / kept.mean() if self.rank_dropout_scale[adapter_name] else kept).to(added)
+        return added
 
 
-def modes_of(module: nn.Module) -> int:
-    """Axes that hold the features of a layer's input."""
-    return len(module.in_sizes) if isinstance(module, NdLayer) and not module.flat else 1
+def kronecker_rows(
+    x: Float[Tensor, "*lead in"], left: Float[Tensor, "a c"], right: Float[Tensor, "b d"]
+) -> Float[Tensor, "*lead out"]:
+    """Multiply the last axis by left ⊗ right, without forming it."""
+    rows = x.reshape(-1, left.shape[1], right.shape[1])
+    out: Tensor = ops.nd_linear(rows, [left, right], [])
+    return out.reshape(*x.shape[:-1], -1)
 
 
-def rule_of(config: Any, rank: int) -> Rule:
+def read_rule(config: Any, rank: int) -> Rule:
     """The rule of `compress` that describes a config's branches."""
     modes = getattr(config, "multiway_modes", 2)
     layer = getattr(config, "multiway_layer", None)

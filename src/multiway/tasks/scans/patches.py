@@ -12,7 +12,7 @@ from multiway.data.augmentation import AugmentOptions, augment
 from multiway.data.scaling import evenly
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.volume import Array
-from multiway.tasks.segmentation.encode import Example, Examples
+from multiway.tasks.scans.encode import Example, Examples
 from multiway.training.losses import IGNORED
 
 MOST_VOXELS = 4096
@@ -48,15 +48,16 @@ class TrainingPatches:
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """`inputs` `(batch, channels, *patch)` and `target` `(batch, *patch)`."""
         rows = [number // self.per_case for number in index.tolist()]
-        volumes, masks = _stacked(self._drawn(row, self.images.read(row)) for row in rows)
+        examples = ((row, self.images.read(row)) for row in rows)
+        patches = stack_patches(
+            cut(example, self._draw_start(row, example), self.patch, self.scale) for row, example in examples
+        )
         if self.options != AugmentOptions():
-            volumes, masks = augment(volumes, self.options, masks)
-        return {"inputs": volumes, "target": masks}
+            patches["inputs"], patches["target"] = augment(patches["inputs"], self.options, patches["target"])
+        return patches
 
-    def _drawn(self, row: int, example: Example) -> tuple[Tensor, Tensor]:
-        return cut(example, self._start(row, example), self.patch, self.scale)
-
-    def _start(self, row: int, example: Example) -> list[int]:
+    def _draw_start(self, row: int, example: Example) -> list[int]:
+        """Where a patch starts: anywhere, or so that it holds a voxel of a class, each as often as the others."""
         by_class = self._classes_of(row, example) if float(torch.rand(())) < self.foreground else []
         if not by_class:
             return [_draw(room + 1) for room in _rooms(example, self.patch)]
@@ -79,9 +80,10 @@ def _draw(count: int) -> int:
     return int(torch.randint(count, ()))
 
 
-def _stacked(cuts: Iterable[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
-    volumes, masks = zip(*cuts, strict=True)
-    return torch.stack(volumes), torch.stack(masks)
+def stack_patches(patches: Iterable[tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+    """A batch of pairs of values and classes."""
+    volumes, masks = zip(*patches, strict=True)
+    return {"inputs": torch.stack(volumes), "target": torch.stack(masks)}
 
 
 class GridPatches:
@@ -98,8 +100,7 @@ class GridPatches:
     def gather(self, index: Tensor) -> dict[str, Tensor]:
         """`inputs` `(batch, channels, *patch)` and `target` `(batch, *patch)`."""
         chosen = (self.starts[number] for number in index.tolist())
-        volumes, masks = _stacked(cut(self.images.read(row), start, self.patch, self.scale) for row, start in chosen)
-        return {"inputs": volumes, "target": masks}
+        return stack_patches(cut(self.images.read(row), start, self.patch, self.scale) for row, start in chosen)
 
     def some(self, most: int) -> Tensor:
         """Indices of so many patches at most, evenly spread."""

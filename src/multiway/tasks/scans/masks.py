@@ -1,5 +1,6 @@
 """The task `segment`."""
 
+import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -15,45 +16,63 @@ from multiway.auditing.scans import BLOCK, ScanImages, torn_cases
 from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
-from multiway.data.sources.scans.checking import check_scans, describe_scans, lists_masks
+from multiway.data.sources.scans.checking import lists_masks
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
+from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array
-from multiway.data.sources.scenes import is_scene
+from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
 from multiway.data.sources.tables import pair_of
-from multiway.data.splitting import drawn_notes
-from multiway.errors import ConfigError, DataError
+from multiway.data.splitting import drawn_notes, split
+from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import Part, SplitPredictions
+from multiway.tasks.encoded_task import Part, SampleFacts, SplitPredictions
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Option, Row
 from multiway.tasks.run import Run
-from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
+from multiway.tasks.scans import mask_page as page
+from multiway.tasks.scans.config import PLAIN, SegmentConfig
+from multiway.tasks.scans.encode import (
+    Examples,
+    SegmentState,
+    check_cuts,
+    class_names,
+    find_mask_values,
+    mask_baselines,
+    usable_values,
+)
+from multiway.tasks.scans.explain import explain_masks
+from multiway.tasks.scans.mask_page import save_slices
+from multiway.tasks.scans.networks import PatchLoss, build_segmenter, network_predictor, predictor_of
+from multiway.tasks.scans.patches import GridPatches, TrainingPatches
+from multiway.tasks.scans.predict import predict_masks
+from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, class_in_words, headline, mean_dice, measure
+from multiway.tasks.scans.task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
-from multiway.tasks.segmentation import page
-from multiway.tasks.segmentation.encode import PLAIN, Examples, SegmentState, baselines_of
-from multiway.tasks.segmentation.explain import explain_run
-from multiway.tasks.segmentation.network import Baseline, PatchLoss, build_model, network_predictor, predictor_of
-from multiway.tasks.segmentation.page import save_slices
-from multiway.tasks.segmentation.patches import GridPatches, TrainingPatches
-from multiway.tasks.segmentation.predict import predict_masks
-from multiway.tasks.segmentation.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
-from multiway.tasks.segmentation.source import SegmentConfig, SegmentFacts, check_masks, read_images, values_of_masks
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
 
-OF_MEAN = functools.partial(Metric, where={"class": MEAN})
-OF_IMAGES = (
-    OF_MEAN(name="dice", title="Dice", spread=True), OF_MEAN(name="dice_on_file", title="Dice on the files' grid"),
-    OF_MEAN(name="dice_pooled", title="Dice, pooled"),
-)  # fmt: skip
-OF_SURFACES = (OF_MEAN(name="cl_dice", title="clDice"), OF_MEAN(name="hd95", title="HD95", higher=False))
-OF_VOXELS = Metric(name="acc", title="Voxels right", where={"class": ALL})
+MEAN_METRIC = functools.partial(Metric, where={"class": MEAN})
+METRICS = (
+    MEAN_METRIC(name="dice", title="Dice", spread=True),
+    MEAN_METRIC(name="dice_on_file", title="Dice on the files' grid"),
+    MEAN_METRIC(name="dice_pooled", title="Dice, pooled"),
+    MEAN_METRIC(name="cl_dice", title="clDice"),
+    MEAN_METRIC(name="hd95", title="HD95", higher=False),
+    Metric(name="acc", title="Voxels right", where={"class": ALL}),
+)
+
+
+class SegmentFacts(SampleFacts):
+    """Of images with masks: sizes of one, and the unit of distances."""
+
+    sizes: list[int]
+    distance: str
 
 
 class Segmentation(ScanTask[SegmentConfig, SegmentState]):
@@ -66,7 +85,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     state = SegmentState
     facts = SegmentFacts
     fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
-    scored = (*OF_IMAGES, *OF_SURFACES, OF_VOXELS)
+    scored = METRICS
     seen = ("patches", "patch")
     by_steps = (NETWORK, PLAIN)
     options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
@@ -79,9 +98,14 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         return np.ndim(x) > 3 and np.ndim(masks) > 2
 
     def read(
-        self, config: SegmentConfig, source: object, findings: Findings, state: SegmentState | None = None, *,
+        self,
+        config: SegmentConfig,
+        source: object,
+        findings: Findings,
+        state: SegmentState | None = None,
+        *,
         has_target: bool = True,
-    ) -> Cases:  # fmt: skip
+    ) -> Cases:
         """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
         cases = read_images(_with_masks(source), config, findings, is_training=state is None)
         if state is not None:
@@ -100,19 +124,16 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         self, config: SegmentConfig, samples: Cases, state: SegmentState, *, progress: bool = False
     ) -> Samples[Examples]:
         """Images whose masks are classes of the training, read when they are needed."""
-        return state.encoded(samples, config.ignore)
+        images = Examples.from_cases(samples, state.values, config.ignore)
+        return samples.with_inputs(images, classes=state.classes, target=None)
 
     def intensities(self, prepared: Prepared[Scans, SegmentState]) -> Iterable[Array]:
         """One at a time."""
         return (example.values for example in prepared.encoded.inputs)
 
-    def described(self, samples: Cases) -> Plain:
-        """Sizes, spacings, intensities."""
-        return describe_scans(samples)
-
     def hooks(self, config: SegmentConfig) -> Sequence[Hook]:
         """Images that cannot be read or say nothing, and masks that do not go together."""
-        return (check_scans, functools.partial(check_masks, config=config))
+        return (*super().hooks(config), functools.partial(check_masks, config=config))
 
     def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What was drawn, and classes of a scene that lie in too few blocks to be in each split."""
@@ -131,19 +152,19 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         if not is_scene(source) and torn_cases(source, config.read) is not None:
             cases = read_images(source, config, Findings(source), is_training=False)
             splits = named_splits(cases)
-            values = values_of_masks(cases, splits.get("train", np.arange(len(cases))), config)
-            return audit_images(cases, splits, Examples.of(cases, values, config.ignore), None, config.read)
+            values = find_mask_values(cases, splits.get("train", np.arange(len(cases))), config)
+            return audit_images(cases, splits, Examples.from_cases(cases, values, config.ignore), None, config.read)
         prepared = self.prepare(config, source)
         scale = (prepared.state if run is None else run.state).scale
         return audit_images(prepared.raw, prepared.splits, prepared.encoded.inputs, scale, config.read)
 
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
-        return (NETWORK, *baselines_of(config, state))
+        return (NETWORK, *mask_baselines(config, state))
 
     def build(self, config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
         """A network or a baseline."""
-        return build_model(config, state, name)
+        return build_segmenter(config, state, name)
 
     def objective(self, run: Run, training: Samples[Examples]) -> Objective:
         """Cross-entropy and overlaps."""
@@ -153,9 +174,13 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
         """Random patches, many of them about what the masks mark."""
         config = run.config
         return TrainingPatches(
-            images=training.inputs, scale=run.state.scale, patch=run.state.patch,
-            per_case=config.patches_per_case, foreground=config.foreground, options=config.augment,
-        )  # fmt: skip
+            images=training.inputs,
+            scale=run.state.scale,
+            patch=run.state.patch,
+            per_case=config.patches_per_case,
+            foreground=config.foreground,
+            options=config.augment,
+        )
 
     def checked_on(self, run: Run, validation: Samples[Examples]) -> Part:
         """Patches that cover the validation images."""
@@ -171,9 +196,10 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def fit_baseline(
         self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
-    ) -> Plain | None:  # fmt: skip
+    ) -> Plain | None:
         """By counting voxels, or in convex steps."""
-        return cast(Baseline, model).fit(training.inputs, run.state.scale, run.config.training.seed)
+        found: Plain | None = cast(Any, model).fit(training.inputs, run.state.scale, run.config.training.seed)
+        return found
 
     def check_stored(self, run: Run) -> None:
         """Every class has its value."""
@@ -233,8 +259,27 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Attention of test cases."""
-        answer = explain_run(run, out, options.get("cases"))
+        answer = explain_masks(run, out, options.get("cases"))
         return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has attention"))
+
+
+def read_images(source: ScanSource, config: SegmentConfig, findings: Findings, *, is_training: bool) -> Cases:
+    """Images with masks of a table or of arrays, or blocks of a scene."""
+    if isinstance(source, str) and is_scene(source):
+        scene = read_scene(source, config.read.max_bytes)
+        cases = scene_cases(scene, config.block, config.split if is_training else None, config.ignore)
+        return cases.with_inputs(cases.inputs, labelling=())
+    cases = read_cases(source, config.read, same_sizes=False, findings=findings)
+    if not cases.inputs.has_masks:
+        raise DataError(
+            f"{cases.source}: segmentation needs a mask for each image. There is no column "
+            f"'{quoted(config.read.mask)}'. Add it, or name it (",
+            Fix("read.mask", like="COLUMN"),
+            ").",
+        )
+    if is_training:
+        check_listed(cases, findings)
+    return cases.with_inputs(cases.inputs, labelling=())
 
 
 def _with_masks(source: object) -> ScanSource:
@@ -254,6 +299,37 @@ def _check_alike(cases: Cases, state: SegmentState) -> None:
             f"Got {len(header.axes)} axes and {header.channels} channels."
         )
     warn_of_other_voxels(cases, state.spacings)
+
+
+def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plain:
+    """Note masks that mark nothing, and those with a value that training lacks; the share of each class by split."""
+    looks, _ = cases.inputs.looks
+    names, masks = cases.names["case"], {row: look.mask for row, look in looks.items() if look.mask is not None}
+    try:
+        splits = split(cases, config.split)
+        training = [row for row in splits["train"].tolist() if row in masks]
+        values = usable_values(((names[row], masks[row]) for row in training), config.ignore, cases.source)
+        classes = class_names(cases, values, config)
+        check_cuts(((look.cut, names[row]) for row, look in looks.items()), cases.inputs)
+    except DataError as error:
+        findings.take("masks", error)
+        return {}
+    empty = [Place(detail=names[row]) for row, mask in masks.items() if set(mask) == {0}]
+    if empty and values[0] == 0:
+        findings.add("empty_mask", "note", "a mask marks nothing; its Dice is undefined or 0", places=empty)
+    shares: Plain = {}
+    for name, rows in splits.items():
+        counts = collections.Counter[float]()
+        for row in rows.tolist():
+            counts.update(masks.get(row, {}))
+        other = sorted(set(counts) - {*values, config.ignore})
+        if other:
+            rule = f"{name} has masks with {listed(other, 4)}, which no training mask has"
+            findings.add("masks", "error", rule, "Correct them, or move a case that has them into training.")
+        total = max(sum(counts[value] for value in values), 1)
+        named = zip(map(class_in_words, classes), values, strict=True)
+        shares[f"{name} voxels"] = ", ".join(f"{title} {counts[value] / total:.2%}" for title, value in named)
+    return shares
 
 
 def audit_images(

@@ -1,4 +1,4 @@
-"""What a volume classifier looked at and what made its answer, case by case, on the volume's own axes."""
+"""What networks on scans looked at and what made their answers, on the axes of the scans."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -13,16 +14,20 @@ from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.preparing import to_scan
 from multiway.data.sources.scans.volume import Volume
+from multiway.errors import ConfigError
 from multiway.explain import (
     ModeMap,
     VolumeExplanation,
     average_maps,
     deletion_line,
+    draw_maps,
     explain_volume,
     has_maps,
     maps_of,
+    mode_maps,
     save_maps,
     save_planes,
+    span_labels,
     strongest,
     volume_maps,
 )
@@ -30,13 +35,16 @@ from multiway.files import make_folder
 from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of
 from multiway.tasks.run import Run
+from multiway.tasks.scans.encode import Examples
+from multiway.tasks.scans.networks import as_evaluated, scan_probabilities
+from multiway.tasks.scans.patches import cut_middle
 from multiway.tasks.targets import answers_of, sentence_on, telling
-from multiway.tasks.volumes.network import evaluated, scan_probabilities
 from multiway.training.processes import device_of
 
 STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
 """Points of integrated gradients, and those of volumes with more voxels."""
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
+MOST_CASES = 8
 SWIFT_VOXELS = 32**3
 """Of volumes larger than this a report explains fewer cases, at fewer points: nobody waits an hour for a page."""
 
@@ -75,7 +83,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
     `options` are `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
     """
     volume, name = cases.inputs.prepared(index), cases.names["case"][index]
-    shares = scan_probabilities(run.model.eval(), run.state.normalised(volume), run.config)[0].numpy()
+    shares = scan_probabilities(run.model.eval(), run.state.normalise(volume), run.config)[0].numpy()
     x = network_input(run, volume)
     options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
     explained = explain_volume(run.model, x, int(shares.argmax()), volume.axes, volume.spacing, name=name, **options)
@@ -107,7 +115,7 @@ def average_attention(
 
 def network_input(run: Run, volume: Volume) -> Tensor:
     """The volume as the network takes it in evaluation, `(1, channels, *sizes)`."""
-    return evaluated(run.state.normalised(volume).to(device_of(run.model)), run.config)
+    return as_evaluated(run.state.normalise(volume).to(device_of(run.model)), run.config)
 
 
 def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
@@ -115,17 +123,30 @@ def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
     return positions_of(names, cases.names["case"], f"{cases.source} has no case")
 
 
-def write_explanations(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
+def explain_classes(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
     """Explain cases into a folder and say what was found.
 
     For each case `case-NAME-attention.nii.gz` and `case-NAME-gradients.nii.gz` on the grid of its file, and
     `case-NAME.png`; `maps.npz` holds the attention per mode of every case and its mean.
     """
-    lines, paths, maps, curves = [], [], [], []
+    lines, paths, maps, curves = [], list[Path](), [], []
     for index in map(int, indices):
         item = explain_case(run, cases, index)
-        paths += [*write_maps(folder, item, cases.inputs, index), _write_picture(folder, item)]
-        lines.append(_sentence(item, run.state.classes))
+        volume, picture = item.volume, folder / f"case-{item.name}.png"
+        paths += [*write_maps(folder, item, cases.inputs, index), picture]
+        save_planes(
+            picture,
+            item.picture,
+            item.overlays,
+            title=item.name,
+            axes=volume.axes,
+            spacing=volume.spacing,
+            orientation=volume.orientation,
+        )
+        classes = run.state.classes
+        label = None if item.label is None else classes[item.label]
+        predicted, share = classes[item.predicted], item.probabilities[item.predicted]
+        lines.append(sentence_on(item.name, label, predicted, share, item.sums))
         maps += item.maps
         curves += [item.deletion] if item.deletion is not None else []
     average = average_attention(run, cases, indices, sample=f"mean over {len(indices)} cases")
@@ -143,20 +164,6 @@ def write_maps(folder: Path, item: CaseExplanation, scans: Scans, index: int) ->
         paths.append(folder / f"case-{item.name}-{name}.nii.gz")
         write_nifti(paths[-1], to_scan(values, scan, scans.options), scan.affine)
     return paths
-
-
-def _write_picture(folder: Path, item: CaseExplanation) -> Path:
-    path, volume = folder / f"case-{item.name}.png", item.volume
-    save_planes(
-        path, item.picture, item.overlays, title=item.name, axes=volume.axes, spacing=volume.spacing,
-        orientation=volume.orientation,
-    )  # fmt: skip
-    return path
-
-
-def _sentence(item: CaseExplanation, classes: Sequence[str]) -> str:
-    label = None if item.label is None else classes[item.label]
-    return sentence_on(item.name, label, classes[item.predicted], item.probabilities[item.predicted], item.sums)
 
 
 def reload_cases(run: Run) -> Cases:
@@ -180,3 +187,44 @@ def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int =
     answers, indices = answers_of(run.tables), {name: index for index, name in enumerate(cases.names["case"])}
     known = answers[answers["case"].astype(str).isin(indices)]
     return [(heading, indices[name]) for heading, name in telling(known, run.state.classes, "case", wrongs, rights)]
+
+
+def explain_masks(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answer:
+    """Write the maps of a segmenter as arrays and PNG files; return what is strongest and the paths.
+
+    Attention is what the network mixes, not why it decides.
+
+    `out` is `explanation` in the run's folder, and `cases` the first eight of the test split, if not given.
+    """
+    if run.config.data is None:
+        raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
+    later = run.task.prepare(run.config, run.task.locate(run.config.data), run.state).encoded
+    if cases is None:
+        table = run.tables["cases"]
+        cases = list(dict.fromkeys(table["case"][table["split"] == "test"]))[:MOST_CASES]
+    chosen = positions_of(cases, later.names["case"], f"{later.source} has no case")
+    maps, folder = attention_maps(run, later.inputs[chosen]), run.explanation(out)
+    make_folder(folder)
+    save_maps(folder / "attention.npz", maps)
+    return Answer(files=[folder / "attention.npz", *draw_maps(folder, maps)], notes=strongest(maps))
+
+
+@torch.no_grad()
+def attention_maps(run: Run, images: Examples) -> list[ModeMap]:
+    """One map per mode and block, averaged over a patch of each image.
+
+    Modes are named by the axes, with bands before them where the network has that mode, and positions by voxels.
+    """
+    model: Any = run.model
+    if not hasattr(model, "forward_with_maps"):
+        raise ConfigError("explain: the network of this run has no attention. Choose another model.name.")
+    state, maps = run.state, []
+    first = int(state.background)
+    batch = torch.stack([cut_middle(example, state.patch, state.scale, first) for example in images])
+    for layer, block in enumerate(model.forward_with_maps(batch)[1]):
+        modes = dict(zip(state.axes, state.patch, strict=True))
+        modes = {"bands": state.channels, **modes} if len(block) > state.num_modes else modes
+        labels = [span_labels(length, mode.shape[-1]) for length, mode in zip(modes.values(), block, strict=True)]
+        items = mode_maps([block], list(modes), labels, ordered=list(modes))
+        maps += [dataclasses.replace(item, layer=layer) for item in items]
+    return maps

@@ -15,7 +15,7 @@ from multiway.metrics.overlap import cl_dice, dice, hd95, overlap
 from multiway.metrics.resampling import percentiles, resamples
 from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import NETWORK, Row
-from multiway.tasks.segmentation.encode import Examples
+from multiway.tasks.scans.encode import Examples
 from multiway.training.losses import IGNORED
 
 Predictor = Callable[[Array], NDArray[np.int64]]
@@ -90,9 +90,11 @@ def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = Tr
 
 
 def _by_class(
-    classes: NDArray[np.int64], known: NDArray[np.int16], cases: Samples[Examples],
+    classes: NDArray[np.int64],
+    known: NDArray[np.int16],
+    cases: Samples[Examples],
     metrics: dict[str, OverlapMetric],
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[Row]:
     """Counts of every class of a case, and the metrics of those that are scored."""
     target = torch.from_numpy(known.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
@@ -173,3 +175,8 @@ def mean_dice(predict: Predictor, cases: Samples[Examples]) -> float:
     rows = overlap_rows(measure(predict, cases, surfaces=False), NETWORK, "", 0)
     deciding = (headline(cases.inputs.num_modes), MEAN)
     return next((row["value"] for row in rows if (row["metric"], row["class"]) == deciding), None) or 0.0
+
+
+def class_in_words(name: str) -> str:
+    """A class in words: files of masks name theirs by numbers."""
+    return f"class {name}" if name.isdigit() else name

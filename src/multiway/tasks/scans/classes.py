@@ -11,18 +11,11 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import ScanImages, torn_cases
 from multiway.config import Plain
-from multiway.data.checking import Hook
 from multiway.data.findings import Findings, listed
 from multiway.data.matching import match_classes
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
-from multiway.data.sources.scans.checking import (
-    check_scans,
-    describe_scans,
-    lists_masks,
-    looks_like_volumes,
-    settings_for,
-)
+from multiway.data.sources.scans.checking import lists_masks, looks_like_volumes, settings_for
 from multiway.data.sources.scans.encoding import IntensityScale
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
@@ -34,21 +27,22 @@ from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import NETWORK, Metric, Option, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.samples import SampleTask
-from multiway.tasks.scan_task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
-from multiway.tasks.scores import sentence_of
-from multiway.tasks.targets import thresholds_of, youden_thresholds
-from multiway.tasks.volumes import page
-from multiway.tasks.volumes.encode import NETWORKS, Stored, VolumeConfig, VolumeState
-from multiway.tasks.volumes.explain import interesting, named_cases, reload_cases, write_explanations
-from multiway.tasks.volumes.network import (
+from multiway.tasks.scans import class_page as page
+from multiway.tasks.scans.config import CLASSIFIERS, VolumeConfig
+from multiway.tasks.scans.encode import Stored, VolumeState
+from multiway.tasks.scans.explain import explain_classes, interesting, named_cases, reload_cases
+from multiway.tasks.scans.networks import (
     Probabilities,
     VolumeLoss,
     all_probabilities,
-    auc_of,
-    build_model,
+    auc_score,
+    build_classifier,
     evaluated_batches,
 )
-from multiway.tasks.volumes.predict import predict_scans
+from multiway.tasks.scans.predict import predict_classes
+from multiway.tasks.scans.task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
+from multiway.tasks.scores import sentence_of
+from multiway.tasks.targets import thresholds_of, youden_thresholds
 from multiway.training import Objective, TrainingConfig
 from multiway.training.losses import class_weights
 from multiway.training.processes import best_device
@@ -76,15 +70,13 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     needs = "scans. Give a folder, a table or a file"
     scored = METRICS
     seen = ("volumes", "sizes")
-    by_steps = (NETWORK, *NETWORKS)
+    by_steps = (NETWORK, *CLASSIFIERS)
     evidence = Task.evidence  # the network answers: maps and tables of scans are of it alone
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
         *SCANS,
-        Option(
-            name="maps", commands=("predict",), help="Folder for maps of what the model looked at, per scan."
-        ),
-    )  # fmt: skip
+        Option(name="maps", commands=("predict",), help="Folder for maps of what the model looked at, per scan."),
+    )
 
     def recognises(self, source: object) -> bool:
         """Arrays, scans, and tables of them."""
@@ -94,20 +86,21 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         return np.ndim(x) > 3 and np.ndim(y) < 3
 
     def read(
-        self, config: VolumeConfig, source: object, findings: Findings, state: VolumeState | None = None, *,
+        self,
+        config: VolumeConfig,
+        source: object,
+        findings: Findings,
+        state: VolumeState | None = None,
+        *,
         has_target: bool = True,
-    ) -> Cases:  # fmt: skip
+    ) -> Cases:
         """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
         cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
         if state is None:
             check_listed(cases, findings)
             if len(cases.classes or ()) == 1:
-                findings.add(
-                    "classes",
-                    "error",
-                    f"two classes or more are needed. Got {listed(cases.classes or ())} in every case",
-                    "Give others.",
-                )
+                rule = f"two classes or more are needed. Got {listed(cases.classes or ())} in every case"
+                findings.add("classes", "error", rule, "Give others.")
         return cases if state is None or not has_target else _matched(cases, state)
 
     def proposal(self, config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
@@ -138,14 +131,6 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         """All of them, which scoring reads too."""
         return prepared.raw.inputs.stored
 
-    def described(self, samples: Cases) -> Plain:
-        """Sizes, spacings, intensities."""
-        return describe_scans(samples)
-
-    def hooks(self, config: VolumeConfig) -> Sequence[Hook]:
-        """Scans that cannot be read, or say nothing."""
-        return (check_scans,)
-
     def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What was drawn, and where AUC is undefined."""
         yield from drawn_notes(samples, splits)
@@ -169,7 +154,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
         """A classifier."""
-        return build_model(config, state, name)
+        return build_classifier(config, state, name)
 
     def objective_of(self, run: Run, name: str, training: Samples[Stored]) -> Objective:
         """Cross-entropy under the model's own training, of volumes that are changed at random."""
@@ -182,11 +167,11 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def validated_by(self, run: Run, validation: Samples[Stored]) -> tuple[None, Callable[[nn.Module], float] | None]:
         """AUC, where validation has every class."""
-        return None, auc_of(validation, len(run.state.classes), run.config)
+        return None, auc_score(validation, len(run.state.classes), run.config)
 
     def fit_baseline(
         self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
-    ) -> Plain | None:  # fmt: skip
+    ) -> Plain | None:
         """Count classes, or fit a logistic regression on means of blocks."""
         batches, held = (evaluated_batches(part, run.config) for part in (training, validation))
         return fit_pooled(model, training.target_tensor, batches, held)
@@ -215,13 +200,13 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """The class of every scan."""
-        return predict_scans(run, self.later(data, out), out, options)
+        return predict_classes(run, self.later(data, out), out, options)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Maps of some test cases, or of the named ones."""
         cases, names = reload_cases(run), options.get("cases")
         chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
-        answer = write_explanations(run, cases, chosen, run.explanation(out))
+        answer = explain_classes(run, cases, chosen, run.explanation(out))
         return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
 
 

@@ -21,11 +21,10 @@ from multiway.report.scores import UNDEFINED, Metric, Scores, best_rival
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
 from multiway.tasks import pages
 from multiway.tasks.run import Run
-from multiway.tasks.segmentation.encode import Examples
-from multiway.tasks.segmentation.scores import Floats, Predictor, headline
-from multiway.tasks.segmentation.source import called
+from multiway.tasks.scans.class_page import INTERVAL, TITLES, selected_by
+from multiway.tasks.scans.encode import Examples
+from multiway.tasks.scans.scores import Floats, Predictor, class_in_words, headline
 from multiway.tasks.target_page import SplitPage
-from multiway.tasks.volumes.page import INTERVAL, TITLES, selected_by
 from multiway.training import RunFolder
 
 OTHER = np.array([[0, 0, 0, 0], [204, 121, 167, 150]], np.uint8)
@@ -94,7 +93,9 @@ def _by_class(runs: Sequence[Run]) -> list[Section]:
     if len(classes) < 2:
         return []
     models = whole.models()
-    rows: list[list[TableCell | str]] = [[called(name), *_class_cells(runs, models, decides, name)] for name in classes]
+    rows: list[list[TableCell | str]] = [
+        [class_in_words(name), *_class_cells(runs, models, decides, name)] for name in classes
+    ]
     columns = ["Class", *(whole.name(model) for model in models)]
     return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
 

@@ -1,27 +1,26 @@
-"""What tasks on scans share: options of the command line, sources, batches that fit, and estimators."""
+"""What the tasks on scans share: options of the command line, sources, checks, and batches that fit."""
 
 import abc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
-import pandas as pd
-
-from multiway.config import Config
+from multiway.config import Plain
+from multiway.data.checking import Hook
 from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.encoding import IntensityScale, Spacings, far_scan, warn_of_spacings
+from multiway.data.sources.scans.checking import check_scans, describe_scans
+from multiway.data.sources.scans.encoding import Spacings, far_scan, warn_of_spacings
 from multiway.data.sources.scans.loading import Source
 from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.tables import pair_of
-from multiway.errors import ConfigError
 from multiway.tasks.encoded_task import EncodedTask
-from multiway.tasks.estimator import Estimator, estimator, located
 from multiway.tasks.options import RunConfig, numbers, read_names
 from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
+from multiway.tasks.scans.encode import ScanState
 from multiway.training.memory import settled
 
 SCANS = (
@@ -52,7 +51,10 @@ SCANS = (
         help="Lowest and highest intensity that are told apart: -100,300.",
     ),
     Option(
-        name="axes", field="read.axes", read=read_names, help="Names of the three axes of arrays without an affine."
+        name="axes",
+        field="read.axes",
+        read=read_names,
+        help="Names of the three axes of arrays without an affine.",
     ),
     Option(
         name="keep_going",
@@ -69,24 +71,6 @@ SCANS = (
 )
 """Options of the command line for scans, of classification and segmentation alike."""
 
-
-class ScanState(Config):
-    """What a run has learnt of its scans."""
-
-    classes: tuple[str, ...]
-    """Names, in the order of the logits."""
-    channels: int
-    """Values per voxel."""
-    axes: tuple[str, ...]
-    """Names of the axes."""
-    scale: IntensityScale
-    """Intensities of the training scans."""
-    spacings: Spacings | None = None
-    """Least and greatest millimetres per voxel after preparing; None where the scans do not say it."""
-    target_name: str | None = None
-    """Column of classes or masks; None where they have none, and in a run that does not say it."""
-
-
 ConfigT = TypeVar("ConfigT", bound=RunConfig)
 StateT = TypeVar("StateT", bound=ScanState)
 
@@ -101,6 +85,14 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
     def called(self, source: object) -> str:
         """What messages call a source."""
         return super().called(source) if isinstance(source, str | Path) else "arrays in memory"
+
+    def described(self, samples: Cases) -> Plain:
+        """Sizes, spacings, intensities."""
+        return describe_scans(samples)
+
+    def hooks(self, config: ConfigT) -> Sequence[Hook]:
+        """Scans that cannot be read, or say nothing."""
+        return (check_scans,)
 
     def cautions(self, run: Run) -> list[str]:
         """How much of the scans was cut off, where some was."""
@@ -139,41 +131,3 @@ def in_arrays(source: object, *, masks: bool = False) -> Source:
 def warn_of_other_voxels(cases: Cases, trained: Spacings | None) -> None:
     """Warn once where later scans have larger or smaller voxels than those of the training."""
     warn_of_spacings({name: cases.inputs.spacing(row) for row, name in enumerate(cases.names["case"])}, trained)
-
-
-@estimator
-class ScanEstimator(Estimator):
-    """Fit on scans in memory or on disk; `answers` says what a path holds, and what arrays need one of for each."""
-
-    answers: ClassVar[tuple[str, str]]
-
-    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
-        """Fit on arrays, or on a path with labels or masks; nothing is written to disk.
-
-        Args:
-            X: `(cases, *sizes)` or `(cases, channels, *sizes)` with three sizes; or the path of a file, a table or a
-                scene, or a known name.
-            y: One class, or one mask `(*sizes)` of whole numbers, per case; None with a path, which holds its own.
-            patients: One per case; a patient's cases fall into one split.
-
-        Raises:
-            DataError: The data is not sound.
-            ConfigError: An argument does not fit.
-        """
-        is_path = isinstance(X, str | Path)
-        if is_path and (y is not None or patients is not None):
-            own = self.answers[0]
-            raise ConfigError(f"{type(self).__name__}.fit: a path holds its own {own} and patients. Leave y out.")
-        return self._fit(self._source(X, y, patients), self.config(X if is_path else None))
-
-    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
-        """Every score on other labelled scans, with intervals, and those of the baselines."""
-        return self._scores_of(self._source(X, y))
-
-    def _source(self, X: object, y: object, patients: Sequence[object] | None = None) -> object:
-        if isinstance(X, str | Path):
-            return located(X)
-        own, what = self.answers
-        if y is None:
-            raise ConfigError(f"{type(self).__name__}: arrays need y, one {what}.")
-        return Arrays(x=X, patients=patients, **{"masks" if own == "masks" else "y": y})

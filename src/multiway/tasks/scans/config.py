@@ -1,0 +1,131 @@
+"""Configs of runs on scans: a class for each of them, or a mask for each volume or scene."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from multiway.config import Plain, merge
+from multiway.data.augmentation import AugmentOptions
+from multiway.data.sources.scans.reading import VolumeOptions, VolumeSplit
+from multiway.models import list_models
+from multiway.tasks.options import NetworkConfig, RunConfig, check_class_losses, starting_from
+from multiway.training import TrainingConfig
+
+CLASSIFIER = "hot_volume_classifier"
+CLASSIFIERS = {"cnn": "cnn_volume_classifier", "resnet18_3d": "resnet18_3d", "resnet50_3d": "resnet50_3d"}
+"""Baselines of classes that are trained, and the model that each is."""
+PLAIN = "unet"
+"""The baseline of masks that is trained."""
+SEGMENTERS = {3: ("hot_volume_unet", "volume_unet"), 2: ("hot_segmenter_2d", "unet_2d")}
+"""By number of modes, the network that is trained for masks and its plain baseline."""
+CLASS_TRAINING: Plain = {
+    "loss": "cross_entropy",
+    "epochs": 60,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.05,
+    "patience": 0,
+}
+MASK_TRAINING: Plain = {"epochs": 30, "learning_rate": 2e-3, "warmup_steps": 50, "patience": 0}
+"""Fields of `TrainingConfig` where training on scans differs from that of a forecast."""
+
+
+class VolumeConfig(NetworkConfig):
+    """A run of the task `volumes`; stored in its folder. Data are a MedMNIST .npz, or a table of scans."""
+
+    NETWORK, BY_DATA = CLASSIFIER, {"sizes": (28, 28, 28), "in_channels": 1, "num_classes": 2}
+    NETWORKS = ("*volume_classifier*", "resnet*_3d")
+
+    read: VolumeOptions = VolumeOptions()
+    split: VolumeSplit = VolumeSplit()
+    augment: AugmentOptions = AugmentOptions()
+    baselines: tuple[Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"], ...] = (
+        "majority",
+        "logistic",
+    )
+    """Baselines that are fitted and scored under the same protocol."""
+    baseline_training: Plain = Field(default_factory=dict)
+    """Fields of `training` that are others for the baselines that are trained."""
+    training: TrainingConfig = TrainingConfig.parse(CLASS_TRAINING)
+    evaluate_flips: bool = False
+    """Average the probabilities of a volume over its eight reflections, outside of training."""
+    draws: int = Field(1000, ge=0)
+    """Bootstrap samples of cases behind each interval; 0 gives none."""
+
+    @field_validator("training", mode="before")
+    @classmethod
+    def _add_usual_training(cls, training: object) -> object:
+        if not isinstance(training, dict):
+            return training
+        return merge({**CLASS_TRAINING, "validation_batch_size": training.get("batch_size", 32)}, training)
+
+    @model_validator(mode="after")
+    def _check_losses(self) -> Self:
+        check_class_losses(self.training, self.network_training)
+        return self
+
+    @property
+    def network_training(self) -> TrainingConfig:
+        """How the baselines that are trained are trained."""
+        return TrainingConfig.parse(merge(self.training.plain(), self.baseline_training), "baseline_training")
+
+
+class SegmentTraining(TrainingConfig):
+    """`TrainingConfig`, but of patches, which are few at once."""
+
+    batch_size: int = Field(4, ge=1)
+    """Patches per batch over all processes."""
+
+
+class SegmentConfig(RunConfig):
+    """A run of the task `segment`; stored in its folder. Data are a table of images and masks, or a scene as .npz."""
+
+    read: VolumeOptions = VolumeOptions()
+    split: VolumeSplit = VolumeSplit()
+    augment: AugmentOptions = AugmentOptions()
+    classes: tuple[str, ...] | None = None
+    """Names of the mask's values in their order; the values themselves if not given."""
+    ignore: int | None = None
+    """Value of the mask that is neither learned from nor scored."""
+    block: int = Field(12, ge=1)
+    """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
+
+    baselines: tuple[Literal["background", "threshold", "logistic", "unet"], ...] | None = None
+    """Its baselines: everything that fits the data if not given."""
+    patch: tuple[int, ...] | None = None
+    """Voxels along each axis that the model sees at once. If not given: the largest training case, but 64 at most; in a
+    scene the smallest block."""
+    patches_per_case: int = Field(1, ge=1)
+    """Patches drawn from each case in an epoch."""
+    foreground: float = Field(0.67, ge=0, le=1)
+    """Share of patches drawn about a voxel of a class, each class as often as the others; the rest anywhere."""
+    overlap: float = Field(0.5, ge=0, lt=1)
+    """Share of a patch that windows have in common in prediction."""
+    dice_weight: float = Field(1.0, ge=0)
+    """Weight of the soft Dice relative to cross-entropy in the loss."""
+    cl_dice_weight: float = Field(0.0, ge=0)
+    """Weight of the soft clDice, for vessels and other thin structures."""
+    class_weights: tuple[float, ...] | None = None
+    """Weights of the classes in the cross-entropy."""
+    draws: int = Field(1000, ge=0)
+    """Bootstrap samples of cases behind each interval; 0 gives none."""
+    training: Annotated[SegmentTraining, starting_from(MASK_TRAINING)] = SegmentTraining.parse(MASK_TRAINING)
+    """Optimiser, schedule and precision; its own losses are for other tasks and not used here."""
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        name = self.model.get("name")
+        if name is not None and name not in list_models("*unet*") + list_models("*segmenter*"):
+            raise ValueError(f"model.name must be one that segments, such as hot_volume_unet. Got {name!r}")
+        if self.patch is not None and (len(self.patch) not in SEGMENTERS or min(self.patch) < 1):
+            raise ValueError(f"patch takes three sizes for volumes and two for scenes. Got {self.patch}")
+        if self.classes is not None and len(set(self.classes)) < max(len(self.classes), 2):
+            raise ValueError(f"classes must be two different names or more. Got {self.classes}")
+        return self
+
+    def network(self, num_modes: int, plain: bool = False) -> tuple[str, Plain]:
+        """Name and fields of the network, or of the plain baseline of equal size."""
+        ours, other = SEGMENTERS[num_modes]
+        fields = {name: value for name, value in self.model.items() if name != "name"}
+        if not plain:
+            return self.model.get("name", ours), fields
+        return other, fields if num_modes == 3 and self.model.get("name", ours) == ours else {}

@@ -1,0 +1,391 @@
+"""What training learns of scans, and what it makes of them: volumes of one size, or images with a class per voxel."""
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.config import Config, Plain
+from multiway.data.findings import listed
+from multiway.data.samples import Rows
+from multiway.data.sources.scans.bodies import in_words
+from multiway.data.sources.scans.cases import Cases, CutMask, Scans
+from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of, warn_of_spacing
+from multiway.data.sources.scans.loading import FileScans
+from multiway.data.sources.scans.preparing import to_file
+from multiway.data.sources.scans.reading import VolumeOptions
+from multiway.data.sources.scans.volume import Array, Volume
+from multiway.errors import ConfigError, DataError, Fix
+from multiway.models import model_config
+from multiway.tasks.scans.config import PLAIN, SegmentConfig
+from multiway.training.losses import IGNORED
+
+LARGEST_PATCH = 64
+MOST_CLASSES = 256
+MEMORY_LIMIT = 2 * 2**30
+
+
+class ScanState(Config):
+    """What a run has learnt of its scans."""
+
+    classes: tuple[str, ...]
+    """Names, in the order of the logits."""
+    channels: int
+    """Values per voxel."""
+    axes: tuple[str, ...]
+    """Names of the axes."""
+    scale: IntensityScale
+    """Intensities of the training scans."""
+    spacings: Spacings | None = None
+    """Least and greatest millimetres per voxel after preparing; None where the scans do not say it."""
+    target_name: str | None = None
+    """Column of classes or masks; None where they have none, and in a run that does not say it."""
+
+
+class VolumeState(ScanState):
+    """What a run has learnt of its volumes."""
+
+    target: ClassVar[None] = None
+    sizes: tuple[int, ...]
+    """Voxels along each axis, after preparing."""
+    label_kind: str = "text"
+    """Kind of the labels that were given: "text", "number" or "bool"."""
+
+    @classmethod
+    def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
+        """Classes, sizes, and the intensities of the training volumes alone; every volume is read."""
+        scans, rows = cases.inputs, train.tolist()
+        values, header = scans.stored, scans.header
+        assert header is not None
+        return cls(
+            classes=cases.classes or (),
+            channels=header.channels,
+            sizes=header.sizes,
+            axes=header.axes,
+            scale=IntensityScale.fit(values.__getitem__, rows, options),
+            label_kind=scans.label_kind,
+            spacings=spacings_of(scans.spacing, rows),
+            target_name=cases.target_name,
+        )
+
+    def check_form(self, shape: tuple[int, ...], source: str) -> None:
+        """Hold `(channels, *sizes)` of a later volume to those of the training."""
+        known = (self.channels, *self.sizes)
+        if shape != known:
+            raise DataError(
+                f"{source}: the run was trained on (channels, *sizes) {known}. Got {shape}. Give "
+                f"scans of that size, or train with read.size or read.resample_to, which bring any scan to one size."
+            )
+
+    def normalise(self, volume: Volume) -> Tensor:
+        """A prepared volume as the training's were, `(1, channels, *sizes)`."""
+        self.check_form(volume.values.shape, volume.source)
+        warn_of_spacing(volume.spacing, self.spacings)
+        return self.scale.apply_to(volume.values)[None]
+
+    def decode(self, volumes: "Stored") -> Tensor:
+        """Some volumes as the network takes them, `(batch, channels, *sizes)` float32."""
+        return self.scale.apply(torch.from_numpy(volumes.scans.stored).index_select(0, torch.from_numpy(volumes.rows)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Stored:
+    """Some prepared volumes, as rows of one array that is read when it is first needed.
+
+    scans: All of them.
+    rows: Which of them these are.
+    """
+
+    scans: Scans
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Any) -> Self:
+        return dataclasses.replace(self, rows=self.rows[np.asarray(rows)])
+
+
+class SegmentState(ScanState):
+    """What a run has learnt of its images."""
+
+    values: tuple[int, ...]
+    """Values of the masks, in the order of `classes`."""
+    patch: tuple[int, ...]
+    """Sizes that the network sees at once."""
+    background: bool
+    """Whether class 0 is what no mask marks."""
+
+    @property
+    def num_modes(self) -> int:
+        """Axes of an image."""
+        return len(self.axes)
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """Fields of a network on these images."""
+        return {"in_channels": self.channels, "num_classes": len(self.classes)}
+
+    @classmethod
+    def learn(cls, config: SegmentConfig, cases: Cases, train: Rows) -> Self:
+        """Classes, sizes, and the intensities of the training images alone, which are read one at a time."""
+        names = cases.names["case"]
+        check_cuts(((cases.inputs.cut(row), name) for row, name in enumerate(names)), cases.inputs)
+        values, scans = find_mask_values(cases, train, config), cases.inputs[train]
+        classes, header = class_names(cases, values, config), scans.header
+        assert header is not None
+        num_modes, fields = len(header.axes), {"in_channels": header.channels, "num_classes": len(classes)}
+        network, own = config.network(num_modes)
+        modes = getattr(model_config(network, **own, **fields), "num_modes", 2)
+        if modes != num_modes:
+            raise ConfigError(f"model: {network} takes images of {modes} axes. Got {num_modes}: {cases.source}.")
+        images = Examples.from_cases(cases, values, config.ignore)[train]
+        state = cls(
+            classes=classes,
+            values=values,
+            channels=header.channels,
+            axes=header.axes,
+            scale=IntensityScale.fit(lambda row: images.read(row).values, range(len(train)), config.read),
+            patch=find_patch(config, fields, [scans.form(row).sizes for row in range(len(train))]),
+            background=values[0] == 0,
+            spacings=spacings_of(scans.spacing, range(len(train))),
+            target_name=config.read.mask if isinstance(scans.files, FileScans) and not scans.mask_names else None,
+        )
+        mask_baselines(config, state)
+        weights = config.class_weights
+        if weights is not None and (len(weights) != len(classes) or min(weights) <= 0):
+            raise ConfigError(
+                f"class_weights needs a positive number for each of the {len(classes)} classes. Got {weights}."
+            )
+        return state
+
+
+def mask_baselines(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
+    """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels."""
+    is_binary = state.channels == 1 and len(state.classes) == 2 and state.background
+    if config.baselines is None:
+        return ("background", "threshold" if is_binary else "logistic", PLAIN)
+    if "threshold" in config.baselines and not is_binary:
+        raise ConfigError(
+            f"baselines: a threshold needs one channel, a background and one class. Got {state.channels} channels "
+            f"and {len(state.classes)} classes. Take logistic instead."
+        )
+    return tuple(dict.fromkeys(config.baselines))
+
+
+def find_patch(config: SegmentConfig, fields: Plain, sizes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Sizes of a patch: those of the config, else of the largest training case, or of a scene's smallest block.
+
+    They are multiples of the network's stride, in scenes of that of the plain network too.
+    """
+    num_modes = len(sizes[0])
+    networks = [config.network(num_modes), *([config.network(2, plain=True)] if num_modes == 2 else [])]
+    configs = [model_config(name, **own, **fields) for name, own in networks]
+    stride = math.lcm(*(int(getattr(network, "stride", 1)) for network in configs))
+    if config.patch is not None:
+        if len(config.patch) != num_modes or any(side % stride for side in config.patch):
+            raise ConfigError(
+                f"patch: {num_modes} sizes are needed, each a multiple of {stride}, the model's stride. Got "
+                f"{config.patch}. Set others (",
+                Fix("patch", [8 * stride] * num_modes),
+                ").",
+            )
+        return config.patch
+    if num_modes == 2:
+        return tuple(max(min(lengths) // stride, 1) * stride for lengths in zip(*sizes, strict=True))
+    return tuple(-(-min(max(lengths), LARGEST_PATCH) // stride) * stride for lengths in zip(*sizes, strict=True))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Example:
+    """One image, ready but for its intensities.
+
+    values: `(channels, *sizes)`.
+    target: `(*sizes)` classes, `IGNORED` where none counts.
+    spacing: Millimetres between voxels, or None.
+    """
+
+    values: Array
+    target: NDArray[np.int16]
+    spacing: tuple[float, ...] | None = None
+
+
+class ExampleCache(dict[int, Example]):
+    """Images that were read, by row; a copy of a run starts without them."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ExampleCache, ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Examples:
+    """Images with a class per voxel, read when they are needed; the first ones are kept as far as memory is allowed.
+
+    scans, names: Of all images of the data.
+    values: Of the masks, in the order of the classes.
+    ignore: Value of the masks that does not count.
+    rows: Which of the images these are.
+    """
+
+    scans: Scans
+    names: Sequence[str]
+    values: tuple[int, ...]
+    ignore: int | None
+    rows: Rows
+    cache: ExampleCache = dataclasses.field(default_factory=ExampleCache)
+
+    @classmethod
+    def from_cases(cls, cases: Cases, values: tuple[int, ...], ignore: int | None) -> Self:
+        """All images of the data."""
+        return cls(cases.inputs, cases.names["case"], values, ignore, np.arange(len(cases)))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Any) -> Self:
+        return dataclasses.replace(self, rows=self.rows[rows])
+
+    def __iter__(self) -> Iterator[Example]:
+        return map(self.read, range(len(self)))
+
+    @property
+    def num_modes(self) -> int:
+        """Axes of an image."""
+        assert self.scans.header is not None
+        return len(self.scans.header.axes)
+
+    @property
+    def scored(self) -> range:
+        """Classes that have a Dice of their own: all but a background that no mask marks."""
+        return range(int(self.values[0] == 0), len(self.values))
+
+    def sizes(self, index: int) -> tuple[int, ...]:
+        """Voxels along each axis, by the header alone."""
+        return self.scans.form(int(self.rows[index])).sizes
+
+    @property
+    def is_regridded(self) -> bool:
+        """Whether images are prepared on another grid than that of their files."""
+        options = self.scans.options
+        return any((options.orientation, options.spacing, options.size, options.resample_to))
+
+    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there."""
+        row = int(self.rows[index])
+        mask, options = self.scans.file_mask(row), self.scans.options
+        assert mask is not None
+        back = to_file(classes, self.scans.file_header(row), options, self.scans.place(row), nearest=True)
+        return back, positions_in(self.values, mask.values[0], self.ignore)
+
+    def read(self, index: int) -> Example:
+        """An image with its classes."""
+        row = int(self.rows[index])
+        if row in self.cache:
+            return self.cache[row]
+        volume = self.scans.prepared(row)
+        mask = read_mask(self.scans, self.names, row)
+        target = to_classes(mask, self.values, self.ignore, f"mask of {self.names[row]}")
+        example = Example(values=volume.values, target=target, spacing=volume.spacing)
+        if (len(self.cache) + 1) * (example.values.nbytes + target.nbytes) <= MEMORY_LIMIT:
+            self.cache[row] = example
+        return example
+
+
+def positions_in(values: tuple[int, ...], mask: Array, ignore: int | None) -> NDArray[np.int16]:
+    """Positions of a mask's values: `IGNORED` for the one to ignore, one beyond the last for any other."""
+    target = np.full(mask.shape, len(values), dtype=np.int16)
+    for position, value in enumerate(values):
+        target[mask == value] = position
+    if ignore is not None:
+        target[mask == ignore] = IGNORED
+    return target
+
+
+def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> NDArray[np.int16]:
+    """Positions in `values` of a mask's values, `IGNORED` for the one to ignore."""
+    target = positions_in(values, mask, ignore)
+    if (target == len(values)).any():
+        other = np.unique(mask[target == len(values)]).tolist()
+        raise DataError(
+            f"{where}: a mask may hold the values of the training masks, {listed(values)}. Got {listed(other, 4)}. "
+            "Correct it, or move a case that has them into training."
+        )
+    return target
+
+
+def read_mask(scans: Scans, names: Sequence[str], row: int) -> Array:
+    """Values of the mask of a case, as the file has them."""
+    mask = scans.mask(row)
+    if mask is None:
+        raise DataError(f"{scans.source}: case {names[row]} has no mask. Give it one, or leave the case out.")
+    values: Array = mask.values[0]
+    return values
+
+
+def find_mask_values(cases: Cases, train: Rows, config: SegmentConfig) -> tuple[int, ...]:
+    """Values of the training masks that count, in order."""
+    names = cases.names["case"]
+    masks = ((names[row], np.unique(read_mask(cases.inputs, names, row)).tolist()) for row in train.tolist())
+    return usable_values(masks, config.ignore, cases.source)
+
+
+def usable_values(masks: Iterable[tuple[str, Iterable[float]]], ignore: int | None, source: str) -> tuple[int, ...]:
+    """Values that count of some masks, which are given by the names of their cases."""
+    present: set[int] = set()
+    for name, found in masks:
+        values = list(found)
+        if len(values) > MOST_CLASSES or any(value != round(value) for value in values):
+            raise DataError(
+                f"{source}: a mask holds whole numbers, at most {MOST_CLASSES} of them. Got {listed(values, 4)} in "
+                f"case {name}. Write labels, not probabilities."
+            )
+        present |= {int(value) for value in values}
+    usable = tuple(sorted(present - {ignore}))
+    if len(usable) < 2:
+        raise DataError(
+            f"{source}: the training masks must hold two values or more. Got {listed(usable) or 'none'}. "
+            "Check the column of masks and the option ignore."
+        )
+    return usable
+
+
+def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) -> tuple[str, ...]:
+    """What the values are called: by the config, by the data set, or by themselves."""
+    known = cases.inputs.mask_names
+    if config.classes is not None:
+        if len(config.classes) != len(values):
+            raise DataError(
+                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {listed(values)}. "
+                "Name each, in this order."
+            )
+        return config.classes
+    if known is not None and 0 <= min(values) <= max(values) < len(known):
+        return tuple(known[value] for value in values)
+    return tuple("background" if value == 0 else str(value) for value in values)
+
+
+def check_cuts(cuts: Iterable[tuple[CutMask | None, str]], scans: Scans) -> None:
+    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored.
+
+    `cuts` are of the cases by name; None without a mask.
+    """
+    if scans.options.size is None or scans.options.cut_masks:
+        return
+    torn = [(cut, name) for cut, name in cuts if cut is not None and cut.kept < cut.marked]
+    if not torn:
+        return
+    cut, name = min(torn, key=lambda item: item[0].kept / item[0].marked)
+    size = [max(sides) for sides in zip(scans.options.size, *(cut.needed for cut, _ in torn), strict=True)]
+    raise DataError(
+        f"{scans.source}: size {in_words(scans.options.size)} cuts {len(torn)} masks. Of {name} {cut.kept} of "
+        f"{cut.marked} marked voxels are left. Set one that holds them (",
+        Fix("read.size", size),
+        "), or take masks as they are cut (",
+        Fix("read.cut_masks", True),
+        ").",
+    )

@@ -1,0 +1,206 @@
+"""`VolumeClassifier` and `Segmenter`: the tasks on scans in scikit-learn's manners."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.scans.volume import Array
+from multiway.data.sources.scenes import is_scene, read_scene
+from multiway.errors import ConfigError
+from multiway.explain import ModeMap
+from multiway.tasks.estimator import Classifier, Estimator, estimator, located, own_score, place_of, tell_far
+from multiway.tasks.run import Run
+from multiway.tasks.scans.config import CLASSIFIER
+from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
+from multiway.tasks.scans.predict import predict_cases, predict_scene, predict_volume
+from multiway.tasks.scans.scores import MEAN, headline
+from multiway.tasks.scans.task import warn_of_other_voxels
+
+AS_GIVEN: dict[str, Callable[[str], Any]] = {
+    "text": str, "number": lambda name: int(float(name)), "bool": lambda name: name == "True",
+}  # fmt: skip
+"""From the name of a class to a label of that kind."""
+
+
+@estimator
+class ScanEstimator(Estimator):
+    """Fit on scans in memory or on disk; `answers` says what a path holds, and what arrays need one of for each."""
+
+    answers: ClassVar[tuple[str, str]]
+
+    def fit(self, X: object, y: object = None, *, patients: Sequence[object] | None = None) -> Self:
+        """Fit on arrays, or on a path with labels or masks; nothing is written to disk.
+
+        Args:
+            X: `(cases, *sizes)` or `(cases, channels, *sizes)` with three sizes; or the path of a file, a table or a
+                scene, or a known name.
+            y: One class, or one mask `(*sizes)` of whole numbers, per case; None with a path, which holds its own.
+            patients: One per case; a patient's cases fall into one split.
+
+        Raises:
+            DataError: The data is not sound.
+            ConfigError: An argument does not fit.
+        """
+        is_path = isinstance(X, str | Path)
+        if is_path and (y is not None or patients is not None):
+            own = self.answers[0]
+            raise ConfigError(f"{type(self).__name__}.fit: a path holds its own {own} and patients. Leave y out.")
+        return self._fit(self._source(X, y, patients), self.config(X if is_path else None))
+
+    def evaluate(self, X: object, y: object = None) -> pd.DataFrame:
+        """Every score on other labelled scans, with intervals, and those of the baselines."""
+        return self._scores_of(self._source(X, y))
+
+    def _source(self, X: object, y: object, patients: Sequence[object] | None = None) -> object:
+        if isinstance(X, str | Path):
+            return located(X)
+        own, what = self.answers
+        if y is None:
+            raise ConfigError(f"{type(self).__name__}: arrays need y, one {what}.")
+        return Arrays(x=X, patients=patients, **{"masks" if own == "masks" else "y": y})
+
+    def _later(self, X: object) -> Cases:
+        """Cases that nobody has labelled, of arrays or of a path."""
+        source = located(X) if isinstance(X, str | Path) else Arrays(x=X)
+        return read_cases(source, self._run().config.read, opened=False, labelled=False)
+
+
+@estimator
+class VolumeClassifier(ScanEstimator, Classifier):
+    """Classify volumes with a Higher-Order Transformer, scored on held-out cases with simple baselines.
+
+    Args:
+        model: Name of a classifier of volumes, see `multiway.list_models("*volume_classifier*")`.
+        epochs: Passes over the training cases.
+        validation: Share of the cases that choose the best epoch.
+        test: Share of the cases that are scored once, at the end.
+        baselines: Some of majority, logistic, cnn, resnet18_3d and resnet50_3d.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `VolumeConfig`, nested: `{"model": {"dim": 32}, "training": {"batch_size": 8}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame), `classes_` and `n_features_in_` (voxels of a volume, all channels).
+    """
+
+    task = "volumes"
+    answers = ("labels", "class per case")
+
+    model: str = CLASSIFIER
+    _: dataclasses.KW_ONLY
+    validation: float = 0.15
+    test: float = 0.2
+    baselines: Sequence[str] = ("majority", "logistic")
+
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        state = run.state
+        self.classes_ = np.array([AS_GIVEN[state.label_kind](name) for name in state.classes])
+        self.n_features_in_ = state.channels * int(np.prod(state.sizes))
+
+    def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
+        """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
+        run = self._run().answered_by(model)
+        frame, told = predict_cases(run, self._later(X), far=far)
+        tell_far(told)
+        return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
+
+    def score(self, X: object, y: object = None) -> float:
+        """Share of cases whose class is right; a path holds its own labels."""
+        return own_score(self.evaluate(X, y), "acc", model=self._run().answer.name)
+
+    def explain(
+        self, X: object, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
+        seed: int = 0,
+    ) -> Any:  # fmt: skip
+        """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
+
+        Args:
+            X: Arrays or a path, as for `predict`.
+            index: Which case.
+            gradients: Compute integrated gradients.
+            deletion: Run the deletion test.
+            steps: Points of the integral of gradients; fewer for large volumes if not given.
+            seed: Of the random orders of the deletion test.
+        """
+        run, cases = self._run(), self._later(X)
+        row = place_of(index, len(cases))
+        return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
+
+
+@estimator
+class Segmenter(ScanEstimator):
+    """Give every voxel a class with a Higher-Order Transformer, scored on held-out images with simple baselines.
+
+    Args:
+        model: Name of a network that segments; the one for volumes or for scenes if not given.
+        epochs: Passes over the training images.
+        validation: Share of the images that choose the best epoch.
+        test: Share of the images that are scored once, at the end.
+        baselines: Some of background, threshold, logistic and unet; those that fit the data if not given.
+        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
+        settings: Other fields of `SegmentConfig`, nested: `{"patch": [32, 32, 32], "training": {"batch_size": 2}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_`, `scores_` (a frame) and `classes_`, the values of the training masks.
+    """
+
+    task = "segment"
+    answers = ("masks", "mask per image")
+
+    model: str | None = None
+    _: dataclasses.KW_ONLY
+    validation: float | None = None
+    test: float | None = None
+    baselines: Sequence[str] | None = None
+
+    def _take(self, run: Run) -> None:
+        super()._take(run)
+        self.classes_ = np.array(run.state.values)
+
+    def predict(self, X: object, model: str | None = None, *, far: bool = False) -> Any:
+        """Masks in the values of the training masks, each on its image's own grid.
+
+        Args:
+            X: Arrays as for `fit`, or a path of images or of a scene.
+            model: Name of a model of the run; the one that answers if not given.
+            far: Answer what lies far outside the training too.
+
+        Returns:
+            `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
+        """
+        run, is_path = self._run().answered_by(model), isinstance(X, str | Path)
+        if is_path and is_scene(located(X)):
+            scene = read_scene(located(X), run.config.read.max_bytes)
+            return self._masks([predict_scene(run, scene, far=far)])[0]
+        cases = self._later(X)
+        warn_of_other_voxels(cases, run.state.spacings)
+        masks = self._masks(predict_volume(run, cases.inputs.read(row), far=far) for row in range(len(cases)))
+        return masks if is_path else np.stack(masks)
+
+    def _masks(self, answers: Iterable[tuple[Array, list[str]]]) -> list[Array]:
+        """Masks, once it is said which images lie far outside the training."""
+        masks, told = zip(*answers, strict=True)
+        tell_far(itertools.chain.from_iterable(told))
+        return list(masks)
+
+    def score(self, X: object, y: object = None) -> float:
+        """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""
+        metric = headline(self._run().state.num_modes)
+        return own_score(self.evaluate(X, y), metric, {"class": MEAN}, self._run().answer.name)
+
+    def explain(self, X: object, y: object = None) -> list[ModeMap]:
+        """Attention per mode and block, averaged over patches about what the masks of the first images mark.
+
+        Raises:
+            ConfigError: The network has no attention.
+        """
+        return attention_maps(self._run(), self._prepared(self._source(X, y)).encoded.inputs[:MOST_CASES])

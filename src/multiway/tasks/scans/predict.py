@@ -1,0 +1,221 @@
+"""Answers to scans that nobody has labelled, one in memory at a time: classes of cases, or masks on their own grids."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway import files, leftovers
+from multiway.config import Plain
+from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.encoding import warn_of_spacings
+from multiway.data.sources.scans.loading import read_cases
+from multiway.data.sources.scans.nifti import write_grid
+from multiway.data.sources.scans.preparing import prepare, to_scan
+from multiway.data.sources.scans.volume import Array, Volume
+from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene
+from multiway.data.writing import write_table
+from multiway.errors import ConfigError, DataError, Fix, MultiwayError, RunError
+from multiway.metrics.classes import predicted_classes
+from multiway.tasks.answers import Answer, write_answer
+from multiway.tasks.protocol import Row
+from multiway.tasks.run import Run
+from multiway.tasks.scans.explain import explain_case, write_maps
+from multiway.tasks.scans.networks import Probabilities, predictor_of, probabilities_of
+from multiway.tasks.targets import class_values, probability_frame, thresholds_of
+from multiway.terminal import TerminalBar
+from multiway.training.processes import best_device
+
+MAX_LISTED = 20
+TABLE = "volumes.csv"
+OUT = Fix("out", like="FOLDER")
+AnswerT = TypeVar("AnswerT")
+
+
+def answer_cases(
+    count: int, answer: Callable[[int], AnswerT], *, keep_going: bool, progress: bool = False
+) -> tuple[dict[int, AnswerT], list[str]]:
+    """Answers by the index of their case, and why the other cases were left out; a bar says how far it is."""
+    answers: dict[int, AnswerT] = {}
+    failed: list[str] = []
+    with contextlib.closing(TerminalBar("predicting", count, progress)) as bar:
+        for index in range(count):
+            try:
+                answers[index] = answer(index)
+            except DataError as error:
+                if not keep_going:
+                    raise
+                failed.append(f"left out: {error}")
+            bar.update(completed=index + 1)
+    return answers, failed
+
+
+def predict_classes(run: Run, path: str, out: Path | None, options: Plain) -> Answer:
+    """The class of every scan of a folder, a table, one scan or a MedMNIST .npz.
+
+    `options`: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI; `keep_going`,
+    list scans that cannot be used, and go on; `progress`, show a bar; `far`, answer what lies far outside too.
+    """
+    maps = None if options.get("maps") is None else Path(options["maps"])
+    files.check_place(maps)
+    leftovers.remove(maps)
+    cases = read_cases(path, run.config.read, opened=False, labelled=False)
+    flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
+    frame, told = predict_cases(run, cases, maps=maps, **flags)
+    more = len(told) - MAX_LISTED
+    notes = [] if maps is None else [f"maps written to {maps}"]
+    notes += [*told[:MAX_LISTED], *([f"and {more} more of them"] if more > 0 else [])]
+    return write_answer(frame, out, notes)
+
+
+def predict_cases(
+    run: Run,
+    cases: Cases,
+    *,
+    maps: Path | None = None,
+    keep_going: bool = False,
+    progress: bool = False,
+    far: bool = False,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Class and probabilities of each case; which lie far outside the training, and why others were left out.
+
+    Columns `case, patient, predicted, predicted_at_threshold, p_CLASS, ...`: `patient` is there if known, and
+    `predicted_at_threshold` for two classes, by the threshold chosen on validation.
+    """
+
+    def predict(index: int) -> Probabilities:
+        volume = cases.inputs.prepared(index)
+        told.extend(f"{volume.source}: {words}" for words in run.guarded(volume, volume.source, far=far))
+        outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
+        if maps is not None:
+            write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
+        return run.answer.mixed(outputs)
+
+    told: list[str] = []
+    members = {name: run.models[name] for name in run.answer.shares}
+    with contextlib.ExitStack() as moved:
+        for model in members.values():
+            moved.enter_context(best_device(model))
+        answers, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
+    if not answers:
+        raise DataError(
+            f"{cases.source}: none of {len(cases)} scans can be used. {failed[0] if failed else ''}".strip()
+        )
+    outputs, names = np.stack(list(answers.values())), class_values(run.state.classes)
+    threshold = thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
+    columns: Plain = {name: [column[row] for row in answers] for name, column in cases.names.items()}
+    columns["predicted"] = names[predicted_classes(outputs)]
+    if threshold is not None:
+        columns["predicted_at_threshold"] = names[predicted_classes(outputs, threshold)]
+    return pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1), told + failed
+
+
+def predict_masks(
+    run: Run,
+    data: str | None,
+    out: Path | None,
+    *,
+    keep_going: bool = False,
+    progress: bool = False,
+    far: bool = False,
+) -> Answer:
+    """Write a mask per image into the folder `out`, and `volumes.csv` with the size of every class in each.
+
+    A mask lies on the grid of its image as the file has it, whatever the run resampled to: NIfTI with the image's
+    affine, or .npy where the image has none. Its values are those of the training masks.
+
+    With `keep_going`, images that cannot be read are listed and left out; with `far`, those are answered too that lie
+    far outside the training.
+    """
+    if data is None or out is None:
+        raise ConfigError(
+            "predict: a segmentation run needs images (", Fix("data", like="IMAGES"), ") and a folder (", OUT, ")."
+        )
+    if out.exists() and not out.is_dir():
+        raise RunError(f"{out} is a file. Give a folder for the masks (", OUT, ").")
+    source = run.task.locate(data)
+    told: list[str] = []
+
+    def write(name: str, mask: Array, volume: Volume | None = None) -> Row:
+        """Write a mask; its row of the table."""
+        path = write_grid(out, name, mask, None if volume is None else volume.affine)
+        return {"case": name, "file": path.name, **_class_sizes(run, mask, None if volume is None else volume.spacing)}
+
+    def predict(index: int) -> Row:
+        volume, name = cases.inputs.read(index), cases.names["case"][index]
+        spacings[name] = cases.inputs.spacing(index)
+        mask, words = predict_volume(run, volume, far=far)
+        told.extend(words)
+        return write(name, mask, volume)
+
+    if is_scene(source):
+        mask, told = predict_scene(run, read_scene(source, run.config.read.max_bytes), far=far)
+        return _describe_masks(out, [write(Path(source).stem, mask)], "1 mask", told)
+    cases = read_cases(source, run.config.read, opened=False, labelled=False)
+    if run.config.data is not None:  # the scans of the training are no place for masks either, as far as they are there
+        with contextlib.suppress(MultiwayError):
+            read_cases(run.task.locate(run.config.data), run.config.read, opened=False, labelled=False)
+    files.check_place(out / TABLE)
+    spacings: dict[str, tuple[float, ...] | None] = {}
+    rows, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
+    warn_of_spacings(spacings, run.state.spacings)
+    return _describe_masks(out, list(rows.values()), f"{len(rows)} masks", told + failed)
+
+
+def _describe_masks(out: Path, rows: list[Row], counted: str, told: Sequence[str]) -> Answer:
+    """Write the table of masks that were written; the answer."""
+    frame = pd.DataFrame(rows)
+    if not rows:
+        return Answer(frame=frame, files=[out], notes=["no mask was written", *told])
+    write_table(frame, out / TABLE)
+    paths = [*(out / row["file"] for row in rows), out / TABLE]
+    return Answer(frame=frame, files=paths, notes=[f"{counted} and {TABLE} written to {out}", *told])
+
+
+def predict_scene(run: Run, scene: Scene, *, far: bool = False) -> tuple[Array, list[str]]:
+    """Mask of a whole scene, in the values of the training labels, and how far the scene lies outside the training."""
+    classes, told = _predict_image(run, Volume(values=scene.values, affine=None, axes=AXES, source=scene.source), far)
+    return _mask_values(run, classes), told
+
+
+def predict_volume(run: Run, volume: Volume, *, far: bool = False) -> tuple[Array, list[str]]:
+    """Mask of one volume on its own grid, in the values of the training masks, and how far it lies outside of it."""
+    classes, told = _predict_image(run, prepare(volume, run.config.read), far)
+    return _mask_values(run, to_scan(classes, volume, run.config.read, nearest=True)), told
+
+
+def _predict_image(run: Run, volume: Volume, far: bool) -> tuple[NDArray[np.int64], list[str]]:
+    """Classes of a prepared image on its own grid."""
+    values, source = volume.values, volume.source
+    num_modes = values.ndim - 1
+    if run.state.num_modes != num_modes or values.shape[0] != run.state.channels:
+        raise DataError(
+            f"{source}: the run segments images of {run.state.num_modes} axes and {run.state.channels} channels. Got "
+            f"{num_modes} axes and {values.shape[0]} channels. Give images like those of the training."
+        )
+    told = [f"{source}: {words}" for words in run.guarded(volume, source, far=far)]
+    return predictor_of(run, run.answer.name)(values), told
+
+
+def _mask_values(run: Run, classes: NDArray[np.int64]) -> Array:
+    """Values of the training masks, in the smallest type that holds them."""
+    table = np.array(run.state.values)
+    kind = np.uint8 if 0 <= table.min() and table.max() <= 255 else np.int16 if abs(table).max() < 2**15 else np.int32
+    return table.astype(kind)[classes]
+
+
+def _class_sizes(run: Run, mask: Array, spacing: tuple[float, ...] | None) -> Row:
+    """Voxels of each class but the background, and millilitres where a spacing is known."""
+    sizes: Row = {}
+    for name, value in zip(run.state.classes, run.state.values, strict=True):
+        if value == 0 and run.state.background:
+            continue
+        voxels = int((mask == value).sum())
+        sizes[f"voxels {name}"] = voxels
+        if spacing is not None:
+            sizes[f"ml {name}"] = round(voxels * float(np.prod(spacing)) / 1000, 6)
+    return sizes
