@@ -1,7 +1,8 @@
 """Attention along every mode at once (HOT sec. 4): pooled queries and keys, and values that their factors mix."""
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -162,7 +163,7 @@ class KroneckerAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        given = {
+        given: dict[str, Any] = {
             "shared_projections": shared_projections,
             "pooling": pooling,
             "centred": centred,
@@ -199,7 +200,8 @@ class KroneckerAttention(nn.Module):
         self.register_parameter("pool_scores", nn.Parameter(even) if self.pooling == "learned" else None)
         self.value = nn.Linear(dim, dim, bias=settings["bias"] is not False, **factory)
         self.out = nn.Linear(dim, dim, bias=settings["bias"] is not False, **factory)
-        self.feature_map, self.log_features = feature_map, None
+        self.feature_map = feature_map
+        self.log_features: Callable[..., Tensor] | None = None
         self.projection: Tensor | None
         self.register_buffer("projection", None)
         if feature_map != "softmax":
@@ -207,7 +209,7 @@ class KroneckerAttention(nn.Module):
             wide = torch.promote_types(dtype or torch.get_default_dtype(), torch.float32)
             self.projection = ops.draw_projection(feature_map, dim // num_heads, num_features, dtype=wide).to(device)
         self._freeze_unused()
-        self.register_load_state_dict_pre_hook(_accept_biases)
+        self.register_load_state_dict_pre_hook(_accept_biases)  # type: ignore[no-untyped-call]
 
     def _freeze_unused(self) -> None:
         """Parameters without a gradient would stall distributed training; they stay for equal counts."""
@@ -302,7 +304,7 @@ class KroneckerAttention(nn.Module):
             modes,
             num_heads=self.num_heads,
             combine=self.combine,
-            log_features=None if self.log_features is None else self._features,
+            log_features=self.log_features and functools.partial(self.log_features, projection=self.projection),
             dropout=dropout,
             as_matrices=as_matrices or self.dropout > 0,
         )
@@ -364,11 +366,6 @@ class KroneckerAttention(nn.Module):
         masks += [ops.causal_mask(rows, columns, query_side.x.device)] if mode in self.causal_modes else []
         masks += [] if key_side.valid is None else [ops.valid_keys(key_side.valid, mode)]
         return ops.all_of(masks)
-
-    def _features(self, heads: Tensor) -> Tensor:
-        """log φ of queries or keys."""
-        assert self.log_features is not None and self.projection is not None
-        return self.log_features(heads, self.projection)
 
     def extra_repr(self) -> str:
         """Show what is not in the submodules."""
