@@ -378,10 +378,10 @@ class KroneckerAttention(nn.Module):
 def _accept_biases(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
     """Take biases of values and output that a layer without them had when it was saved."""
     for name in ("value", "out"):
-        linear, key = module.get_submodule(name), f"{prefix}{name}.bias"
+        linear: Any = module.get_submodule(name)
+        key = f"{prefix}{name}.bias"
         if key in state and linear.bias is None:
-            weight = linear.get_parameter("weight")
-            linear.bias = nn.Parameter(weight.new_empty(state[key].shape))
+            linear.bias = nn.Parameter(linear.weight.new_empty(state[key].shape))
 
 
 def _check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, weight: Tensor) -> None:
