@@ -9,7 +9,8 @@ import torch
 from multiway.compress import LowRank
 from multiway.tasks import lifecycle
 from multiway.tasks.compressed import compress_run
-from multiway.tasks.forecasting import candidates, refitting
+from multiway.tasks.forecasting import refitting
+from multiway.tasks.forecasting.candidate import candidates, series_in
 from multiway.tasks.forecasting.encode import prepare_panel, sizes_of
 from multiway.tasks.forecasting.floor import fit_floor, refit_floor
 from multiway.tasks.forecasting.forecasts import last_window
@@ -235,8 +236,8 @@ def test_arima_keeps_the_form_that_was_chosen():
     frame = make_frame(rows=90, variates=1)
     run = fitted(frame, network=False, answer="arima", refit="all")
     first = run.model.candidates["arima"]
-    rows = candidates.series_of(run.prepared.before(90), first.units)
-    repeated = candidates.build("arima", sizes_of(run.config, run.state))
+    rows = series_in(run.prepared.before(90), first.units)
+    repeated = candidates()["arima"].build(sizes_of(run.config, run.state))
     repeated.fit_series(rows, first.forms)
     kept = run.model.refits["future"]["arima"].weight
     torch.testing.assert_close(kept, repeated.weight)

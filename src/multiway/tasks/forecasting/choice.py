@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
-from multiway.models.weighed_forecasts import NAIVE, WeighedForecasts, has_quantiles
+from multiway.models.weighed_forecasts import WeighedForecasts, has_quantiles
 from multiway.tasks.choice import AUTO, BLEND, Candidate, Choice
-from multiway.tasks.forecasting import candidates
 from multiway.tasks.forecasting.bands import Bands, fit_bands
+from multiway.tasks.forecasting.candidate import Sizes, candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.deciding import named, weights_by
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.evidence import Products, Stretch, products_of, stretches
-from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.protocol import NETWORK, OURS, Row
 
 Floats = NDArray[np.float64]
-RIDGES = ("ridge", "ridge_log", "ridge_root")
 SKILL, NONE = 0.25, 1e-6
 """What ridge saves of the last value's error where a network is trusted as any candidate, and the least it counts."""
 
@@ -30,7 +29,7 @@ def decide(
     model: WeighedForecasts,
     prepared: PreparedPanel,
     config: ForecastConfig,
-    sizes: candidates.Sizes,
+    sizes: Sizes,
     scale: Floats,
 ) -> tuple["Weighing", dict[str, Bands], Row]:
     """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
@@ -178,7 +177,7 @@ def choose_weights(products: Products, answer: str) -> Weighing:
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
     if answer == AUTO:
         rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
-        plain = [names.index(name) for name in NAIVE if name in names]
+        plain = [place for place, name in enumerate(names) if name != NETWORK and candidates()[name].is_plain]
         columns = [
             ops.blend_weights(band, ridge, stop, products.validation, _doubts(names, band), plain)
             for band, stop in rows
@@ -200,9 +199,9 @@ def _doubts(names: Sequence[str], products: Floats) -> list[float]:
     Where not even ridge beats the last value, the series wanders and what a network adds is noise. The forms of ridge
     are one kind and share its weight: three near copies are no three witnesses. With a network each counts for one.
     """
-    if "network" not in names:
-        ridges = [name for name in names if name in RIDGES]
-        return [float(len(ridges)) if name in ridges else 1.0 for name in names]
+    if NETWORK not in names:
+        kinds = [candidates()[name].kind or name for name in names]
+        return [float(kinds.count(kind)) for kind in kinds]
     ridge, last = (float(products[:, place, place].mean()) for place in map(names.index, ("ridge", "naive")))
     skill = (1 - ridge / last) / SKILL if last > 0 else 0.0
     return [1 / min(max(skill, NONE), 1.0) if name == "network" else 1.0 for name in names]

@@ -20,7 +20,7 @@ from multiway.errors import DataError, Fix
 from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
-from multiway.tasks.forecasting.candidates import Sizes, candidates_of
+from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
@@ -72,7 +72,7 @@ class ForecastState(Config):
     zeros: Floats
     """`(targets,)`, the share of zeros among the training values."""
     candidates: tuple[str, ...]
-    """Of the answer, besides naive forecasts and the network, in the order of their cost."""
+    """Of the answer, besides the network, in the order of their cost."""
     windows: int
     """Of the training rows."""
     columns: Columns = Columns()
@@ -315,6 +315,14 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     values = panel.values[slice(*prepared.borders.train), -windows.num_targets :]
     (low, high), seen = _range(values), np.maximum((~np.isnan(values)).sum(0), 1)
     whole, zeros = ((values == np.rint(values)) | np.isnan(values)).all(0), (values == 0).sum(0) / seen
+    facts = Facts.of(
+        windows,
+        season,
+        low,
+        zeros,
+        network=config.trains_network(len(windows)),
+        shared=panel.share is not None,
+    )
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
         mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
@@ -322,9 +330,7 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
             use: lowest_before(panel, rows, low) for use, rows in prepared.refit_rows.items()
         },
         windows=len(windows), covariates=prepared.covariates, whole=tuple(whole.tolist()), zeros=zeros,
-        candidates=("ridge",) if panel.share is not None else candidates_of(
-            config.answer, windows, season, low, zeros, network=config.trains_network(len(windows))
-        ),
+        candidates=choose_candidates(config.answer, facts),
     )  # fmt: skip
 
 

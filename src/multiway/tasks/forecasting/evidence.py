@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.candidate import Sizes, candidates, fit_all
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 
@@ -51,9 +51,7 @@ class Products:
     validation: int
 
 
-def stretches(
-    model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes, *, refit: bool = True
-) -> list[Stretch]:
+def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes, *, refit: bool = True) -> list[Stretch]:
     """Rolling stretches of the training rows, each with fits on the rows before it, then validation.
 
     Where a network takes part there is validation alone, as it is trained once; so without `refit`, where the fits
@@ -66,20 +64,19 @@ def stretches(
     return [*_earlier(model, training, prepared, sizes), last]
 
 
-def _earlier(
-    model: WeighedForecasts, training: Windows, prepared: PreparedPanel, sizes: candidates.Sizes
-) -> Iterator[Stretch]:
+def _earlier(model: WeighedForecasts, training: Windows, prepared: PreparedPanel, sizes: Sizes) -> Iterator[Stretch]:
     first, end = training.first + training.lookback, training.first + len(training.rows)
     starts = [first + int(share * len(training)) for share in ORIGINS]
     usable = [row for row in starts if len(training.between(training.first, row)) >= max(SMALLEST * len(training), 1)]
-    known = {name: each for name, each in model.candidates.items() if name not in candidates.CLASSICAL}
+    searched = [name for name in model.candidates if candidates()[name].is_searched]
+    known = {name: each for name, each in model.candidates.items() if name not in searched}
     for start, following in itertools.pairwise([*usable, end]):
         past = training.between(training.first, start)
-        made = candidates.fit_all(sizes, list(model.candidates), past, known, prepared.floor)
-        known |= {name: made[name] for name in candidates.CLASSICAL if name in made and name not in known}
+        made = fit_all(sizes, list(model.candidates), past, known, prepared.floor)
+        known |= {name: made[name] for name in searched if name not in known}
         windows = training.between(start, min(following + training.horizon - 1, end))
         if len(windows):
-            twin = WeighedForecasts(model.horizon, model.season, model.num_targets, made, None)
+            twin = WeighedForecasts(model.horizon, model.num_targets, made, None)
             yield Stretch(windows, _all_of(twin))
 
 

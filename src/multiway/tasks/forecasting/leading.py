@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.models.weighed_forecasts import naive_names
 from multiway.report import text
 from multiway.report.forecasts import ForecastPanel
 from multiway.report.scales import stamps_in_words
@@ -31,6 +30,7 @@ SEASONS = {
     ("day", 365): "the same day last year", ("week", 52): "the same week last year",
     ("month", 12): "the same month last year", ("quarter", 4): "the same quarter last year",
 }  # fmt: skip
+TRIVIAL = ("seasonal_naive", "naive")
 HISTORY_WINDOWS = 2
 MOST_ROWS, MOST_NUMBERS = 100, 15_000
 """Series in the table of errors, and figures in that of forecasts; of more the first are listed."""
@@ -66,7 +66,7 @@ def worth_of(run: Run) -> Worth:
     """Errors of a run's answer; the trivial forecast is that of the lower mean scaled error."""
     test = run.tables["errors"].query("split == 'test'")
     scaled = test.pivot_table(index="variate", columns="model", values="mae", sort=False).reindex(run.state.targets)
-    known = [name for name in reversed(naive_names(run.state.season, run.config.lookback)) if name in scaled]
+    known = [name for name in TRIVIAL if name in scaled and name in run.state.candidates]
     best = min(known, key=lambda name: float(scaled[name].to_numpy().mean()), default=OURS)
     span, season = span_of(run.state.frequency), run.state.season
     words = SEASONS.get((span, season), f"the value {season} steps before")

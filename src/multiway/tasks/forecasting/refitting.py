@@ -8,7 +8,8 @@ from torch import nn
 
 from multiway.models.regression import Regression
 from multiway.models.weighed_forecasts import answers_of
-from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.candidate import fit_all
+from multiway.tasks.forecasting.candidates.regression import left_of
 from multiway.tasks.forecasting.encode import USES, PreparedPanel, sizes_of
 from multiway.tasks.forecasting.floor import refit_floor
 from multiway.tasks.forecasting.network import (
@@ -20,7 +21,6 @@ from multiway.tasks.forecasting.network import (
     shown_to,
     start_from,
 )
-from multiway.tasks.forecasting.regression import left_of
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -37,7 +37,7 @@ def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[st
     for use in (use for use in uses if use in rows):
         made, windows = cast(nn.ModuleDict, model.refits[use]), prepared.before(rows[use])
         sizes = sizes_of(run.config, run.state, run.state.low_for(use))
-        fitted = candidates.fit_all(sizes, list(known), windows.of_targets(), known, prepared.floor)
+        fitted = fit_all(sizes, list(known), windows.of_targets(), known, prepared.floor)
         if "network" in made:
             assert model.network is not None
             own = dataclasses.replace(context, model=f"refit-{use}")

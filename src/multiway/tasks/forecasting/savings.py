@@ -1,15 +1,14 @@
 """What each covariate saves: the error on validation of a model that was fitted without it."""
 
 import itertools
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.forecasting import candidates, network
+from multiway.tasks.forecasting import network
+from multiway.tasks.forecasting.candidate import Rows, Sizes, candidates, error_of, fit_all
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.protocol import Row
@@ -27,11 +26,11 @@ class Feature(NamedTuple):
     stop: int
 
 
-def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.Sizes) -> list[Row]:
-    """For each covariate the share of the error that it saves by validation: in the better regression, trees, network.
+def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes) -> list[Row]:
+    """For each covariate the share of the error that it saves by validation.
 
-    The first two are refitted without it, in the form that they have; without what series are in one that is chosen
-    anew, as it may have effects of each series in their place. A network is shown the mean of a covariate instead.
+    Candidates that use it are refitted without it, in the form that they have; without what series are in one that is
+    chosen anew, as it may have effects of each series in their place. A network is shown its mean instead.
     """
     learnt, (training, validation) = prepared.covariates, (
         prepared.windows[split].of_targets() for split in ("train", "validation")
@@ -39,19 +38,18 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.
     if learnt is None:
         return []
     features = [*_features("known", learnt.known), *_features("seen", learnt.seen)][:MOST]
-    own, rows = dict(model.candidates.items()), []
-    errors = {name: candidates.error_of(own[name], validation) for name in _heeding(own)}
-    regressions = [name for name in errors if name in candidates.REGRESSIONS]
-    best = min(regressions, key=errors.__getitem__, default=None)
-    for name in (name for name in errors if name == best or name not in regressions):
+    own, rows, every = dict(model.candidates.items()), list[Row](), candidates()
+    errors = {name: error_of(each, validation) for name, each in own.items() if every[name].heeds(each)}
+    alike = {name: [other for other in errors if every[other].effects == every[name].effects] for name in errors}
+    for name in (name for name in errors if name == min(alike[name], key=errors.__getitem__)):
         for feature in features:
             fewer, later = (_without(windows, feature) for windows in (training, validation))
             if feature.name in learnt.roles.static:
-                made = candidates.build(name, sizes)
-                candidates.fit_candidate(made, fewer, later, prepared.floor)
+                made = every[name].build(sizes)
+                every[name].fit(made, Rows(fewer, prepared.floor), Rows(later, prepared.floor))
             else:
-                made = candidates.fit_all(sizes, [name], fewer, own, prepared.floor)[name]
-            rows.append(_row(feature, name, errors[name], candidates.error_of(made, later)))
+                made = fit_all(sizes, [name], fewer, own, prepared.floor)[name]
+            rows.append(_row(feature, name, errors[name], error_of(made, later)))
     if model.heeds and getattr(model.network, "takes_covariates", False):
         windows = prepared.windows["validation"]
         error = network.error_of_network(model, windows)
@@ -59,13 +57,6 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: candidates.
             without = network.error_of_network(model, _without(windows, feature))
             rows.append(_row(feature, "network", error, without))
     return rows
-
-
-def _heeding(models: Mapping[str, nn.Module]) -> list[str]:
-    """Candidates that use covariates and are fitted without one in little time."""
-    trees = models.get(candidates.TREES)
-    heeding = isinstance(trees, LaggedTrees) and bool(trees.heeds)
-    return [name for name in models if name in candidates.REGRESSIONS or (name == candidates.TREES and heeding)]
 
 
 def _row(feature: Feature, model: str, error: float, without: float) -> Row:

@@ -172,10 +172,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
         col.require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
     own = table.drop(list(roles.columns))
     long = find_long(own, time, times, options, findings)
-    if long is not None and _are_numbers(source, own, long.ids, options):
-        findings.found.clear()
-        named = options.replace(id_column=long.ids, value_column=long.value, time_column=time)
-        return _made(source, named, findings, roles, later)
+    own = own if long is None else own.as_text(long.ids)  # 007 is not 7
     draft = (
         _wide(own, time, times, options, findings, later)
         if long is None
@@ -223,12 +220,6 @@ def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]
         rule = f"no value in the last {count - stop} rows, which are left out"
         draft.findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
     return draft.take(np.arange(stop)), draft.origin[stop:]
-
-
-def _are_numbers(source: object, table: RawTable, ids: tuple[str, ...], options: ReadOptions) -> bool:
-    """Whether names of series were read as numbers from a file, which reread as text says 007 for 7."""
-    numeric = (pd.api.types.is_numeric_dtype(table.frame[name]) for name in ids)
-    return isinstance(source, str | Path) and options.id_column != ids and any(numeric)
 
 
 def timed(table: RawTable, time: str | None, options: ReadOptions, findings: Findings) -> tuple[RawTable, pd.Index]:

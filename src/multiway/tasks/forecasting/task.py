@@ -19,13 +19,14 @@ from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, DataError, Fix, Message, warn
 from multiway.explain import save_explanation
-from multiway.models.weighed_forecasts import WeighedForecasts, naive_names
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import budget, candidates, encode, forecasts, network, page, refitting, scores
+from multiway.tasks.forecasting import budget, encode, forecasts, network, page, refitting, scores
 from multiway.tasks.forecasting.ahead import knows_ahead, planned
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
+from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
@@ -42,7 +43,7 @@ from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.forecasting.widths import stretched
 from multiway.tasks.lifecycle import announce, data_of
-from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
+from multiway.tasks.protocol import NETWORK, OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
@@ -156,13 +157,13 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             return network.build_forecast_baseline(name, config, count)
         trained = network.build_network(config, count, state.covariates) if config.network else None
         own, *refitted = (
-            {name: candidates.build(name, encode.sizes_of(config, state, low)) for name in state.candidates}
+            {name: candidates()[name].build(encode.sizes_of(config, state, low)) for name in state.candidates}
             for low in (state.low, *map(state.low_for, encode.USES))
         )
         more = {} if trained is None or not config.retrains else {"network": trained}
         pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
         refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
-        return WeighedForecasts(config.horizon, state.season, len(state.targets), own, trained, refits)
+        return WeighedForecasts(config.horizon, len(state.targets), own, trained, refits)
 
     def counted(self, model: nn.Module) -> nn.Module:
         """Without what is fitted once more."""
@@ -177,14 +178,13 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         network.fit_candidates(model, prepared)
         forecasts.keep_first(run, prepared, context)
         fitted = network.fit_forecaster(model, prepared, run.config, context)
-        unfitted = candidates.about_unfitted(dict(model.candidates.items()), run.state.targets)
-        run.facts["notes"] = [*run.facts["notes"], *unfitted]
+        for each, own in model.candidates.items():
+            run.facts["notes"] = [*run.facts["notes"], *candidates()[each].notes(own, run.state.targets)]
         return fitted
 
     def candidates(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-        """Naive forecasts, what was fitted, and the network."""
-        naive = naive_names(state.season, config.lookback)
-        return (*naive, *state.candidates, *(["network"] if config.network else []))
+        """What was fitted, the cheapest first, and the network."""
+        return (*state.candidates, *([NETWORK] if config.network else []))
 
     def choice(self, run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
         """Weights of all candidates, on the errors that bands are of as well."""

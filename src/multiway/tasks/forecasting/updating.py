@@ -5,7 +5,8 @@ import dataclasses
 from multiway.data.scaling import Floats
 from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
 from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks.forecasting import candidates, network, refitting
+from multiway.tasks.forecasting import network, refitting
+from multiway.tasks.forecasting.candidate import fit_all
 from multiway.tasks.forecasting.encode import begun, lowest_before, prepare_panel, regressors_of, sizes_of
 from multiway.tasks.forecasting.floor import Floor
 from multiway.tasks.forecasting.panel import Panel
@@ -61,4 +62,4 @@ def fitted_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, F
     floor = Floor(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
     low, known = lowest_before(panel, row, state.low), dict(model.candidates.items())
     sizes = sizes_of(config, state, low)
-    return model.by(candidates.fit_all(sizes, list(known), windows.of_targets(), known, floor)), low
+    return model.by(fit_all(sizes, list(known), windows.of_targets(), known, floor)), low
