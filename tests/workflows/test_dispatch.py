@@ -13,11 +13,10 @@ from torch import nn
 
 import multiway_papers as papers
 from interruption import left_over
-from multiway import workflows
+from multiway import lazy, workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
-from multiway.tasks import registry
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Task

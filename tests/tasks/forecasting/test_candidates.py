@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from multiway import lazy
 from multiway.errors import ConfigError
 from multiway.tasks import candidate
 from multiway.tasks.forecasting.candidate import candidates
