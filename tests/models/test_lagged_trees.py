@@ -6,8 +6,8 @@ import torch
 from safetensors.torch import load, save
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from multiway.models import lagged_trees
 from multiway.models.regression import Regressors
+from multiway.tasks.forecasting.candidates import trees as lagged_trees
 from multiway.tasks.forecasting.candidates.trees import LaggedTrees
 from tolerances import LONG32, ROUNDING32
 
