@@ -6,10 +6,8 @@
 import argparse
 import copy
 import functools
-import json
 import os
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,10 +21,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import AutoModel, AutoTokenizer
 
-from benchmarks.comparison import processor
-from multiway.bench import median, rounds
+from benchmarks import rows
 from multiway.models.text_classifier import TunedText
 from multiway.peft import AdapterConfig
+from multiway_papers.bench import median, rounds
 
 WIDTH = 1024
 BARS = {64: 3.5, 512: 2.2}
@@ -47,17 +45,25 @@ ADAPTERS: dict[str, Callable[[], peft.PeftConfig]] = {
 
 def speed(repeats: int) -> Iterator[dict[str, Any]]:
     """Seconds of a frozen layer with each adapter, forward and backward."""
-    for rows, bar in BARS.items():
+    for count, bar in BARS.items():
         torch.manual_seed(0)
         config = peft.LoKrConfig(r=WIDTH, target_modules=["0"])
         ours = peft.get_peft_model(nn.Sequential(nn.Linear(WIDTH, WIDTH)), config)
         theirs = as_pefts(copy.deepcopy(ours))
-        x = torch.randn(rows, WIDTH, requires_grad=True)
+        x = torch.randn(count, WIDTH, requires_grad=True)
         cases = {"ours": ours, "LoKr of PEFT": theirs}
         times = rounds({name: functools.partial(step, model, x) for name, model in cases.items()}, repeats)
         ms = {name: round(1e3 * median(values), 3) for name, values in times.items()}
         ratio = round(ms["LoKr of PEFT"] / ms["ours"], 2)
-        yield {"benchmark": "adapters", "rows": rows, "width": WIDTH, "ms": ms, "ratio": ratio, "bar": bar, **machine()}
+        yield {
+            "benchmark": "adapters",
+            "rows": count,
+            "width": WIDTH,
+            "ms": ms,
+            "ratio": ratio,
+            "bar": bar,
+            **machine(),
+        }
 
 
 def step(model: nn.Module, x: Tensor) -> None:
@@ -67,9 +73,7 @@ def step(model: nn.Module, x: Tensor) -> None:
 
 def machine() -> dict[str, Any]:
     """Where and with what it was measured."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    facts = {"torch": torch.__version__, "peft": peft.__version__, "threads": torch.get_num_threads()}
-    return {**facts, "processor": processor(), "commit": commit}
+    return {**rows.machine(), "peft": peft.__version__, "commit": rows.commit()}
 
 
 def as_pefts(model: nn.Module) -> nn.Module:
@@ -173,10 +177,7 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     settings = (given.encoder, given.sentences, given.epochs, given.rate, given.names, given.seeds, given.on)
     for row in speed(given.repeats) if given.what == "speed" else text(*settings):
-        print(json.dumps(row), flush=True)
-        if given.out:
-            with given.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+        rows.keep(row, given.out)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.comparison import Comparison, measure
 from multiway import nn as mnn
-from multiway.bench import attention_flops
+from multiway_papers.bench import attention_flops
 
 DIM, HEADS = 128, 8
 SHAPES = {

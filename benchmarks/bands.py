@@ -16,8 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.classical import facts, fitted, keep
+from benchmarks.classical import facts, fitted
 from benchmarks.classical_sets import ClassicalSet
+from benchmarks.rows import keep
 from multiway.errors import MultiwayWarning
 from multiway.tasks.protocol import OURS
 
@@ -89,11 +90,11 @@ def main() -> None:
     for process in PROCESSES:
         held = [coverage(process, FIRST_SEED + draw) for draw in range(arguments.draws)]
         rows.append(_row(process.draw.__name__, held, process.rows))
-        keep(rows[-1], arguments.out, measured)
+        keep(rows[-1], arguments.out, **measured)
     keep(
         {"process": "all", "draws": arguments.draws, "mean": float(np.mean([row["mean"] for row in rows]))},
         arguments.out,
-        measured,
+        **measured,
     )
 
 

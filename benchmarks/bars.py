@@ -12,10 +12,10 @@ from forked import forked
 from multiway.tasks import lifecycle
 from multiway.tasks.run import load
 from multiway.tasks.scores import score_of
-from multiway.tasks.stocks.config import StockConfig
-from multiway.tasks.stocks.source import read_stocks
-from multiway.tasks.stocks.task import TASK as STOCKS
-from tasks.stocks.planted_market import planted_market
+from multiway_papers.stocks.config import StockConfig
+from multiway_papers.stocks.source import read_stocks
+from multiway_papers.stocks.task import TASK as STOCKS
+from papers.stocks.planted_market import planted_market
 
 SERIES, STEPS, HORIZON = 300, 800, 14
 

@@ -9,9 +9,7 @@ are decided there.
 """
 
 import argparse
-import json
 import platform
-import subprocess
 import time
 import warnings
 from collections.abc import Sequence
@@ -26,6 +24,7 @@ import torch
 from numpy.typing import NDArray
 
 from benchmarks.classical_sets import SETS, ClassicalSet
+from benchmarks.rows import commit, keep
 from multiway.errors import MultiwayWarning
 from multiway.lazy import load_extra
 from multiway.models.weighed_forecasts import WeighedForecasts
@@ -64,23 +63,14 @@ def main() -> None:
     for each in SETS:
         if each.name in arguments.sets:
             rows.append(measure(each, earlier=arguments.earlier, classical=not arguments.without_classical))
-            keep(rows[-1], arguments.out, facts(earlier=arguments.earlier))
-    keep(summary(rows), arguments.out, facts(earlier=arguments.earlier))
-
-
-def keep(row: dict[str, Any], out: Path | None, measured: dict[str, Any]) -> None:
-    """Print a row, and add it to the file with what it was measured on."""
-    print(json.dumps(row), flush=True)
-    if out is not None:
-        with out.open("a") as file:
-            file.write(json.dumps(row | measured) + "\n")
+            keep(rows[-1], arguments.out, **facts(earlier=arguments.earlier))
+    keep(summary(rows), arguments.out, **facts(earlier=arguments.earlier))
 
 
 def facts(*, earlier: bool) -> dict[str, Any]:
     """Where and on what a row was measured."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return {
-        "commit": commit.stdout.strip(), "seed": 0, "machine": platform.processor() or platform.machine(),
+        "commit": commit(), "seed": 0, "machine": platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(), "torch": torch.__version__, "rows": "earlier" if earlier else "all",
     }  # fmt: skip
 

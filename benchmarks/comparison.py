@@ -1,17 +1,16 @@
 """One layer against its peers: time of each in turns, ratios, the roof, and what autograd keeps."""
 
 import copy
-import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks.rows import MARKS, aligned, machine, times_slower
 from benchmarks.timing import saved_bytes
-from multiway.bench import bandwidth, gemm_flops, median, rounds
 from multiway.kernels.library import library
+from multiway_papers.bench import bandwidth, gemm_flops, median, rounds
 
 PASSES = ("forward", "forward+backward")
 
@@ -86,7 +85,7 @@ def _row(case, direction, dtype, times, kept, roof) -> dict[str, object]:
     best = {
         name: min((times[name, each] for each in case.dtypes), key=median) for name in case.layers if name != ours_name
     }
-    ratios = {name: round(median([b / a for a, b in zip(ours, each, strict=False)]), 2) for name, each in best.items()}
+    ratios = times_slower({ours_name: ours, **best}, ours_name)
     bars = {name: bar for name, bar in case.bars.get(direction, {}).items() if name in ratios}
     return {
         "benchmark": case.benchmark,
@@ -100,25 +99,10 @@ def _row(case, direction, dtype, times, kept, roof) -> dict[str, object]:
         "met": {name: ratios[name] >= bar for name, bar in bars.items()},
         "over_roof": round(median(ours) / roof, 2),
         "saved_mb": {name: round(kept[name, dtype] / 1e6, 3) for name in case.layers},
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "processor": processor(),
+        **machine(),
         "kernels": library() is not None,
         "rounds": len(ours),
     }
-
-
-def processor() -> str:
-    """Model of the accelerator, or of the processor with its widest vector unit: what figures depend on."""
-    if torch.get_default_device().type == "cuda":
-        return torch.cuda.get_device_name()
-    info = Path("/proc/cpuinfo")
-    if not info.is_file():
-        return platform.processor() or platform.machine()
-    lines = info.read_text().splitlines()
-    name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    return f"{name}, {next((unit for unit in ('amx_bf16', 'avx512f', 'avx2') if unit in flags), 'scalar')}"
 
 
 def table(rows: list[dict[str, object]]) -> Iterator[str]:
@@ -126,19 +110,13 @@ def table(rows: list[dict[str, object]]) -> Iterator[str]:
     peers = list(dict.fromkeys(peer for row in rows for peer in row["times_slower_than_ours"]))
     head = ["shape", "pass", "type", "ours ms", "x roof", "kept MB", *peers]
     body = [_cells(row, peers) for row in rows]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-    for line in [head, *body]:
-        padded = (
-            cell.ljust(w) if i < 3 else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths, strict=True))
-        )
-        yield "  ".join(padded).rstrip()
+    return aligned(head, body, 3)
 
 
 def _cells(row: dict[str, object], peers: list[str]) -> list[str]:
     times, ratios, met = row["ms"], row["times_slower_than_ours"], row["met"]
     ours = next(iter(times))
-    marks = {True: "*", False: "-", None: ""}
-    cells = [f"{ratios[peer]:.2f}x{marks[met.get(peer)]}" if peer in ratios else "" for peer in peers]
+    cells = [f"{ratios[peer]:.2f}x{MARKS[met.get(peer)]}" if peer in ratios else "" for peer in peers]
     short = {"forward": "fwd", "forward+backward": "fwd+bwd"}[row["pass"]]
     return [
         row["shape"],

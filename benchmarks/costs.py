@@ -20,11 +20,9 @@ import torch
 from docs.build.claims_page import left
 from docs.build.results_page import read_rows, recipe_rows
 
-from benchmarks.comparison import processor
-from multiway.bench import median
+from benchmarks.rows import keep, processor
 from multiway.config import merge
 from multiway.data.datasets import dataset, is_dataset, search_folders
-from multiway.papers.cells import printed_figure
 from multiway.tasks import lifecycle
 from multiway.tasks.images import task as images
 from multiway.tasks.protocol import AnyTask, Context, Row, TaskConfig
@@ -33,6 +31,8 @@ from multiway.tasks.run import Run
 from multiway.training.processes import StopRequest
 from multiway.training.steps import Standing, Steps
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.bench import median
+from multiway_papers.cells import printed_figure
 
 TIMED, BUDGET = 1, 1.0
 """Steps after the first, and seconds after which no further one is begun."""
@@ -63,9 +63,7 @@ def main() -> None:
     for name in dict.fromkeys(name for each in chosen.patterns for name in fnmatch.filter(cells, each)):
         if name not in done:
             row = done[name] = {"cell": name, **cost_of(name, cells[name], done), "processor": processor()}
-            print(json.dumps(row), flush=True)
-            with chosen.out.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            keep(row, chosen.out)
 
 
 def cost_of(name: str, recipe: Recipe, done: dict[str, Row]) -> Row:
@@ -176,10 +174,10 @@ def prepared_once(task: AnyTask) -> Iterator[None]:
 def teacher_of_zeros() -> Iterator[None]:
     """Within this block a student needs no teacher; its steps cost the same."""
 
-    def taught(run: Run, options: object) -> torch.Tensor:
+    def build_teacher(run: Run, options: object) -> torch.Tensor:
         return torch.zeros(len(run.prepared.part("train")), len(run.state.classes))
 
-    with patch.object(images, "taught", taught), patch.object(images, "find_teacher"):
+    with patch.object(images, "build_teacher", build_teacher), patch.object(images, "find_teacher"):
         yield
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from multiway.bench import median, rounds
+from benchmarks.rows import machine
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.models import create_model
@@ -19,6 +19,7 @@ from multiway.tasks.images.task import TASK
 from multiway.training import TrainingConfig, train
 from multiway.training.losses import TargetLoss
 from multiway.training.steps import epoch_order
+from multiway_papers.bench import median, rounds
 
 BATCH, STEPS, EPOCH = 64, 40, 50_000
 SPLITS = ("train", "validation", "test")
@@ -97,8 +98,7 @@ def _row(name: str, prepared: Prepared[Bytes, ImageState], repeats: int) -> dict
     return {
         "case": name,
         "batch": BATCH,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        **machine(),
         "ours_images_per_s": round(speed["ours"], 1),
         "plain_images_per_s": round(speed["plain"], 1),
         "epoch_s": round(EPOCH / speed["ours"], 1),

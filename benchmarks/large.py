@@ -23,6 +23,7 @@ import pandas as pd
 import yaml
 from safetensors.torch import load_file
 
+from benchmarks.rows import keep
 from benchmarks.volume_memory import ROOT
 from multiway.tasks.forecasting.forecasts import FIRST
 from multiway.tasks.scores import commit_of_source
@@ -62,11 +63,7 @@ def main() -> None:
     called("compileall", "-q", ROOT / "src")
     for row in measure(chosen.folder, chosen.only):
         where = {"commit": commit_of_source(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}
-        line = json.dumps({**row, **where})
-        print(line, flush=True)
-        if chosen.out:
-            with chosen.out.open("a") as file:
-                file.write(line + "\n")
+        keep({**row, **where}, chosen.out)
 
 
 def measure(folder: Path, kinds: Sequence[str]) -> Iterator[dict[str, Any]]:

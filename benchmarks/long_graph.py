@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.comparison import processor
 from benchmarks.peak import peak_bytes
+from benchmarks.rows import aligned, machine, times_slower
 from benchmarks.volume_memory import peak_of
 from multiway import nn as mnn
-from multiway.bench import median
+from multiway_papers.bench import median
 
 DIM = 64
 OURS = "graph"
@@ -59,7 +59,7 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
 
 
 def _row(name: str, length: int, found: Mapping[str, Mapping[str, float]]) -> dict[str, object]:
-    slower = {layer: round(each["step_s"] / found[OURS]["step_s"], 2) for layer, each in found.items() if layer != OURS}
+    slower = times_slower({layer: [each["step_s"]] for layer, each in found.items()}, OURS)
     bars = {"peak_gb": MOST_GB.get(name), "times_slower_than_ours": TIMES_FASTER.get(name, {})}
     is_small = None if bars["peak_gb"] is None else found[OURS]["peak_gb"] <= MOST_GB[name]
     return {
@@ -70,16 +70,25 @@ def _row(name: str, length: int, found: Mapping[str, Mapping[str, float]]) -> di
         "met": {
             "peak_gb": is_small, **{peer: slower[peer] >= bar for peer, bar in TIMES_FASTER.get(name, {}).items()}
         },
-        "threads": torch.get_num_threads(), "torch": torch.__version__, "processor": processor(),
+        **machine(),
     }  # fmt: skip
 
 
 def table(rows: list[dict]) -> Iterator[str]:
     """Lines of a table: milliseconds of a step and peak memory of every layer."""
-    yield f"{'length':>8}" + "".join(f"{layer + ' ms':>12}{layer + ' GB':>12}" for layer in LAYERS)
-    for row in rows:
-        cells = (f"{1e3 * row['step_s'][layer]:>12.1f}{row['peak_gb'][layer]:>12.2f}" for layer in LAYERS)
-        yield f"{row['length']:>8,}" + "".join(cells)
+    head = ["length", *(f"{layer} {unit}" for layer in LAYERS for unit in ("ms", "GB"))]
+    body = [
+        [
+            f"{row['length']:,}",
+            *(
+                text
+                for layer in LAYERS
+                for text in (f"{1e3 * row['step_s'][layer]:.1f}", f"{row['peak_gb'][layer]:.2f}")
+            ),
+        ]
+        for row in rows
+    ]
+    return aligned(head, body, 1)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from benchmarks.comparison import Comparison, measure, same_answers
 from multiway import nn as mnn
-from multiway.bench import nd_linear_flops
+from multiway_papers.bench import nd_linear_flops
 
 SHAPES: dict[str, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
     "image expanded": (64, (28, 28, 3), (64, 64, 6)),

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.comparison import processor
+from benchmarks.rows import MARKS, aligned, machine, times_slower
 from benchmarks.volumes import MatrixFormed
-from multiway.bench import median, rounds
 from multiway.models import create_model
-from multiway.models.hot_stock_classifier import HOTStockClassifier
+from multiway_papers.bench import median, rounds
+from multiway_papers.networks.hot_stock_classifier import HOTStockClassifier
 
 OURS = "hot"
 STOCKS, SLOTS, TEXT, DATES = 87, 5, 384, 3  # StockNet with MiniLM
@@ -78,10 +78,7 @@ def table(rows: list[dict[str, object]]) -> Iterator[str]:
     """Lines of a table: one per network, a star where a bar is met and a minus where it is missed."""
     head = ["case", "network", "parameters", "ms a step", "steps/s", "x time"]
     body = [line for row in rows for line in _lines(row)]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-    for line in [head, *body]:
-        cells = zip(line, widths, strict=True)
-        yield "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(cells)).rstrip()
+    return aligned(head, body, 2)
 
 
 def _network(**fields: object) -> Callable[[], nn.Module]:
@@ -123,11 +120,7 @@ def _train(case: Case, repeats: int) -> dict[str, object]:
     inputs, labels = _inputs(case.batch), torch.arange(case.batch * STOCKS) % 2
     networks = {name: build().train() for name, build in case.networks.items()}
     times = rounds({name: _step(network, inputs, labels) for name, network in networks.items()}, repeats)
-    slower = {
-        name: round(median([b / a for a, b in zip(times[OURS], each, strict=False)]), 2)
-        for name, each in times.items()
-        if name != OURS
-    }
+    slower = times_slower(times, OURS)
     return {
         "benchmark": "stocks",
         "case": case.name,
@@ -139,9 +132,7 @@ def _train(case: Case, repeats: int) -> dict[str, object]:
         "times_slower_than_ours": slower,
         "bars": dict(case.bars),
         "met": {name: slower[name] >= bar for name, bar in case.bars.items()},
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "processor": processor(),
+        **machine(),
         "rounds": len(times[OURS]),
     }
 
@@ -158,7 +149,6 @@ def _step(network: nn.Module, inputs: tuple[Tensor, ...], labels: Tensor) -> Cal
 
 
 def _lines(row: dict) -> Iterator[list[str]]:
-    marks = {True: "*", False: "-", None: ""}
     for name, milliseconds in row["ms"].items():
         time = row["times_slower_than_ours"].get(name)
         yield [
@@ -167,5 +157,5 @@ def _lines(row: dict) -> Iterator[list[str]]:
             f"{row['parameters'][name]:,}",
             f"{milliseconds:.1f}",
             f"{row['steps_per_s'][name]:.2f}",
-            "" if time is None else f"{time:.2f}x{marks[row['met'].get(name)]}",
+            "" if time is None else f"{time:.2f}x{MARKS[row['met'].get(name)]}",
         ]

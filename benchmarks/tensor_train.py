@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from benchmarks.comparison import Comparison, measure, same_answers
 from multiway import nn as mnn
-from multiway.bench import train_flops
+from multiway_papers.bench import train_flops
 
 BATCH = 64
 SHAPES: dict[str, tuple[int, tuple[int, ...], tuple[int, ...], int]] = {

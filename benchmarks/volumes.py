@@ -11,12 +11,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from benchmarks.comparison import processor, same_answers
+from benchmarks.comparison import same_answers
+from benchmarks.rows import MARKS, aligned, machine, times_slower
 from benchmarks.timing import saved_bytes
 from benchmarks.volume_memory import peak_of
 from multiway import nn as mnn
-from multiway.bench import median, rounds
 from multiway.models import create_model
+from multiway_papers.bench import median, rounds
 
 OURS = "hot"
 DTYPES = {"float32": contextlib.nullcontext, "bfloat16": lambda: torch.autocast("cpu", torch.bfloat16)}
@@ -162,10 +163,7 @@ def table(rows: list[dict[str, object]]) -> Iterator[str]:
     """Lines of a table: one per network, a star where a bar is met and a minus where it is missed."""
     head = ["case", "type", "network", "ms a step", "samples/s", "kept MB a sample", "x time", "x kept", "peak GB"]
     body = [line for row in rows for line in (_memory_lines(row) if "peak_gb" in row else _train_lines(row))]
-    widths = [max(len(line[i]) for line in [head, *body]) for i in range(len(head))]
-    for line in [head, *body]:
-        cells = zip(line, widths, strict=True)
-        yield "  ".join(cell.ljust(w) if i < 3 else cell.rjust(w) for i, (cell, w) in enumerate(cells)).rstrip()
+    return aligned(head, body, 3)
 
 
 def _hot(side: int, **fields: object) -> Callable[[], nn.Module]:
@@ -186,11 +184,7 @@ def _train(case: Case, dtype: str, repeats: int) -> dict[str, object]:
     kept = {name: _saved(network, x, dtype) / case.batch for name, network in networks.items()}
     times = rounds({name: _step(network, x, labels, dtype) for name, network in networks.items()}, repeats)
     ours = next(iter(networks))
-    slower = {
-        name: round(median([b / a for a, b in zip(times[ours], each, strict=False)]), 2)
-        for name, each in times.items()
-        if name != ours
-    }
+    slower = times_slower(times, ours)
     larger = {name: round(kept[name] / kept[ours], 2) for name in slower}
     return {
         "benchmark": "volumes",
@@ -209,9 +203,7 @@ def _train(case: Case, dtype: str, repeats: int) -> dict[str, object]:
             "time": {name: slower[name] >= bar for name, bar in case.time_bars.items()},
             "memory": {name: larger[name] >= bar for name, bar in case.memory_bars.items()},
         },
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "processor": processor(),
+        **machine(),
         "rounds": len(times[ours]),
     }
 
@@ -252,14 +244,11 @@ def _memory(name: str, sizes: tuple[int, int, int], batch: int, checkpoint: bool
         **measured,
         "bars": {"peak_gb": MOST_MEMORY_GB},
         "met": {"peak_gb": measured["peak_gb"] <= MOST_MEMORY_GB},
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "processor": processor(),
+        **machine(),
     }
 
 
 def _train_lines(row: dict) -> Iterator[list[str]]:
-    marks = {True: "*", False: "-", None: ""}
     for name, milliseconds in row["ms"].items():
         time, size = row["times_slower_than_ours"].get(name), row["times_larger_than_ours"].get(name)
         yield [
@@ -269,15 +258,14 @@ def _train_lines(row: dict) -> Iterator[list[str]]:
             f"{milliseconds:.1f}",
             f"{row['samples_per_s'][name]:.2f}",
             f"{row['saved_mb_per_sample'][name]:.2f}",
-            "" if time is None else f"{time:.2f}x{marks[row['met']['time'].get(name)]}",
-            "" if size is None else f"{size:.2f}x{marks[row['met']['memory'].get(name)]}",
+            "" if time is None else f"{time:.2f}x{MARKS[row['met']['time'].get(name)]}",
+            "" if size is None else f"{size:.2f}x{MARKS[row['met']['memory'].get(name)]}",
             "",
         ]
 
 
 def _memory_lines(row: dict) -> Iterator[list[str]]:
     name = f"{row['model']}, batch {row['batch']}" + (", checkpointed" if row["checkpoint"] else "")
-    mark = "*" if row["met"]["peak_gb"] else "-"
     step = row["step_s"]
     yield [
         row["case"],
@@ -288,5 +276,5 @@ def _memory_lines(row: dict) -> Iterator[list[str]]:
         "",
         "",
         "",
-        f"{row['peak_gb']:.2f}{mark}",
+        f"{row['peak_gb']:.2f}{MARKS[row['met']['peak_gb']]}",
     ]

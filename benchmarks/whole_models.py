@@ -5,7 +5,6 @@ Those of timm are looked at where it is installed, at their own size of images.
 
 import argparse
 import importlib.util
-import json
 import logging
 import tempfile
 import warnings
@@ -15,6 +14,7 @@ from typing import Any
 import torch
 import transformers
 
+from benchmarks.rows import keep
 from multiway import compress
 
 TEXT = {"vocab_size": 211, "hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -188,14 +188,12 @@ def main() -> None:
                     row = {"benchmark": "whole_models", "model": name, "data": with_data, "works": False}
                     row["error"] = str(error)[:300]
             rows.append(row)
-            print(json.dumps(row), flush=True)
+            keep(row, given.out)
     for with_data in (False, True):
         chosen = [row for row in rows if row["data"] is with_data]
         print(
             f"{sum(row['works'] for row in chosen)} of {len(chosen)} work ({'with' if with_data else 'without'} data)"
         )
-    if given.out:
-        given.out.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 if __name__ == "__main__":

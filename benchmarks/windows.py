@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from multiway.bench import median, rounds
+from benchmarks.rows import machine
 from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
+from multiway_papers.bench import median, rounds
 
 LOOKBACK, HORIZON, BATCH = 96, 96, 128
 SHAPES = {"etth": (8_640, 7), "weather": (36_887, 21), "ecl": (18_412, 321)}
@@ -46,8 +47,7 @@ def _compare(name: str, repeats: int) -> dict[str, object]:
         "case": name,
         "variates": windows.num_variates,
         "batch": BATCH,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        **machine(),
         "gathered_s": gathered,
         "loader_s": loaded,
         "times_faster": round(loaded / gathered, 1),

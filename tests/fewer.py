@@ -11,11 +11,11 @@ from multiway.explain import figures
 from multiway.metrics import resampling
 from multiway.models import smoothing, target_baselines
 from multiway.tasks import samples
-from multiway.tasks.forecasting import candidates
-from multiway.tasks.language import scores
+from multiway.tasks.forecasting import candidate
 from multiway.tasks.scans import class_page as page
 from multiway.tasks.scans import classes as task
-from multiway.tasks.stocks import explain, network, showing
+from multiway_papers.language import scores
+from multiway_papers.stocks import explain, network, showing
 
 FEWER = {
     showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, scores: {"CONTINUED": 1, "AFTER": 4},
@@ -24,7 +24,7 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
-CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidates: {"LONGEST": 120}}
+CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidate: {"LONGEST": 120}}
 SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 
 

@@ -34,9 +34,9 @@ import multiway
 from command import outcome, printed
 from frozen_layers import layers
 from multiway.tasks.registry import TASKS
+from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import make_frame
 from tasks.segmentation.lesion_files import FAST, write_scene
-from tasks.stocks.quotes import write_stocks
 from tasks.tiny import TINY, Tiny, forecast, segment, stocks, volumes
 from tasks.volumes.blocks import write_npz
 

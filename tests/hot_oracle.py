@@ -3,7 +3,7 @@
 import torch
 
 from multiway import nn
-from multiway.papers.reference import hot
+from reference import hot
 from tolerances import LONG64, STEPS64, assert_same
 
 DIM, HEADS = 8, 2

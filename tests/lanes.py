@@ -24,7 +24,7 @@ FIRST = (
     "tests/workflows/test_tuning.py",
     "tests/nn/",
     "tests/training/",
-    "tests/tasks/stocks/",
+    "tests/papers/stocks/",
     "tests/tasks/volumes/",
 )
 """Lanes that take longest, by the beginning of their names; the many short ones after them fill what is left."""

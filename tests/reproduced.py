@@ -8,10 +8,10 @@ from docs.build.results_page import deciding
 
 from multiway.cli.options import nested
 from multiway.config import merge
-from multiway.papers.reproducing import _chosen
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import Recipe
+from multiway_papers.reproducing import _chosen
 
 CHOICES = ("rows", "variants", "forms", "horizons")
 

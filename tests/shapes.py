@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import jaxtyping
 
-FOLDERS = ("kernels", "models", "nn", "ops")
+FOLDERS = frozenset({"kernels", "models", "networks", "nn", "ops"})
 """Folders of tests in which they are always checked; elsewhere once for each task, in the run of its contract."""
 
 

@@ -64,9 +64,11 @@ MAY_IMPORT = {
 }
 
 
+GROUPS = ("multiway.candidates",)
+"""Entry points of other distributions, whose names are those of no module."""
 MODULE = re.compile(r"(multiway(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
 """A string that may name a module, one of its objects as `module:name`, or what a module's name begins with."""
-BY_NAME = {"lazy.py", "tasks/protocol.py", "compress/kinds.py"}
+BY_NAME = {"lazy.py", "tasks/candidate.py", "tasks/protocol.py", "compress/kinds.py"}
 """Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 
@@ -81,6 +83,8 @@ def imported_layers(path: Path) -> set[str]:
     names: set[str] = set()
     for node in nodes(path.read_text()):
         if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
+            if node.value in GROUPS:
+                continue
             names.add(named[1])
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -132,6 +136,8 @@ def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
     names: set[str] = set()
     for node in nodes(path.read_text()):
         if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
+            if node.value in GROUPS:
+                continue
             names |= {named[1]} - {f"multiway.{path.parent.name}"}  # whose resources it reads
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}

@@ -133,11 +133,11 @@ def test_a_source_distribution_holds_what_is_built_and_no_more(built):
 
 
 @pytest.mark.slow
-def test_a_wheel_holds_every_file_of_the_package_and_no_other(built):
+def test_a_wheel_holds_every_file_of_both_packages_and_no_other(built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    tracked = run("git", "ls-files", "src/multiway", cwd=ROOT).splitlines()
+    tracked = run("git", "ls-files", "src/multiway", "src/multiway_papers", cwd=ROOT).splitlines()
     assert names == {name.removeprefix("src/") for name in tracked}
     assert wheel.name.endswith("-py3-none-any.whl") and wheel.stat().st_size < MOST_BYTES
 

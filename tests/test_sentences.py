@@ -1,4 +1,4 @@
-"""No sentence of the README and the guides is longer than a reader takes in at once."""
+"""No sentence of the README, the guides and the reference is longer than a reader takes in at once."""
 
 import re
 from collections.abc import Iterator
@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LONGEST = 25
+LONGEST = 20
 """Words of a sentence; a name or a command in backticks is one word."""
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *(page for folder in (".", "guides", "reference") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
+]
 LEFT_OUT = re.compile(r"^```.*?^```|^<(\w+).*?^</\1>|^(?:[|#!]|\$\$).*?$", re.MULTILINE | re.DOTALL)
 """Blocks of code and of HTML, rows of tables, headings, pictures and formulas."""
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")

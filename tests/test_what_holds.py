@@ -25,13 +25,13 @@ from docs.build.results_page import overridden, read_rows, recipe_rows
 from loops import check_all
 from multiway.config import leaves
 from multiway.models.target_baselines import usual_baselines
-from multiway.papers import reproducible_names
-from multiway.papers.cells import recipe_names, table_names
-from multiway.papers.printed import published_tables
 from multiway.tasks import lifecycle
 from multiway.tasks.series.task import TASK
 from multiway.training.steps import Steps
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers import reproducible_names
+from multiway_papers.cells import recipe_names, table_names
+from multiway_papers.printed import published_tables
 from networks import config_of, network_of
 from reproduced import reproduced, settings_apart
 from tasks.tiny import TINY

@@ -9,9 +9,11 @@ from typing import NamedTuple
 from docs.build.results_page import RESULTS, ROOT, command_of, markdown, read_rows, recipe_rows, short
 
 from multiway.config import load_yaml
-from multiway.papers.cells import recipe_names, table_names
-from multiway.papers.printed import HIGHER_IS_BETTER, Printing
-from multiway.papers.verdicts import (
+from multiway.tasks.protocol import Row
+from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.cells import recipe_names, table_names
+from multiway_papers.printed import HIGHER_IS_BETTER, Printing
+from multiway_papers.verdicts import (
     DIGITS,
     Difference,
     difference_of_means,
@@ -19,8 +21,6 @@ from multiway.papers.verdicts import (
     seed_values,
     verdicts,
 )
-from multiway.tasks.protocol import Row
-from multiway.workflows.recipe import Recipe, load_recipe
 
 FOLDER = ROOT / "docs" / "papers"
 CLAIMS, COSTS = FOLDER / "claims.yaml", RESULTS / "costs.jsonl"

@@ -17,13 +17,13 @@ from docs.build.claims_page import kind_of
 from docs.build.results_page import ROOT, recipe_rows
 from matplotlib.figure import Figure
 
-from multiway.papers.cells import recipes_of
-from multiway.papers.page import FigurePanel, panels
-from multiway.papers.printed import load_published, published_tables
-from multiway.papers.verdicts import verdicts
 from multiway.report.scales import title
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.cells import recipes_of
+from multiway_papers.page import FigurePanel, panels
+from multiway_papers.printed import load_published, published_tables
+from multiway_papers.verdicts import verdicts
 
 FOLDER = ROOT / "docs" / "papers"
 COLOURS = ("#0b5fa5", "#d55e00", "#008a64")

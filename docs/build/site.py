@@ -79,7 +79,7 @@ def public_names() -> dict[str, dict[str, str]]:
     pages = {"multiway": dict(_exported("multiway", multiway.__file__, set(multiway.__all__)))}
     for package in PACKAGES:
         pages[package] = dict(_exported(f"multiway.{package}", ROOT / "src" / "multiway" / package / "__init__.py"))
-    packages = {f"multiway.{name}" for name in (*PACKAGES, "errors", "papers", "tasks")}
+    packages = {f"multiway.{name}" for name in (*PACKAGES, "errors", "tasks")}
     return {page: {name: at for name, at in names.items() if at not in packages} for page, names in pages.items()}
 
 

@@ -7,19 +7,19 @@ from multiway.errors import MultiwayError as MultiwayError
 from multiway.lazy import extend, lazily
 
 if TYPE_CHECKING:
-    from multiway import compress, data, explain, models, nn, ops, papers, report, tasks, training, workflows
+    from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
     from multiway.compress.storage import from_pretrained, push_to_hub, save_pretrained
     from multiway.data.examples import load_example
     from multiway.models import create_model, list_models
     from multiway.tasks.forecasting import Forecaster
     from multiway.tasks.images import ImageClassifier
-    from multiway.tasks.language import LanguageModel
     from multiway.tasks.scans import Segmenter, VolumeClassifier
     from multiway.tasks.series import SeriesClassifier
-    from multiway.tasks.stocks import StockMovementClassifier
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.text import TextClassifier
     from multiway.workflows import audit, check, compare, train, tune
+    from multiway_papers.language import LanguageModel
+    from multiway_papers.stocks import StockMovementClassifier
 
 __version__ = "0.1.0"
 
@@ -49,7 +49,6 @@ __all__ = [
     "models",
     "nn",
     "ops",
-    "papers",
     "push_to_hub",
     "report",
     "save_pretrained",
@@ -64,13 +63,14 @@ __all__ = [
 __getattr__ = lazily(__name__)
 
 # Rooms that nothing below imports say here what they add to: it is imported with the first name that is used.
-extend("models", "multiway.papers.peers")
-extend("recipes", "multiway.papers.cells")
-extend("spaces", "multiway.papers.cells")
-extend("stock protocols", "multiway.papers.protocols.stocknet")
-extend("stock protocols", "multiway.papers.protocols.stock_hot_code")
-extend("data sets", "multiway.papers.protocols.stocknet_set", "stocknet")
-extend("window protocols", "multiway.papers.protocols.random_windows")
+extend("models", "multiway_papers.networks")
+extend("models", "multiway_papers.peers")
+extend("recipes", "multiway_papers.cells")
+extend("spaces", "multiway_papers.cells")
+extend("stock protocols", "multiway_papers.protocols.stocknet")
+extend("stock protocols", "multiway_papers.protocols.stock_hot_code")
+extend("data sets", "multiway_papers.protocols.stocknet_set", "stocknet")
+extend("window protocols", "multiway_papers.protocols.random_windows")
 
 
 def __dir__() -> list[str]:

@@ -1,12 +1,11 @@
 """Tiny finished runs of every task for the benchmarks that damage files and kill commands."""
 
 import platform
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.comparison import processor
+from benchmarks.rows import commit, processor
 
 from forked import forked
 from multiway import files
@@ -62,5 +61,4 @@ def inside(folder: Path) -> Iterator[Path]:
 
 def origin() -> dict[str, Any]:
     """Commit and machine of a row of results."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return {"commit": commit.stdout.strip(), "machine": f"{processor()}, {platform.system()}"}
+    return {"commit": commit(), "machine": f"{processor()}, {platform.system()}"}

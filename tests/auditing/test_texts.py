@@ -5,7 +5,7 @@ import pytest
 
 from multiway.auditing.texts import check_encoder, check_vectors, check_words
 from multiway.data.encoders.choice import TRAINED
-from multiway.tasks.stocks.audit import quote_facts
+from multiway_papers.stocks.audit import quote_facts
 
 COUNT = 900
 TRAINING = np.arange(COUNT) < 600

@@ -10,7 +10,7 @@ import pandas as pd
 from leak_sets.maker import Draw, LeakSet
 from multiway.data import datasets
 from multiway.data.findings import Findings
-from multiway.tasks.language.source import TextOptions, documents_of
+from multiway_papers.language.source import TextOptions, documents_of
 
 ROWS = 1200
 TEXT_SPLIT = np.repeat(["train", "dev", "test"], [800, 150, 250])

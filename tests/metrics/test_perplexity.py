@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from multiway.tasks.language.scores import FUNCTIONS
+from multiway_papers.language.scores import FUNCTIONS
 
 COUNTED, NATS = np.array([[10.0, 4.0, 20.0], [6.0, 2.0, 12.0]]), np.array([8.0, 4.0])
 

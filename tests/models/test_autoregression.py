@@ -5,7 +5,9 @@ import pytest
 import torch
 
 from multiway.models.autoregression import Autoregression, run_on
-from multiway.tasks.forecasting import candidates
+from multiway.tasks.forecasting.candidate import Rows, Sizes
+from multiway.tasks.forecasting.candidates import ridge
+from multiway.tasks.forecasting.candidates.autoregression import CANDIDATE
 from multiway.tasks.forecasting.floor import fit_floor
 from multiway.tasks.forecasting.windows import Windows
 from tolerances import LONG32, LONG64
@@ -44,12 +46,12 @@ def test_it_is_ridge_of_the_next_step_and_refitted_under_its_penalty():
     training, validation = splits(rows, 5)
     floor = fit_floor(training, validation)
     model, repeated = Autoregression(LOOKBACK, 5), Autoregression(LOOKBACK, 5)
-    candidates.fit_candidate(model, training, validation, floor)
+    CANDIDATE.fit(model, Rows(training, floor), Rows(validation, floor))
     one = fit_floor(*splits(rows, 1), own=False)
     expected = run_on(one.weight.flatten().double(), 5)
     torch.testing.assert_close(model.floor.weight[0].double(), expected, rtol=LONG32, atol=1e-6)
     assert float(model.penalty) == one.penalty
-    candidates._refit_model(repeated, model, training, floor)
+    CANDIDATE.refit(repeated, model, Rows(training, floor))
     torch.testing.assert_close(repeated.floor.weight, model.floor.weight, rtol=LONG32, atol=1e-6)
 
 
@@ -65,9 +67,9 @@ def test_a_step_errs_less_than_a_map_of_every_step_where_rows_are_few():
         cut = {"lookback": LOOKBACK, "horizon": 10}
         training, validation, later = (Windows(rows, None, start=start, stop=stop, **cut) for start, stop in parts)
         floor, model = fit_floor(training, validation), Autoregression(LOOKBACK, 10)
-        candidates.fit_candidate(model, training, validation, floor)
+        CANDIDATE.fit(model, Rows(training, floor), Rows(validation, floor))
         batch = later.gather(torch.arange(len(later)))
-        direct = candidates.build("ridge", sizes(10))
+        direct = ridge.CANDIDATE.build(sizes(10))
         direct.set_weight(floor.weight)
         errors.append([float((each(batch["past"]) - batch["future"]).square().mean()) for each in (model, direct)])
     stepped, mapped = np.mean(errors, 0)
@@ -75,4 +77,4 @@ def test_a_step_errs_less_than_a_map_of_every_step_where_rows_are_few():
 
 
 def sizes(horizon):
-    return candidates.Sizes(lookback=LOOKBACK, horizon=horizon, season=1, matrices=1, units=None)
+    return Sizes(lookback=LOOKBACK, horizon=horizon, season=1, matrices=1, units=None)

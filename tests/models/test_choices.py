@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from multiway.models import TransformerForecaster, TransformerForecasterConfig, create_model
 from multiway.models.choices import AttentionConfig
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import assert_same
 
 KINDS = ["graph", "dot_product", "additive"]

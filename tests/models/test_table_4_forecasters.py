@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import create_model
-from multiway.papers.cells import recipes_of
+from multiway_papers.cells import recipes_of
 from tolerances import assert_same
 
 SIZES = {"num_variates": 7, "num_targets": 1, "lookback": 24, "horizon": 12}

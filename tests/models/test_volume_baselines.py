@@ -5,7 +5,7 @@ from safetensors.torch import load, save
 import children
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import CNNVolumeClassifier, create_model
-from multiway.papers.peers import ResNet3D
+from multiway_papers.peers import ResNet3D
 from tolerances import assert_same
 
 SIZES = (9, 8, 16)

@@ -4,7 +4,7 @@ from torch.nn import functional as F
 
 from multiway import nn, ops
 from multiway.errors import ConfigError, ShapeError
-from multiway.papers.reference.parts import axial_rotary
+from reference.parts import axial_rotary
 from tolerances import assert_same
 
 DIM, HEADS = 6, 3

@@ -13,7 +13,7 @@ from torch.nn.utils import prune
 from multiway import ops
 from multiway.nn import NdLinear
 from multiway.ops.plans import Step
-from multiway.papers.reference import ndlinear
+from reference import ndlinear
 from tolerances import TOLERANCES, assert_same
 
 SIZES = [

@@ -5,7 +5,7 @@ import torch
 
 from multiway.errors import ShapeError
 from multiway.nn import NdRNN
-from multiway.papers.reference import ndlinear
+from reference import ndlinear
 from tolerances import assert_same
 
 SIZES = [((5,), (3,)), ((3, 2), (5, 7)), ((2, 1, 3), (3, 5, 2))]

@@ -5,7 +5,7 @@ import torch
 
 from multiway import nn
 from multiway.errors import DtypeError, ShapeError
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import ROUNDING32, assert_same
 
 KINDS = [nn.DotProductAttention, nn.AdditiveAttention]

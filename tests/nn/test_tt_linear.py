@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from multiway import ops
 from multiway.nn import TTLinear
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import LONG64, SUMS64, TOLERANCES, assert_same
 
 CASES = [

@@ -11,7 +11,7 @@ from tensorly.tt_matrix import tt_matrix_to_tensor
 
 from multiway import errors, ops
 from multiway.nn import TTLinear
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import LONG64, ROUNDING64, SUMS64, assert_same
 
 CASES = [

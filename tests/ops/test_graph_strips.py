@@ -12,7 +12,7 @@ import children
 from multiway import nn, ops
 from multiway.errors import ConfigError
 from multiway.ops import dispatch, graph_strips, ways
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import ROUNDING32, assert_same
 
 KINDS = list(itertools.product((False, True), ops.graph.NORMALISATIONS))  # causal, normalisation

@@ -9,7 +9,7 @@ from tensorly.decomposition import parafac
 
 from multiway import ops
 from multiway.errors import ConfigError, DataError, ShapeError
-from multiway.papers.reference import hot
+from reference import hot
 from tolerances import assert_same
 
 SIZES = [(7,), (3, 5), (2, 3, 5), (2, 1, 3, 5)]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from multiway import ops
-from multiway.papers.reference import ndlinear
+from reference import ndlinear
 from tolerances import assert_same
 
 SHAPES = [(3, 5), (5, 2), (7, 7)]

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from multiway import ops
 from multiway.errors import ShapeError
-from multiway.papers.reference import hot
+from reference import hot
 from tolerances import assert_same
 
 SIZES = [(7,), (3, 5), (2, 3, 5), (2, 1, 3, 5)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from multiway import ops
-from multiway.papers.reference.parts import axial_rotary
+from reference.parts import axial_rotary
 from tolerances import ROUNDING64, assert_same
 
 SIZE, HEAD_DIM = 7, 6

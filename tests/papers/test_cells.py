@@ -5,11 +5,11 @@ import pytest
 from loops import check_all
 from multiway.config import load_yaml
 from multiway.errors import ConfigError
-from multiway.papers.cells import ROOM, recipe_names, recipes_of, table_names
-from multiway.papers.grid import RecipeGrid
-from multiway.papers.printed import load_published
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
+from multiway_papers.cells import ROOM, recipe_names, recipes_of, table_names
+from multiway_papers.grid import RecipeGrid
+from multiway_papers.printed import load_published
 
 HORIZONS = (96, 192, 336, 720)
 CELLS = {

@@ -10,10 +10,10 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.models.aligned import DrawnIn
-from multiway.papers import reproduce
-from multiway.papers.open_benchmarks import compare_open_benchmark, reproduce_open
-from multiway.papers.open_floor import Outcome, Rows, Scale, aligned_forecast, choose_bands
-from multiway.papers.open_tasks import (
+from multiway_papers import reproduce
+from multiway_papers.open_benchmarks import compare_open_benchmark, reproduce_open
+from multiway_papers.open_floor import Outcome, Rows, Scale, aligned_forecast, choose_bands
+from multiway_papers.open_tasks import (
     BASE,
     METRICS,
     QUANTILES,
@@ -30,7 +30,7 @@ from multiway.papers.open_tasks import (
     ("benchmark", "rows"), [("fev", ["epf_np", "epf_pjm", "epf_be", "ETT_1H"]), ("gift", None)], ids=["fev", "gift"]
 )
 def test_our_seasonal_naive_equals_the_published(benchmark, rows, real_data, monkeypatch):
-    monkeypatch.setattr("multiway.papers.open_benchmarks.METHODS", naive_alone())
+    monkeypatch.setattr("multiway_papers.open_benchmarks.METHODS", naive_alone())
     published = published_results(benchmark).set_index(["model", "row"])
     ours = [*reproduce_open(benchmark, rows)]
     assert len(ours) == (4 if rows else 6)
@@ -41,7 +41,7 @@ def test_our_seasonal_naive_equals_the_published(benchmark, rows, real_data, mon
 
 def test_seasonal_naive_of_the_weather_equals_the_published_to_three_digits(real_data, monkeypatch):
     # Their file has its gap of 100 minutes filled in, ours has not.
-    monkeypatch.setattr("multiway.papers.open_benchmarks.METHODS", naive_alone())
+    monkeypatch.setattr("multiway_papers.open_benchmarks.METHODS", naive_alone())
     [row] = reproduce_open("fev", ["jena_10t"])
     assert row["MASE"] == pytest.approx(0.7300, abs=3e-4)
     assert row["SQL"] == pytest.approx(0.6730, abs=3e-4)
@@ -100,7 +100,7 @@ def test_what_is_none_of_a_benchmark_is_refused():
 
 
 def test_a_row_holds_protocol_and_fingerprint(real_data, tmp_path, monkeypatch):
-    monkeypatch.setattr("multiway.papers.open_benchmarks.METHODS", naive_alone())
+    monkeypatch.setattr("multiway_papers.open_benchmarks.METHODS", naive_alone())
     out = tmp_path / "rows.jsonl"
     [shown] = reproduce_open("fev", ["epf_be"], Path(out))
     stored = json.loads(out.read_text())
@@ -122,7 +122,7 @@ def made_item(rows=24 * 130):
 @pytest.mark.parametrize("horizon", [24, 48])
 def test_no_forecast_sees_what_comes_after_its_window_begins(horizon, monkeypatch):
     monkeypatch.setattr("multiway.models.aligned.EXAMPLES", 101)
-    monkeypatch.setattr("multiway.papers.open_floor.WEIGHTS", (0.5,))
+    monkeypatch.setattr("multiway_papers.open_floor.WEIGHTS", (0.5,))
     task = OpenTask(benchmark="fev", row="x", files=(), horizon=horizon, windows=3, season=24, target="price")
     item = made_item()
     later = item.frame.copy()
@@ -134,7 +134,7 @@ def test_no_forecast_sees_what_comes_after_its_window_begins(horizon, monkeypatc
 
 def test_bands_of_half_a_day_have_the_errors_of_that_half(monkeypatch):
     monkeypatch.setattr("multiway.models.aligned.EXAMPLES", 101)
-    monkeypatch.setattr("multiway.papers.open_floor.WEIGHTS", (0.5,))
+    monkeypatch.setattr("multiway_papers.open_floor.WEIGHTS", (0.5,))
     task = OpenTask(benchmark="fev", row="x", files=(), horizon=12, windows=6, season=24, target="price")
     item = made_item()
     frame, is_late = item.frame.copy(), np.arange(len(item.frame)) % 24 >= 12

@@ -4,8 +4,8 @@ import torch
 
 from loops import check_all
 from multiway.models import create_model
-from multiway.papers.cells import recipes_of
 from multiway.tasks.registry import task_of
+from multiway_papers.cells import recipes_of
 
 BLIND = {"attends none", "attends variate", "without attention"}
 """Cells in which no patch looks at another."""

@@ -6,9 +6,9 @@ import pytest
 
 from loops import check_all
 from multiway.errors import ConfigError
-from multiway.papers.cells import recipes_of, table_names
-from multiway.papers.printed import HIGHER_IS_BETTER, PublishedTable, load_published, published_for, published_tables
 from multiway.tasks.registry import task_of
+from multiway_papers.cells import recipes_of, table_names
+from multiway_papers.printed import HIGHER_IS_BETTER, PublishedTable, load_published, published_for, published_tables
 
 SIZES = {
     "hot-figure-3": (1, 0, 0),

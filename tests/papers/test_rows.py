@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import multiway_papers as papers
 from interruption import left_over
-from multiway import papers
 from multiway.errors import ConfigError, RunError
-from multiway.papers import reproducing
 from multiway.workflows.recipe import load_recipe
+from multiway_papers import reproducing
 from report_pages import Page
 
 

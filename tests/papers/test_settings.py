@@ -8,12 +8,12 @@ import pytest
 from loops import check_all
 from multiway.config import load_yaml
 from multiway.models import create_model, model_config, model_defaults
-from multiway.papers.cells import recipe_names
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
+from multiway_papers.cells import recipe_names
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ROOT / "src" / "multiway" / "papers" / "settings"
+PAPERS = ROOT / "src" / "multiway_papers" / "settings"
 
 PLAIN_TRAINING = {
     "schedule": "constant", "warmup_steps": 0, "clip_norm": None, "weight_decay": 0.0, "average": None,

@@ -2,13 +2,13 @@
 
 import pytest
 
+import multiway_papers as papers
 from loops import check_all
-from multiway import papers
 from multiway.errors import ConfigError
-from multiway.papers.cells import recipe_names, recipes_of, table_names
-from multiway.papers.grid import RecipeGrid, Stated, covering, repositories, trace, traced
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
+from multiway_papers.cells import recipe_names, recipes_of, table_names
+from multiway_papers.grid import RecipeGrid, Stated, covering, repositories, trace, traced
 
 OWN = {"adrenal", "floor", "peers", "segmentation"}
 """Tables of ours, whose networks are not a paper's."""

@@ -4,7 +4,7 @@ import itertools
 
 from loops import check_all
 from multiway.config import leaves
-from multiway.papers.cells import recipes_of
+from multiway_papers.cells import recipes_of
 from networks import config_of, network_of
 
 UNCOMPARED = {"baselines", "draws"}

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from multiway.papers.cells import printed_figure
-from multiway.papers.printed import Printing
-from multiway.papers.verdicts import (
+from multiway.workflows.recipe import load_recipe
+from multiway_papers.cells import printed_figure
+from multiway_papers.printed import Printing
+from multiway_papers.verdicts import (
     difference_from_print,
     difference_of_means,
     difference_of_rows,
@@ -16,7 +17,6 @@ from multiway.papers.verdicts import (
     verdict_of,
     verdicts,
 )
-from multiway.workflows.recipe import load_recipe
 
 OURS, THEIRS = [0.71, 0.74, 0.69, 0.73, 0.72], [0.70, 0.66, 0.71]
 EXACT = 16

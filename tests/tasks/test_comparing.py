@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from multiway.papers.cells import recipes_of
 from multiway.report.scales import NUM_LINES
 from multiway.tasks.answers import join_own_columns
 from multiway.tasks.comparing import apart, are_comparable, caution_of, names_of
 from multiway.tasks.registry import task_of
+from multiway_papers.cells import recipes_of
 
 
 def run(data, **settings):

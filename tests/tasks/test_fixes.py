@@ -8,8 +8,8 @@ import multiway
 from multiway.errors import ArgumentError, ConfigError, DataError, Fix
 from multiway.tasks.forecasting.config import OPTIONS
 from multiway.tasks.options import Spelling
+from papers.stocks.quotes import make_prices
 from tasks.forecasting.panels import make_frame
-from tasks.stocks.quotes import make_prices
 from tasks.tiny_estimators import ESTIMATORS, estimators
 
 FORECASTS = Spelling(options=OPTIONS, arguments={"read.gaps": "gaps", "network": "network"}, own=("X", "layout"))

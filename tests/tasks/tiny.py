@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from papers.stocks.quotes import settings as stock_settings
+from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.images.shapes import invert, write_folder, write_picture
 from tasks.segmentation.lesion_files import FAST, write_boxes
-from tasks.stocks.quotes import settings as stock_settings
-from tasks.stocks.quotes import write_stocks
 from tasks.volumes.blocks import NETWORK, write_table
 
 SAVING = {"checkpoint_seconds": 0}

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 import multiway
+from papers.stocks.quotes import NETWORK as STOCKS
+from papers.stocks.quotes import make_prices, trading_days
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.images.shapes import make_shapes
 from tasks.segmentation.lesion_files import FAST, box_case
-from tasks.stocks.quotes import NETWORK as STOCKS
-from tasks.stocks.quotes import make_prices, trading_days
 from tasks.tiny import notes, people, stories, waves
 from tasks.volumes.blocks import NETWORK, make_volumes
 

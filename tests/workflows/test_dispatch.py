@@ -11,12 +11,12 @@ import pytest
 from pydantic import Field
 from torch import nn
 
+import multiway_papers as papers
 from interruption import left_over
-from multiway import papers, workflows
+from multiway import workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
-from multiway.papers import reproducing
 from multiway.tasks import registry
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Answering
@@ -25,6 +25,7 @@ from multiway.tasks.run import FORMAT
 from multiway.training import TrainingConfig
 from multiway.workflows import recipe
 from multiway.workflows.recipe import Recipe
+from multiway_papers import reproducing
 
 
 class ToyConfig(Answering):

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cli.test_encode import stocks as stocks
 from cli.test_make import volumes as volumes
 from command import outcome, printed
 from data.encoders.slow_encoder import SlowEncoder
@@ -23,6 +22,7 @@ from interruption import act_at, full_disk
 from multiway.data.encoders import encoding
 from multiway.data.sources.scans import lesions
 from multiway.tasks.registry import TASKS
+from papers.test_encode import stocks as stocks
 from tasks.tiny import TINY, Tiny
 
 KEPT_ANEW = ("manifest.json", "preprocessing.json", "metrics.jsonl")

@@ -20,7 +20,7 @@ from multiway.data import Finding
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits
 from multiway.data.sources.scans.encoding import BYTES, IntensityScale
-from multiway.data.sources.scans.loading import FileScans, read_cases
+from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import VolumeHeader
 
@@ -49,8 +49,8 @@ def _are_shared(groups: Sequence[object], splits: Splits) -> bool:
 
 def files_of(cases: Cases) -> tuple[Path, ...] | None:
     """File of each case; None where one file holds all."""
-    files = cases.inputs.files
-    return tuple(entry.file for entry in files.entries) if isinstance(files, FileScans) else None
+    files = [cases.inputs.file(row) for row in range(len(cases))]
+    return tuple(file for file in files if file is not None) or None
 
 
 def check_files(cases: Cases, splits: Splits) -> Verdict | None:

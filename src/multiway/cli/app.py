@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway.cli import data, declared, doctor, recipes, runs, train
+from multiway.cli import data, declared, doctor, runs, train
 from multiway.cli.declared import TASKS, example_of, purpose_of
 from multiway.cli.show import Output
+from multiway_papers import commands as recipes
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 
@@ -80,7 +81,7 @@ COMMANDS = (
     (recipes.published_command, None),
     (recipes.reproduce_command, None),
     (runs.compress_command, None),
-    (doctor.bench_command, None),
+    (recipes.bench_command, None),
     (doctor.doctor_command, None),
 )
 """In the order of the help, each with the tasks whose options it has."""
@@ -90,7 +91,7 @@ for function, tasks in COMMANDS:
 known.command("list")(command(data.list_command, "list"))
 known.command("fetch")(command(data.fetch_command, "fetch"))
 known.command("make")(command(data.make_command, "make"))
-known.command("encode")(command(data.encode_command, "encode"))
+known.command("encode")(command(recipes.encode_command, "encode"))
 for task in TASKS:
     purpose = purpose_of(task)
     training.command(task, help=purpose)(command(train.training_of(task), "train", [task]))

@@ -9,7 +9,7 @@ import typer
 from multiway import workflows
 from multiway.cli import declared, options, show
 from multiway.cli.declared import command_line, train_command_of
-from multiway.cli.options import Quiet, Recipe, Sets
+from multiway.cli.options import Recipe, Sets
 from multiway.cli.show import Output
 from multiway.errors import MultiwayError
 
@@ -112,30 +112,6 @@ def make_command(
 ) -> Output:
     """Make a data set from another, the same one every time, and print the path of its table."""
     return show.location(workflows.make_lesions(source, out, options.nested(sets or [])))
-
-
-def encode_command(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="Prices with texts next to them, or a known data set's name.",
-            autocompletion=options.complete_data_sets,
-        ),
-    ],
-    texts: Annotated[
-        str | None, typer.Option(help="Texts of each ticker: a file or folder; those next to the prices if not given.")
-    ] = None,
-    encoder: Annotated[
-        str | None,
-        typer.Option(help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.", show_default="auto"),
-    ] = None,
-    sets: Sets = None,
-    quiet: Quiet = False,
-) -> Output:
-    """Turn texts into vectors and keep them, so that training finds them; go on where it was stopped."""
-    given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
-    done = workflows.encode(data, given, overrides=options.nested(sets or []), progress=not quiet)
-    return Output(lines=done.lines(), document=done.to_dict)
 
 
 AuditedData = Annotated[

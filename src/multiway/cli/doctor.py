@@ -1,17 +1,13 @@
-"""`multiway doctor`, what this installation runs on, and `multiway bench`, a layer on one's own shape."""
+"""`multiway doctor`: what this installation runs on."""
 
 import importlib.metadata
 import os
 import platform
 import re
 from collections.abc import Iterator
-from typing import Annotated
-
-import typer
 
 from multiway.cli import show
 from multiway.cli.show import Output, Row
-from multiway.errors import ConfigError
 
 EXTRAS = {
     "polars": "frames of polars", "excel": "tables of Excel", "explain": "pictures of `multiway explain`",
@@ -24,18 +20,6 @@ EXTRAS = {
     "volumes": "NIfTI, DICOM, and gradients of volumes", "export": "models as ONNX",
 }  # fmt: skip
 NAMED = ("multiway", "torch", "numpy", "pandas", "pyarrow", "accelerate", "safetensors")
-Shape = Annotated[
-    str, typer.Option(help="Of the input, batch first: 64,28,28,3; of attention, features last; TTEmbedding: 64,30000.")
-]
-To = Annotated[
-    str | None, typer.Option(help="Sizes of the output without the batch: 64,64,6; those of the input if not given.")
-]
-Rank = Annotated[
-    int | None,
-    typer.Option(
-        "--rank", "--heads", help="Rank or heads; if not given 1 for NdLinear, 8 heads for attention, 2 for the others."
-    ),
-]
 
 
 def doctor_command() -> Output:
@@ -103,40 +87,3 @@ def _requirements() -> list[str]:
         return importlib.metadata.requires("multiway") or []
     except importlib.metadata.PackageNotFoundError:
         return []
-
-
-def bench_command(
-    layer: Annotated[
-        str,
-        typer.Argument(
-            help="Such as NdLinear, TTLinear, TuckerConv, NdRNN or KroneckerAttention; a wrong name lists all."
-        ),
-    ],
-    shape: Shape,
-    to: To = None,
-    rank: Rank = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Timed rounds.")] = 15,
-    threads: Annotated[int | None, typer.Option(min=1, help="Those of torch if not given.")] = None,
-) -> Output:
-    """Time a layer against the package for it, if it is installed, and the usual layer; ratios are in one run."""
-    import torch
-
-    from multiway.bench import bench
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    chosen = {"NdLinear": 1, "KroneckerAttention": 8}.get(layer, 2) if rank is None else rank
-    out_sizes = None if to is None else _sizes("--to", to)
-    done = bench(layer, _sizes("--shape", shape), out_sizes, rank=chosen, repeats=repeats)
-    name = "heads" if layer.endswith("Attention") else "rank"
-    sizes, to_sizes = (",".join(map(str, done[key])) for key in ("shape", "to"))
-    head = f"{layer} {sizes} to {to_sizes}, {name} {chosen}, threads {done['threads']}"
-    return Output(lines=[head, "", *show.aligned(done["rows"])], document=lambda: done)
-
-
-def _sizes(option: str, text: str) -> tuple[int, ...]:
-    """Whole numbers with commas between them."""
-    parts = text.split(",")
-    if not all(part.strip().isdecimal() and int(part) > 0 for part in parts):
-        raise ConfigError(f"{option}: sizes are whole numbers from 1 on, as 64,28,28,3. Got {text!r}.")
-    return tuple(map(int, parts))

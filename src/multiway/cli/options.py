@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from multiway import papers, workflows
+from multiway import workflows
 from multiway.cli import declared
 from multiway.errors import ConfigError
 
@@ -16,19 +16,19 @@ DEEPEST = 50
 """Parts of a field's name at most."""
 
 
-def _any_of(names: Callable[[], Iterable[str]]) -> Complete:
+def any_of(names: Callable[[], Iterable[str]]) -> Complete:
+    """Completion by the names that begin like what was typed."""
+
     def complete(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
 
     return complete
 
 
-complete_data_sets = _any_of(lambda: declared.DATA_SETS)
-complete_tasks = _any_of(lambda: declared.TASKS)
-complete_recipes = _any_of(lambda: papers.recipe_names())
-complete_published = _any_of(lambda: papers.published_tables())
-complete_tables = _any_of(lambda: papers.reproducible_names())
-complete_spaces = _any_of(lambda: workflows.space_names())
+complete_data_sets = any_of(lambda: declared.DATA_SETS)
+complete_tasks = any_of(lambda: declared.TASKS)
+complete_recipes = any_of(lambda: workflows.recipe_names())
+complete_spaces = any_of(lambda: workflows.space_names())
 
 RunFolder = Annotated[Path, typer.Argument(help="Folder written by `multiway train`.")]
 TableOut = Annotated[

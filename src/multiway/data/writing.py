@@ -10,8 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from multiway import files
-from multiway.data.sources.cells import escaped_frame
-from multiway.data.sources.excel import workbook_of
+from multiway.data.sources.excel import escaped_frame, workbook_of
 from multiway.errors import ConfigError, RunError
 
 _RAW = ContextVar("raw", default=False)

@@ -8,13 +8,8 @@ from multiway.models.hot_forecaster import HOTForecaster as HOTForecaster
 from multiway.models.hot_forecaster import HOTForecasterConfig as HOTForecasterConfig
 from multiway.models.hot_segmenter_2d import HOTSegmenter2d as HOTSegmenter2d
 from multiway.models.hot_segmenter_2d import HOTSegmenter2dConfig as HOTSegmenter2dConfig
-from multiway.models.hot_stock_classifier import HOTStockClassifier as HOTStockClassifier
-from multiway.models.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway.models.hot_volume_classifier import HOTVolumeClassifier as HOTVolumeClassifier
 from multiway.models.hot_volume_classifier import HOTVolumeClassifierConfig as HOTVolumeClassifierConfig
-from multiway.models.language_model import OPT_125M, OPT_350M
-from multiway.models.language_model import CausalTransformer as CausalTransformer
-from multiway.models.language_model import CausalTransformerConfig as CausalTransformerConfig
 from multiway.models.olinear import OLinear as OLinear
 from multiway.models.olinear import OLinearConfig as OLinearConfig
 from multiway.models.registry import create_model as create_model
@@ -48,8 +43,6 @@ register("transformer_forecaster", TransformerForecaster)
 register("transformer_forecaster_dense", TransformerForecaster, **TransformerForecasterConfig.dense())
 register("olinear", OLinear)
 register("olinear_small", OLinear, **OLinearConfig.small())
-register("hot_stock_classifier", HOTStockClassifier)
-register("hot_stock_classifier_paper", HOTStockClassifier, **HOTStockClassifierConfig.paper())
 register("hot_volume_classifier", HOTVolumeClassifier)
 register("hot_volume_classifier_7m", HOTVolumeClassifier, **HOTVolumeClassifierConfig.seven_million())
 register("hot_volume_classifier_paper", HOTVolumeClassifier, **HOTVolumeClassifierConfig.paper())
@@ -72,8 +65,3 @@ register("hot_volume_unet", VolumeUNet)
 register("volume_unet", VolumeUNet, block="convolution")
 register("unet_2d", VolumeUNet, block="convolution", num_modes=2, num_blocks=(0, 0, 0), channels=(12, 24, 48))
 register("hot_segmenter_2d", HOTSegmenter2d)
-register("causal_transformer", CausalTransformer)
-register("opt_125m", CausalTransformer, **OPT_125M)
-register("opt_350m", CausalTransformer, **OPT_350M)
-register("opt_125m_ndlinear", CausalTransformer, **OPT_125M, layer="nd_linear")
-register("opt_350m_ndlinear", CausalTransformer, **OPT_350M, layer="nd_linear")

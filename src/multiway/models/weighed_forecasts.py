@@ -7,17 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from multiway import ops
 from multiway.models.regression import Regression, Regressors
 from multiway.models.windows import LinearFloor, fill_gaps
-
-NAIVE = ("naive", "seasonal_naive")
-"""Candidates without a parameter."""
-
-
-def naive_names(season: int, lookback: int) -> tuple[str, ...]:
-    """Naive forecasts of windows: a seasonal one where these hold a season."""
-    return NAIVE if 1 < season <= lookback else NAIVE[:1]
 
 
 class MeanOfNetworks(nn.Module):
@@ -134,9 +125,8 @@ class WeighedForecasts(nn.Module):
 
     Args:
         horizon: Steps to forecast.
-        season: Steps in a season, of the seasonal naive forecast.
         num_targets: The last variates, which are forecast. All candidates but the network see their own past alone.
-        candidates: Forecasts in closed form and by statsforecast, `ridge` among them.
+        candidates: Forecasts of series from their own past, `ridge` among them.
         network: A forecaster of every series, where one is trained.
         refits: The same candidates, refitted on more rows, by what they forecast: the test rows or the future; with
             `network` among them, where it is trained once more.
@@ -152,19 +142,17 @@ class WeighedForecasts(nn.Module):
     def __init__(
         self,
         horizon: int,
-        season: int,
         num_targets: int,
         candidates: Mapping[str, nn.Module],
         network: nn.Module | None,
         refits: Mapping[str, Mapping[str, nn.Module]] | None = None,
     ) -> None:
         super().__init__()
-        self.horizon, self.season, self.num_targets = horizon, season, num_targets
+        self.horizon, self.num_targets = horizon, num_targets
         self.candidates = nn.ModuleDict(candidates)
         self.refits = nn.ModuleDict({each: nn.ModuleDict(made) for each, made in (refits or {}).items()})
         self.network = network
-        naive = naive_names(season, self.floor.weight.shape[-1])
-        self.names = (*naive, *candidates, *([] if network is None else ["network"]))
+        self.names = (*candidates, *([] if network is None else ["network"]))
         self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
         self.explained = nn.Buffer(torch.tensor(False))
@@ -189,7 +177,7 @@ class WeighedForecasts(nn.Module):
         """The answer by other fits of the candidates, with the same weights; by this network if none is among them."""
         network = candidates.get("network", self.network)
         others = {name: each for name, each in candidates.items() if name != "network"}
-        twin = WeighedForecasts(self.horizon, self.season, self.num_targets, others, network)
+        twin = WeighedForecasts(self.horizon, self.num_targets, others, network)
         twin.weight, twin.explained, twin.heeds = self.weight, self.explained, self.heeds
         return twin.train(self.training)
 
@@ -218,10 +206,6 @@ class WeighedForecasts(nn.Module):
     def _forecast(
         self, name: str, own: Tensor, past: Tensor, observed: Tensor | None, covariates: Regressors | None
     ) -> Tensor:
-        if name == "naive":
-            return ops.naive(own, self.horizon)
-        if name == "seasonal_naive":
-            return ops.seasonal_naive(own, self.horizon, self.season)
         if name == "network":
             return self._by_network(past, observed, covariates)
         candidate = self.candidates[name]

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from multiway.workflows.declared import declarations as declarations
     from multiway.workflows.declared import settings_of as settings_of
     from multiway.workflows.declared import task_options as task_options
-    from multiway.workflows.looking import EncodedTexts as EncodedTexts
     from multiway.workflows.looking import audit as audit
     from multiway.workflows.looking import check as check
-    from multiway.workflows.looking import encode as encode
     from multiway.workflows.looking import fetch_dataset as fetch_dataset
     from multiway.workflows.looking import make_lesions as make_lesions
     from multiway.workflows.recipe import Recipe as Recipe
     from multiway.workflows.recipe import load_recipe as load_recipe
+    from multiway.workflows.recipe import recipe_names as recipe_names
     from multiway.workflows.smaller import Compressed as Compressed
     from multiway.workflows.smaller import compress as compress
     from multiway.workflows.space import Space as Space

@@ -1,7 +1,6 @@
 """Looking at data: what is in a file, which sets are known, making one."""
 
 import dataclasses
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,19 +8,15 @@ from typing import Any
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
-from multiway.config import merge
 from multiway.data import CheckReport, datasets
-from multiway.data.encoders import Encoded, EncoderOptions, encode_texts
 from multiway.data.findings import Finding, Findings, quoted
 from multiway.data.sources.bytes import reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
-from multiway.errors import ConfigError, DataError, Fix, MultiwayError, closest, concerning
+from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.protocol import AnyTask
 from multiway.tasks.registry import TASKS, task_of, task_of_data
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.source import read_stocks
 from multiway.workflows.recipe import under_recipe
 from multiway.workflows.using import load_run
 
@@ -129,72 +124,3 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         report = run.task.audit(run.config, run)
     uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in run.task.uneven(run))
     return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])
-
-
-SECTIONS = ("read", "text")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class EncodedTexts:
-    """What was encoded, from where, and in how many seconds."""
-
-    source: str
-    encoded: Encoded
-    seconds: float
-
-    def lines(self) -> list[str]:
-        """Where the vectors lie, and what they are."""
-        done, distinct = self.encoded, len(self.encoded.vectors)
-        what = f"{self.source}: {len(done.rows):,} texts, {distinct:,} distinct, {done.vectors.shape[1]} features"
-        if done.folder is None:
-            return [f"{what} by {done.name} in {self.seconds:.0f} s; not kept, since they are made as fast as read"]
-        new = f"{done.num_new:,} encoded in {self.seconds:.0f} s" if done.num_new else "nothing left to encode"
-        return [f"{what} by {done.name}: {new}", str(done.folder)]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        done = self.encoded
-        return {
-            "source": self.source,
-            "encoder": done.name,
-            "texts": len(done.rows),
-            "distinct": len(done.vectors),
-            "features": done.vectors.shape[1],
-            "encoded": done.num_new,
-            "seconds": self.seconds,
-            "folder": done.folder and str(done.folder),
-        }
-
-
-def encode(
-    data: str | Path,
-    options: dict[str, Any] | None = None,
-    *,
-    overrides: dict[str, Any] | None = None,
-    progress: bool = False,
-) -> EncodedTexts:
-    """Encode the texts of a data set into the cache; what is there already is not re-encoded.
-
-    Args:
-        data: Prices with texts next to them, or the name of a known data set.
-        options: The sections `read` and `text` of a run of stocks.
-        overrides: More such settings, which win.
-        progress: Whether to say on stderr how far it is.
-    """
-    given = merge(options or {}, overrides or {})
-    for name, fields in given.items():
-        if name not in SECTIONS or not isinstance(fields, dict):
-            write = Fix("text.max_tokens", 64)
-            raise ConfigError(f"encode: fields of read and text only. Got {name}. Write ", write, ".")
-    text = EncoderOptions.parse(given.get("text", {}), "text")
-    path = datasets.locate(str(data))
-    _, texts = read_stocks(path, StockOptions.parse(given.get("read", {}), "read"))
-    if texts is None or not texts.count:
-        raise DataError(
-            f"{data}: there are no texts. Give a file or folder of them (", Fix("read.texts", like="FILE"), ")."
-        )
-    if texts.text is None:
-        raise DataError(f"{texts.source} holds vectors already, so there is nothing to encode. Train on it as it is.")
-    start = time.monotonic()
-    encoded = encode_texts(texts.text, text, progress=progress)
-    return EncodedTexts(source=texts.source, encoded=encoded, seconds=time.monotonic() - start)

@@ -87,6 +87,12 @@ def register_recipes(source: RecipeSource) -> None:
     _SOURCES.append(source)
 
 
+def recipe_names() -> list[str]:
+    """Names of all recipes, sorted."""
+    load_extensions("recipes")
+    return sorted(name for source in _SOURCES for name in source.names())
+
+
 def load_recipe(name: str) -> Recipe:
     """Read a recipe by its name, or from a YAML file of the user's.
 
@@ -97,11 +103,11 @@ def load_recipe(name: str) -> Recipe:
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         return Recipe.parse(load_yaml(path), path.name)
-    load_extensions("recipes")
+    known = recipe_names()
     for source in _SOURCES:
         if name in source.names():
             return source.load(name)
-    near = closest(name, sorted(known for source in _SOURCES for known in source.names()))
+    near = closest(name, known)
     raise ConfigError(f"no recipe is called {name}{near} `multiway recipes` lists them.")
 
 

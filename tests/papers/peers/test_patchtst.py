@@ -8,7 +8,7 @@ from models.peers import assert_gaps_are_not_read, draw, encoder_of, settled
 from multiway.errors import ConfigError, ShapeError
 from multiway.models import create_model, model_config
 from multiway.models.windows import VARIANCE_FLOOR
-from multiway.papers.peers.transformers import PatchTSTConfig
+from multiway_papers.peers.transformers import PatchTSTConfig
 from tolerances import assert_same
 
 LOOKBACK, HORIZON, VARIATES, BATCH = 23, 7, 3, 5

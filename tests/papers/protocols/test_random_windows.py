@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from multiway.papers.protocols.random_windows import range_scaler
+from multiway_papers.protocols.random_windows import range_scaler
 
 
 def test_a_range_goes_from_zero_to_one_and_what_does_not_change_is_shifted():

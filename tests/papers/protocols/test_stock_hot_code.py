@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.stocks.panel import FIELDS
-from multiway.tasks.stocks.protocols import StockProtocol
-from tasks.stocks.stock_panels import build_samples, make_panel, make_texts, sorted_texts, texts_of, until
+from multiway_papers.stocks.panel import FIELDS
+from multiway_papers.stocks.protocols import StockProtocol
+from papers.stocks.stock_panels import build_samples, make_panel, make_texts, sorted_texts, texts_of, until
 from tolerances import SUMS32
 
 PUBLISHED = StockProtocol(name="published-code")

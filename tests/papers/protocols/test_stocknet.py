@@ -7,14 +7,14 @@ import pytest
 
 from multiway.data.samples import SPLITS
 from multiway.metrics import classes
-from multiway.papers.protocols.stock_hot_code import CALENDAR, on_calendar
-from multiway.tasks.stocks.network import of_rises
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.panel import FIELDS, weekdays
-from multiway.tasks.stocks.protocols import StockProtocol
-from multiway.tasks.stocks.samples import tomorrow
-from multiway.tasks.stocks.source import read_stocks
-from tasks.stocks.stock_panels import build_samples, share_of_rises
+from multiway_papers.protocols.stock_hot_code import CALENDAR, on_calendar
+from multiway_papers.stocks.network import of_rises
+from multiway_papers.stocks.options import StockOptions
+from multiway_papers.stocks.panel import FIELDS, weekdays
+from multiway_papers.stocks.protocols import StockProtocol
+from multiway_papers.stocks.samples import tomorrow
+from multiway_papers.stocks.source import read_stocks
+from papers.stocks.stock_panels import build_samples, share_of_rises
 from tolerances import ROUNDING32
 
 

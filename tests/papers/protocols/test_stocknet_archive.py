@@ -11,12 +11,12 @@ import pytest
 from multiway.data import datasets
 from multiway.data.datasets import ADDED
 from multiway.errors import ConfigError, DataError
-from multiway.papers.protocols import stocknet as fetching
-from multiway.papers.protocols import stocknet_set
 from multiway.tasks.known import brought
-from multiway.tasks.stocks.options import StockOptions
-from multiway.tasks.stocks.source import read_stocks
-from tasks.stocks import stock_files
+from multiway_papers.protocols import stocknet as fetching
+from multiway_papers.protocols import stocknet_set
+from multiway_papers.stocks.options import StockOptions
+from multiway_papers.stocks.source import read_stocks
+from papers.stocks import stock_files
 
 SMALL = dataclasses.replace(
     datasets.dataset("stocknet"), start="2024-03-01", end="2024-03-14", tickers=2, rows=19, texts=12, url="http://x"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hot_oracle import DIM, HEADS, random_layer, weights_of
-from multiway.papers.reference import hot
+from reference import hot
 
 VALUES, GRADIENTS = 3e-15, 4e-14
 

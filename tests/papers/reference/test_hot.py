@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from hot_oracle import DIM, HEADS, assert_layer_is_paper, random_layer, weights_of
 from multiway import nn, ops
-from multiway.papers.reference import hot
+from reference import hot
 from tolerances import assert_same
 
 SIZES = [(5,), (3, 5), (2, 3, 5), (1, 3)]

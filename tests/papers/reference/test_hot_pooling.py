@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from hot_oracle import HEADS, assert_layer_is_paper, random_layer, weights_of
 from multiway import nn
-from multiway.papers.reference import hot
+from reference import hot
 from tolerances import assert_same
 
 DIM, SIZES = 22, (3, 5, 7)

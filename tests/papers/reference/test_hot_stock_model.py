@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from hot_oracle import weights_of
-from multiway.models import HOTStockClassifier, HOTStockClassifierConfig
-from multiway.papers.reference import hot, hot_stocks
+from multiway_papers.networks import HOTStockClassifier, HOTStockClassifierConfig
+from reference import hot, hot_stocks
 from tolerances import LONG64, STEPS64, assert_same
 
 STOCKS, SLOTS, TEXT, DIM, HEADS, BATCH = 3, 2, 5, 8, 2, 2

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from multiway.papers.reference import hot, hot_stocks
+from reference import hot, hot_stocks
 from tolerances import assert_same
 
 STOCKS, DAYS, DIM, HEADS = 3, 4, 8, 2

@@ -11,6 +11,8 @@ from loops import check_all
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "docs" / "papers").glob("[!Rf]*.md"))
 """All but README, which `tests/test_what_holds.py` reads, and the page of our own forecaster."""
+ROOTS = (ROOT, ROOT / "src", ROOT / "src" / "multiway")
+"""Folders that paths in the tables start from."""
 ROWS = [
     (page.stem, [cell.strip() for cell in line.strip("|").split("|")])
     for page in PAGES
@@ -28,7 +30,7 @@ def test_the_page_runs(page, tmp_path):
 def test_every_test_row_and_recipe_that_is_named_exists(page):
     text = page.read_text()
     files = re.findall(r"`((?:tests|benchmarks|docs|results)/[\w/-]+\.(?:py|jsonl))`(?!\s+of\s+commit)", text)
-    files += [f"src/multiway/{name}" for name in re.findall(r"`((?:recipes|reference)/[\w/-]+\.(?:py|yaml))`", text)]
+    files += [f"src/multiway_papers/{name}" for name in re.findall(r"`(recipes/[\w/-]+\.yaml)`", text)]
     assert files
     assert [name for name in files if not (ROOT / name).is_file()] == []
 
@@ -39,9 +41,7 @@ def test_every_name_is_in_a_file_next_to_it():
 
 def check_row(page, row):
     paths = re.findall(r"`([\w/]+\.py)`", row[-1])
-    files = [
-        ROOT / path if path.startswith(("tests", "benchmarks")) else ROOT / "src" / "multiway" / path for path in paths
-    ]
+    files = [next(root / path for root in ROOTS if (root / path).is_file()) for path in paths]
     text = "".join(path.read_text() for path in files)
     names = re.findall(r"`(\w+)", row[1]) if len(row) == 3 else []
     assert files

@@ -7,7 +7,7 @@ import torch
 from tensorly.tenalg import multi_mode_dot
 from torch.nn import functional as F
 
-from multiway.papers.reference import ndlinear
+from reference import ndlinear
 from tolerances import assert_same
 
 SIZES = [((5,), (3,)), ((3, 5), (7, 2)), ((2, 3, 5), (5, 2, 3)), ((2, 1, 3, 2), (3, 2, 1, 2)), ((2, 1, 3, 2, 1),) * 2]

@@ -6,7 +6,7 @@ import torch
 from tensorly.decomposition import tensor_train_matrix
 from tensorly.tt_matrix import tt_matrix_to_matrix, tt_matrix_to_tensor
 
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import ROUNDING64, assert_same
 
 CASES = [

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from multiway import nn, ops
-from multiway.papers.reference import tga
+from reference import tga
 from tolerances import assert_same
 
 SIZES = [((7,), (5,)), ((2, 3), (3, 2)), ((2, 3, 5), (3, 1, 2)), ((2, 2, 2), (2, 2, 2))]  # in, out

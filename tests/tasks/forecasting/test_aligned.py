@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting import candidates
-from multiway.tasks.forecasting.candidates import allowed_names
+from multiway.tasks.forecasting import candidate
+from multiway.tasks.forecasting.candidates import aligned, robust
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.run import load, save_run
-from tasks.forecasting.panels import fitted, forecast, make_windows
+from tasks.forecasting.panels import allowed, fitted, forecast, make_windows
 
 
 def spikes(rows=420, seed=0):
@@ -27,10 +27,10 @@ def spikes(rows=420, seed=0):
 @pytest.fixture(scope="module")
 def run():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "SHORTEST", 100)
-        patch.setattr(candidates, "SEASONS", 30)
-        patch.setattr(candidates, "LONGEST", 0)
-        patch.setattr(candidates, "is_installed", lambda name: False)
+        patch.setattr(candidate, "SHORTEST", 100)
+        patch.setattr(aligned, "FEWEST", 30)
+        patch.setattr(candidate, "LONGEST", 0)
+        patch.setattr(candidate, "is_installed", lambda name: False)
         return fitted(spikes(), network=False, answer="auto", horizon=2, lookback=14, season=7, levels=())
 
 
@@ -64,24 +64,24 @@ def test_a_stored_run_forecasts_by_it(run, tmp_path, name):
 
 
 def test_robust_ridge_takes_part_in_long_series_without_a_network(monkeypatch):
-    names = {rows: allowed_names(make_windows(rows, 3, 7, 5), 1, np.zeros(3), np.zeros(3)) for rows in (1000, 1001)}
+    names = {rows: allowed(make_windows(rows, 3, 7, 5)) for rows in (1000, 1001)}
     assert "robust" not in names[1000] and "robust" in names[1001]
-    assert "robust" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3), network=True)
-    monkeypatch.setattr(candidates, "MOST_WEIGHTS", 3 * 5 * 7 - 1)
-    assert "robust" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
+    assert "robust" not in allowed(make_windows(1001, 3, 7, 5), network=True)
+    monkeypatch.setattr(robust, "MOST_WEIGHTS", 3 * 5 * 7 - 1)
+    assert "robust" not in allowed(make_windows(1001, 3, 7, 5))
 
 
 def clocked(rows, horizon=5, season=7, features=0, network=False):
     known = torch.zeros(rows, 1, features)
     windows = make_windows(rows, 3, 7, horizon).of_covariates(Regressors(known, known[..., :0], torch.arange(rows)))
-    return "aligned" in allowed_names(windows, season, np.zeros(3), np.zeros(3), network=network)
+    return "aligned" in allowed(windows, season, network=network)
 
 
 def test_processes_take_part_where_every_phase_has_enough_windows(monkeypatch):
     assert clocked(711) and not clocked(710)  # 100 windows of every phase
     assert not clocked(1001, season=11)  # no season in the look-back
     assert clocked(1001, features=1, network=True) and not clocked(1001, network=True)
-    monkeypatch.setattr(candidates, "MOST_WORK", 1e6)
+    monkeypatch.setattr(aligned, "MOST_WORK", 1e6)
     assert not clocked(1001)
 
 

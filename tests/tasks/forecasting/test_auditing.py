@@ -11,12 +11,12 @@ import torch
 from multiway import workflows
 from multiway.data import Scaler
 from multiway.errors import ConfigError, DataError, MultiwayWarning
-from multiway.papers.protocols.random_windows import NOTE
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.audit import audit_forecast, check_targets
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.lifecycle import SCORED
+from multiway_papers.protocols.random_windows import NOTE
 from tasks.forecasting.panels import HORIZON, LOOKBACK, make_config
 from tolerances import SUMS32
 

@@ -9,11 +9,12 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.lazy import is_installed
-from multiway.tasks.forecasting import candidates
-from multiway.tasks.forecasting.candidates import allowed_names, error_of
+from multiway.tasks.forecasting import candidate
+from multiway.tasks.forecasting.candidate import error_of
+from multiway.tasks.forecasting.candidates import trees
 from multiway.tasks.forecasting.network import model_of
 from multiway.tasks.run import load, save_run
-from tasks.forecasting.panels import fitted, forecast, make_windows
+from tasks.forecasting.panels import allowed, fitted, forecast, make_windows
 
 
 def chaos(rows=420, seed=0):
@@ -28,8 +29,8 @@ def chaos(rows=420, seed=0):
 @pytest.fixture(scope="module")
 def run():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "SHORTEST", 100)
-        patch.setattr(candidates, "LONGEST", 0)
+        patch.setattr(candidate, "SHORTEST", 100)
+        patch.setattr(candidate, "LONGEST", 0)
         return fitted(chaos(), network=False, answer="auto", horizon=2)
 
 
@@ -64,14 +65,14 @@ def test_a_stored_run_forecasts_by_them_without_scikit_learn(run, tmp_path, monk
 
 
 def test_they_take_part_in_long_series_of_few_steps_where_the_library_is_there(monkeypatch):
-    names = {rows: allowed_names(make_windows(rows, 3, 7, 5), 1, np.zeros(3), np.zeros(3)) for rows in (1000, 1001)}
+    names = {rows: allowed(make_windows(rows, 3, 7, 5)) for rows in (1000, 1001)}
     assert "trees" not in names[1000] and "trees" in names[1001]
-    monkeypatch.setattr(candidates, "MOST_STEPS", 3 * 5 * (1001 - 11) - 1)
-    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
-    monkeypatch.setattr(candidates, "MOST_STEPS", 3 * 5 * (1001 - 11))
-    assert "trees" in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
-    monkeypatch.setattr(candidates, "is_installed", lambda name: name != "sklearn" and is_installed(name))
-    assert "trees" not in allowed_names(make_windows(1001, 3, 7, 5), 1, np.zeros(3), np.zeros(3))
+    monkeypatch.setattr(trees, "MOST_STEPS", 3 * 5 * (1001 - 11) - 1)
+    assert "trees" not in allowed(make_windows(1001, 3, 7, 5))
+    monkeypatch.setattr(trees, "MOST_STEPS", 3 * 5 * (1001 - 11))
+    assert "trees" in allowed(make_windows(1001, 3, 7, 5))
+    monkeypatch.setattr(candidate, "is_installed", lambda name: name != "sklearn" and is_installed(name))
+    assert "trees" not in allowed(make_windows(1001, 3, 7, 5))
 
 
 def test_trees_that_cannot_take_part_are_refused_by_name():
@@ -89,12 +90,13 @@ def explained(rows=420, seed=0):
 
 
 def test_trees_heed_covariates_where_validation_gains(monkeypatch):
-    monkeypatch.setattr(candidates, "SHORTEST", 100)
-    monkeypatch.setattr(candidates, "LONGEST", 0)
+    monkeypatch.setattr(candidate, "SHORTEST", 100)
+    monkeypatch.setattr(candidate, "LONGEST", 0)
     sizes = {"network": False, "answer": "auto", "horizon": 2, "calendar": False}
     run = fitted(explained(), future=("price",), past=("idle",), **sizes)
-    trees = model_of(run).candidates["trees"]
-    assert trees.heeds and all(made["trees"].heeds for made in model_of(run).refits.values())
+    assert model_of(run).candidates["trees"].heeds and all(
+        made["trees"].heeds for made in model_of(run).refits.values()
+    )
     errors = mse(run)
     assert errors["trees"] < 0.3 * errors["regression"]
     saved = {row["name"]: row["saved"] for row in run.facts["covariates"] if row["model"] == "trees"}
@@ -103,11 +105,11 @@ def test_trees_heed_covariates_where_validation_gains(monkeypatch):
 
 
 def test_trees_that_covariates_do_not_help_are_those_without_them(monkeypatch):
-    monkeypatch.setattr(candidates, "SHORTEST", 100)
-    monkeypatch.setattr(candidates, "LONGEST", 0)
+    monkeypatch.setattr(candidate, "SHORTEST", 100)
+    monkeypatch.setattr(candidate, "LONGEST", 0)
     sizes = {"network": False, "answer": "trees", "horizon": 2, "calendar": False}
     run, alone = (fitted(explained()[["date", "y", *names]], past=names, **sizes) for names in (("idle",), ()))
-    trees, plain = (model_of(each).candidates["trees"] for each in (run, alone))
-    assert not trees.heeds
+    own, plain = (model_of(each).candidates["trees"] for each in (run, alone))
+    assert not own.heeds
     validation = run.prepared.windows["validation"].of_targets()
-    assert error_of(trees, validation) == error_of(plain, alone.prepared.windows["validation"].of_targets())
+    assert error_of(own, validation) == error_of(plain, alone.prepared.windows["validation"].of_targets())

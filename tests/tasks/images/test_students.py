@@ -9,10 +9,10 @@ import torch
 from multiway.compress.measuring import count_flops
 from multiway.config import leaves
 from multiway.models import create_model
-from multiway.papers.cells import recipes_of
-from multiway.papers.printed import load_published
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
+from multiway_papers.cells import recipes_of
+from multiway_papers.printed import load_published
 
 
 def config_of(recipe):

@@ -4,11 +4,15 @@ import dataclasses
 import json
 import shutil
 
+import highdicom
 import nibabel
 import numpy as np
 import pytest
 import torch
 
+from command import outcome, printed
+from data.sources.scans.scans import series
+from data.sources.scans.test_dicom_seg import STUDY
 from multiway.config import merge
 from multiway.data.sources.scans.bodies import to_grid
 from multiway.data.sources.scans.volume import Volume
@@ -262,3 +266,22 @@ def test_settings_take_the_tasks_training_and_refuse_what_does_not_segment():
         TASK.configure({"model": {"name": "resnet18_3d"}}, {})
     with pytest.raises(ConfigError, match="ovrlap is not a known field, did you mean overlap"):
         TASK.configure({}, {"ovrlap": 0.1})
+
+
+def test_masks_of_dicom_series_are_objects_of_their_study_too(run, tmp_path):
+    for index in range(2):
+        image, _ = box_case(index, sizes=(8, 9, 10))
+        series(tmp_path / "scans" / f"case{index}", image.astype(np.int16), **STUDY)
+    words = ("predict", run.folder.path, "--data", tmp_path / "scans", "--out", tmp_path / "masks")
+    printed(*words, "--dicom-seg")
+    for index in range(2):
+        mask = nibabel.load(tmp_path / "masks" / f"case{index}.nii.gz")
+        made = highdicom.seg.segread(tmp_path / "masks" / f"case{index}.dcm")
+        assert made.get_segment_description(1).segment_label == "1"
+        assert made.get_volume(combine_segments=True).array.sum() == np.asanyarray(mask.dataobj).sum() > 0
+    np.save(tmp_path / "array.npy", box_case(0)[0])
+    code, _, err = outcome(
+        "predict", run.folder.path, "--data", tmp_path / "array.npy", "--out", tmp_path / "one", "--dicom-seg"
+    )
+    assert code == 1 and "array.npy: a DICOM-SEG object belongs to a DICOM series" in err
+    assert not (tmp_path / "one").exists()

@@ -84,7 +84,8 @@ def _in_rows(table: RawTable, named: list[str], called: str) -> RawTable:
     order = np.arange(len(frame)).reshape(len(named), count).T.ravel()
     rows = np.repeat(np.arange(count), len(named))
     frame = frame.iloc[order].reset_index(drop=True)
-    return dataclasses.replace(table, frame=frame, rows=table.rows[rows], broken=table.broken[rows])
+    texts = {name: text.take(rows) for name, text in table.texts.items() if name in frame.columns}
+    return dataclasses.replace(table, frame=frame, rows=table.rows[rows], broken=table.broken[rows], texts=texts)
 
 
 def load_series_table(source: object, options: FileOptions, time: str | None, findings: Findings) -> RawTable:

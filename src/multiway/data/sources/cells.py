@@ -2,16 +2,17 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed
+from multiway.data.findings import Place
 from multiway.data.sources.budget import composed
-from multiway.data.sources.marks import MONEY, are_nothing, without_marks
 from multiway.data.sources.options import FileOptions
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
@@ -32,12 +33,14 @@ class RawTable:
     rows: What the user calls each row: its 1-based line in a text file, else its 0-based position.
     unit: Which of the two.
     broken: Rows already reported as irregular, whose cells say nothing.
+    texts: Columns of numbers as they stood in a text.
     """
 
     frame: pd.DataFrame
     rows: NDArray[np.int64]
     unit: Literal["line", "row"]
     broken: NDArray[np.bool_]
+    texts: Mapping[str, pa.ChunkedArray] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def whole(cls, frame: pd.DataFrame, rows: Sequence[int] | None = None) -> "RawTable":
@@ -59,7 +62,8 @@ class RawTable:
     def take(self, kept: NDArray[np.bool_]) -> "RawTable":
         """Some rows."""
         frame = self.frame[kept].reset_index(drop=True)
-        return dataclasses.replace(self, frame=frame, rows=self.rows[kept], broken=self.broken[kept])
+        texts = {name: text.filter(pa.array(kept)) for name, text in self.texts.items()}
+        return dataclasses.replace(self, frame=frame, rows=self.rows[kept], broken=self.broken[kept], texts=texts)
 
     def sound(self) -> "RawTable":
         """The rows that are not broken."""
@@ -70,9 +74,15 @@ class RawTable:
         torn = {str(name): _sound(column) for name, column in self.frame.items() if _is_torn(column)}
         frame = self.frame.assign(**torn)
         names = [composed(sound_text(name)) for name in self.names]
-        if names != self.names and len(set(names)) == len(names):
-            frame = frame.set_axis(names, axis=1)
-        return dataclasses.replace(self, frame=frame)
+        if names == self.names or len(set(names)) < len(names):
+            return dataclasses.replace(self, frame=frame)
+        texts = {composed(sound_text(name)): text for name, text in self.texts.items()}
+        return dataclasses.replace(self, frame=frame.set_axis(names, axis=1), texts=texts)
+
+    def as_text(self, columns: Iterable[str]) -> "RawTable":
+        """Some columns as they stood, where numbers were made of them."""
+        changed = {name: self.texts[name].to_pandas() for name in columns if name in self.texts}
+        return dataclasses.replace(self, frame=self.frame.assign(**changed)) if changed else self
 
     def drop(self, columns: list[str]) -> "RawTable":
         """Leave columns out."""
@@ -93,6 +103,32 @@ def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_],
     cells, rows = distinct_cells(raw)
     values, bad, inexact = _parse_text(cells.astype("string").str.strip())
     return values[rows], bad[rows], inexact[rows]
+
+
+EMPTY = pa.array(EMPTY_CELLS)
+
+
+def numbers_of(text: pa.ChunkedArray, decimal: str) -> NDArray[np.float64] | None:
+    """Numbers of a column of text, NaN where nothing stands.
+
+    None where a cell is no finite number, is so large that whole numbers are not exact, or where none is a number.
+    """
+    if decimal == ",":
+        if pa.compute.any(pa.compute.match_substring(text, ".")).as_py():
+            return None
+        text = pa.compute.replace_substring(text, ",", ".")
+    try:
+        numbers = text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        is_empty = pa.compute.is_in(text, value_set=EMPTY)
+        trimmed = pa.compute.utf8_trim(text, " \t")
+        try:
+            numbers = pa.compute.if_else(is_empty, pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return None
+    values: NDArray[np.float64] = numbers.to_numpy()
+    largest = np.nanmax(np.abs(values), initial=-1.0)
+    return values if 0 <= largest < EXACT_INTEGERS else None
 
 
 def distinct_cells(raw: pd.Series) -> tuple[pd.Series, NDArray[np.intp]]:
@@ -209,53 +245,6 @@ def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_]
     return values, bad, inexact & ~bad
 
 
-MARK = "'"
-FORMULA = re.compile(rf"{MARK}*[=+\-@\t\r\n]")
-"""What starts a formula, behind marks that the text had already."""
-MARKED = re.compile(rf"^{MARK}(?={MARK}*[=+\-@\t\r\n])")
-
-
-def escaped(text: str) -> str:
-    """The text behind a mark that keeps a spreadsheet from running it; numbers are no formulas."""
-    return MARK + text if FORMULA.match(text) and not re.fullmatch(NUMBER, text) else text
-
-
-def restored(text: str) -> str:
-    """Undo `escaped`."""
-    return MARKED.sub("", text)
-
-
-def escaped_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same columns with their names and their cells of text escaped; numbers and times stay what they are."""
-    safe = frame.set_axis([escaped(name) if isinstance(name, str) else name for name in frame.columns], axis=1)
-    for position, column in enumerate(safe.dtypes):
-        if is_text(column):
-            cells = [escaped(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, position]]
-            safe.isetitem(position, cells)
-    return safe
-
-
-def restored_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Undo `escaped_frame` for cells: of columns that it has written, none of whose formulas is without a mark."""
-    changed = {
-        name: text.str.replace(MARKED, "", regex=True).astype(frame[name].dtype)
-        for name, text in ((name, col.astype("string")) for name, col in frame.items() if is_text(col.dtype))
-        if text.str.startswith(MARK).any() and not _has_bare_formulas(text)
-    }
-    return frame.assign(**changed) if changed else frame  # type: ignore[arg-type]  # names are text here
-
-
-def _has_bare_formulas(text: pd.Series) -> bool:
-    present = text.dropna()
-    bare = present[present.str.match(r"[=+\-@\t\r\n]")]
-    return not bare.str.fullmatch(NUMBER).all()
-
-
-def is_text(dtype: Any) -> bool:
-    """Whether a column of that type can hold text."""
-    return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype | pd.CategoricalDtype)
-
-
 WHOLE = r"[+-]?\d{1,3}(?:,\d{3})*"
 GROUPED = rf"{WHOLE}(?:\.\d*)?"
 CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
@@ -266,83 +255,6 @@ COMMA = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
 WITH_BOTH = r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"
 CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
 """What can be nothing but a decimal comma where columns are separated otherwise: 1,234 could be thousands."""
-
-
-def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
-    """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else.
-
-    A currency or percent sign that every cell has is left out. Dollars and the like have no three decimals.
-    """
-    columns = _worded(table, options)
-    holed = _holed(columns, findings)
-    columns |= holed
-    signed = {name: found for name, column in columns.items() if (found := _bare(column, name, findings)) is not None}
-    bare = {name: cells for name, (cells, _) in signed.items()}
-    columns |= bare
-    sure = columns if options.decimal == "." else {name for name, (_, sign) in signed.items() if sign in MONEY}
-    commas = {} if options.decimal == "." else {
-        name: plain_numbers(column, ".", ",") for name, column in columns.items()
-        if has_decimal_commas(column, WITH_BOTH if options.decimal == "auto" else COMMA)
-    }  # fmt: skip
-    points = {
-        name: plain_numbers(column, ",")
-        for name, column in columns.items()
-        if name not in commas and is_grouped(column, GROUPED if name in sure else CERTAIN)
-    }
-    if commas and options.decimal == "auto":
-        findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
-    if points:
-        findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
-    changed = {**holed, **bare, **commas, **points}
-    return table if not changed else dataclasses.replace(table, frame=table.frame.assign(**changed))
-
-
-def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
-    """Columns of text that may be numbers."""
-    return {
-        str(name): column.map(sound_text, na_action="ignore") if column.dtype == object else column
-        for name, column in table.frame.items()
-        if is_text(column.dtype) and not is_label(str(name), options) and not _holds_lists(column)
-    }
-
-
-def _holed(columns: dict[str, pd.Series], findings: Findings) -> dict[str, pd.Series]:
-    """Columns of numbers without the marks of missing values that some have, which a note names."""
-    marked = {name: held for name, column in columns.items() if (held := _without_nothing(column)) is not None}
-    if marked:
-        marks = sorted({mark for _, own in marked.values() for mark in own})
-        findings.add("marks", "note", f"cells of {listed(marks)} in columns {listed(marked)} are missing")
-    return {name: cells for name, (cells, _) in marked.items()}
-
-
-def _without_nothing(column: pd.Series) -> tuple[pd.Series, list[str]] | None:
-    """The cells without marks of missing values, and these marks; None where there are none."""
-    cells, rows = distinct_cells(column)
-    text = cells.astype("string").str.strip()
-    marks = are_nothing(text[text.notna() & ~text.isin(EMPTY_CELLS)])
-    if not marks.any():
-        return None
-    held = marks.index[marks]
-    return cells.drop(held).reindex(cells.index).take(rows).set_axis(column.index), list(text[held].unique())
-
-
-def _bare(column: pd.Series, name: str, findings: Findings) -> tuple[pd.Series, str] | None:
-    """The cells without the sign that all of them have, which a note names, and it; None where they have none."""
-    cells, rows = distinct_cells(column)
-    cells = cells.astype("string").str.strip()
-    is_empty = cells.isna() | cells.isin(EMPTY_CELLS)
-    found = without_marks(cells[~is_empty])
-    if found is None:
-        return None
-    numbers, sign = found
-    said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
-    findings.add("signs", "note", f"{said} in column '{name}'")
-    return numbers.reindex(cells.index).take(rows).set_axis(column.index), sign
-
-
-def _holds_lists(column: pd.Series) -> bool:
-    """Whether cells are lists or objects of JSON, or bytes."""
-    return column.dtype == object and any(isinstance(cell, list | dict | bytes) for cell in column)
 
 
 def is_label(name: str, options: FileOptions) -> bool:
@@ -396,3 +308,48 @@ def plain_numbers(column: pd.Series, thousands: str, decimal: str = ".") -> pd.S
     for mark, other in ((thousands, ""), (decimal, ".")):
         text = text.str.replace(mark, other, regex=False)
     return text.where(~text.isin(EMPTY_CELLS)).astype("Float64").astype("float64")
+
+
+SIGNS = "$€£¥₹%"
+MONEY = "$£¥₹"
+"""Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
+NOTHING = r"\.{1,3}|…|\*+|\?+|:"
+"""Marks of a missing value among numbers; a hyphen may be a zero."""
+WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
+"""A number with its separators and signs."""
+MARKED = re.compile(rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?")
+"""An opening parenthesis, a minus, a sign, a minus, digits, a sign, a closing one."""
+
+
+def without_marks(text: pd.Series) -> tuple[pd.Series, str] | None:
+    """Numbers of cells as they are written, without their sign; and the sign, "()" where only parentheses are.
+
+    None where a cell is no number, where signs differ, or where none is.
+
+    text: Cells that hold something, each once, without blanks around them.
+    """
+    if not text.str.contains(rf"[{SIGNS}(]").any():
+        return None
+    parts = text.str.extract(rf"^{MARKED.pattern}$").fillna("")
+    opening, early, before, late, digits, after, closing = (parts[column] for column in parts)
+    signs = (before + after).unique()
+    is_sound = (digits != "") & ((opening == "") == (closing == "")) & (opening + early + late).str.len().lt(2)
+    if not is_sound.all() or len(signs) > 1 or len(signs[0]) > 1:
+        return None
+    minus = (early + late).where(opening == "", "-")
+    return minus + digits, signs[0] or "()"
+
+
+def are_nothing(text: pd.Series) -> pd.Series:
+    """Which cells are a mark of a missing value, where every other is a number; none elsewhere.
+
+    text: Cells that hold something, each once, without blanks around them.
+    """
+    marks = text.str.fullmatch(NOTHING)
+    numbers = text[~marks].str.fullmatch(WRITTEN)
+    return marks & bool(len(numbers) and numbers.all())
+
+
+def is_text(dtype: Any) -> bool:
+    """Whether a column of that type can hold text."""
+    return pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype | pd.CategoricalDtype)

@@ -1,7 +1,7 @@
 """Which columns are times, names and values; and cells turned into numbers or days, naming each that is none."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -9,9 +9,36 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Cells
-from multiway.data.sources.cells import TIME_NAMES, RawTable, has_comma, parse_cells, with_truths, words
+from multiway.data.sources.cells import (
+    CERTAIN,
+    COMMA,
+    EMPTY_CELLS,
+    GROUPED,
+    MONEY,
+    TIME_NAMES,
+    WITH_BOTH,
+    RawTable,
+    are_nothing,
+    are_spelled,
+    distinct_cells,
+    has_comma,
+    has_decimal_commas,
+    has_grouped_points,
+    is_grouped,
+    is_label,
+    is_text,
+    keeps_spelling,
+    numbers_of,
+    parse_cells,
+    plain_numbers,
+    sound_text,
+    with_truths,
+    without_marks,
+    words,
+)
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.periods import PERIODS, first_days, period_of
+from multiway.data.sources.text import TextColumns
 from multiway.data.sources.times import ISO, best_reading, looks_like_time, read_stamps
 from multiway.errors import Fix, Message, closest
 
@@ -25,6 +52,126 @@ AS_DECIMALS: Message = (
 CLOCK = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
 """A time of day with its offset from UTC, which the clock does not show."""
 EPOCH, DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
+
+
+def columns_of_text(text: TextColumns, options: FileOptions, findings: Findings) -> RawTable:
+    """Numbers where all cells of a column are finite ones, written with one decimal mark; other columns stay text."""
+    decimal = "," if options.decimal == "," else "."
+    columns = _read_numbers(text, decimal, options)
+    if options.decimal == "auto" and text.separator != ",":
+        commas = [name for name, cells in _texts_in(columns, options) if has_decimal_commas(cells)]
+        if commas:
+            findings.add("decimal", "note", f"commas separate decimals, as in columns {listed(commas)}")
+            decimal, columns = ",", _read_numbers(text, ",", options)
+    if decimal == ",":
+        grouped = [name for name, cells in _texts_in(columns, options) if has_grouped_points(cells)]
+    else:
+        has_fractions = any(cells.dtype == float and (cells % 1 > 0).any() for cells in columns.values())
+        grouped = [name for name, cells in _texts_in(columns, options) if has_fractions and is_grouped(cells, GROUPED)]
+        if grouped:
+            findings.add("thousands", "note", f"commas separate thousands in columns {listed(grouped)}")
+    columns |= {name: plain_numbers(columns[name], "." if decimal == "," else ",", decimal) for name in grouped}
+    return RawTable(
+        frame=pd.DataFrame(columns),
+        rows=text.rows,
+        unit="line",
+        broken=text.broken,
+        texts={name: cells for name, cells in text.columns.items() if not is_text(columns[name].dtype)},
+    )
+
+
+def _read_numbers(text: TextColumns, decimal: str, options: FileOptions) -> dict[str, pd.Series]:
+    columns = {}
+    for name, cells in text.columns.items():
+        numbers = None if is_label(name, options) else numbers_of(cells, decimal)
+        columns[name] = cells.to_pandas() if numbers is None else pd.Series(numbers)
+        if numbers is not None and keeps_spelling(name, options) and are_spelled(cells.to_pandas()):
+            columns[name] = cells.to_pandas()
+    return columns
+
+
+def _texts_in(columns: Mapping[str, pd.Series], options: FileOptions) -> Iterator[tuple[str, pd.Series]]:
+    """Columns of text that may be numbers."""
+    for name, column in columns.items():
+        if is_text(column.dtype) and not is_label(name, options):
+            yield name, column
+
+
+def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
+    """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else.
+
+    A currency or percent sign that every cell has is left out. Dollars and the like have no three decimals.
+    """
+    columns = _worded(table, options)
+    holed = _holed(columns, findings)
+    columns |= holed
+    signed = {name: found for name, column in columns.items() if (found := _bare(column, name, findings)) is not None}
+    bare = {name: cells for name, (cells, _) in signed.items()}
+    columns |= bare
+    sure = columns if options.decimal == "." else {name for name, (_, sign) in signed.items() if sign in MONEY}
+    commas = {} if options.decimal == "." else {
+        name: plain_numbers(column, ".", ",") for name, column in columns.items()
+        if has_decimal_commas(column, WITH_BOTH if options.decimal == "auto" else COMMA)
+    }  # fmt: skip
+    points = {
+        name: plain_numbers(column, ",")
+        for name, column in columns.items()
+        if name not in commas and is_grouped(column, GROUPED if name in sure else CERTAIN)
+    }
+    if commas and options.decimal == "auto":
+        findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
+    if points:
+        findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
+    changed = {**holed, **bare, **commas, **points}
+    return dataclasses.replace(table, frame=table.frame.assign(**changed)) if changed else table
+
+
+def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
+    """Columns of text that may be numbers."""
+    return {
+        str(name): column.map(sound_text, na_action="ignore") if column.dtype == object else column
+        for name, column in table.frame.items()
+        if is_text(column.dtype) and not is_label(str(name), options) and not _holds_lists(column)
+    }
+
+
+def _holed(columns: dict[str, pd.Series], findings: Findings) -> dict[str, pd.Series]:
+    """Columns of numbers without the marks of missing values that some have, which a note names."""
+    marked = {name: held for name, column in columns.items() if (held := _without_nothing(column)) is not None}
+    if marked:
+        marks = sorted({mark for _, own in marked.values() for mark in own})
+        findings.add("marks", "note", f"cells of {listed(marks)} in columns {listed(marked)} are missing")
+    return {name: cells for name, (cells, _) in marked.items()}
+
+
+def _without_nothing(column: pd.Series) -> tuple[pd.Series, list[str]] | None:
+    """The cells without marks of missing values, and these marks; None where there are none."""
+    cells, rows = distinct_cells(column)
+    text = cells.astype("string").str.strip()
+    marks = are_nothing(text[text.notna() & ~text.isin(EMPTY_CELLS)])
+    if not marks.any():
+        return None
+    held = marks.index[marks]
+    return cells.drop(held).reindex(cells.index).take(rows).set_axis(column.index), list(text[held].unique())
+
+
+def _bare(column: pd.Series, name: str, findings: Findings) -> tuple[pd.Series, str] | None:
+    """The cells without the sign that all of them have, which a note names, and it; None where they have none."""
+    cells, rows = distinct_cells(column)
+    cells = cells.astype("string").str.strip()
+    is_empty = cells.isna() | cells.isin(EMPTY_CELLS)
+    found = without_marks(cells[~is_empty])
+    if found is None:
+        return None
+    numbers, sign = found
+    said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
+    findings.add("signs", "note", f"{said} in column '{name}'")
+    return numbers.reindex(cells.index).take(rows).set_axis(column.index), sign
+
+
+def _holds_lists(column: pd.Series) -> bool:
+    """Whether cells are lists or objects of JSON, or bytes."""
+    return column.dtype == object and any(isinstance(cell, list | dict | bytes) for cell in column)
 
 
 def find_time_column(table: RawTable, options: ReadOptions, findings: Findings) -> str | None:

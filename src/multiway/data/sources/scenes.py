@@ -152,6 +152,9 @@ class SceneFiles:
     def __init__(self, scene: Scene, blocks: list[Block]) -> None:
         self.scene, self.blocks = scene, blocks
 
+    def file(self, index: int) -> None:
+        """Nothing: one of them holds all."""
+
     def header(self, index: int) -> VolumeHeader:
         """What is known of a block before it is cut out."""
         return self.volume(index).header

@@ -15,12 +15,13 @@ from multiway.data.findings import Findings, Place, Unreadable, quoted
 from multiway.data.sources.budget import spend, within
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, first_bytes, once, too_large
-from multiway.data.sources.cells import RawTable, restored, restored_frame, with_plain_numbers
-from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
+from multiway.data.sources.cells import RawTable, are_spelled
+from multiway.data.sources.columns import columns_of_text, with_plain_numbers
+from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook, restored, restored_frame
 from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
-from multiway.data.sources.text import characters, read_text
+from multiway.data.sources.text import TextColumns, characters, read_text
 from multiway.data.sources.titles import LOOK, lines_above
 from multiway.errors import DataError, in_a_line
 
@@ -128,27 +129,16 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     key = (path, options.encoding, options.decimal, options.sheet, options.max_bytes, *named)
     with within(options):
         spend(path)
-        return once(key, findings, lambda own: _from_file(path, options, own))
-
-
-class _Spelled(FileOptions):
-    """Options by which numbers of every column are names where they are written as such."""
-
-    columns: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        return self.columns
+        return once(key, findings, lambda own: with_plain_numbers(_as_written(path, options, own), options, own))
 
 
 def load_spelled(source: Any, options: FileOptions, findings: Findings) -> RawTable:
-    """The same table to be written again: signs and leading zeros stay."""
+    """The same table to be written again: signs, and leading zeros of any column, stay."""
     if not isinstance(source, str | Path):
         return _from_frame(as_pandas(source), findings).composed()
-    shared = {name: getattr(options, name) for name in FileOptions.model_fields}
-    spelled = _Spelled(**shared, columns=tuple(column_names(source)))
     with within(options):
-        return _as_written(_file(source), spelled, findings).composed()
+        table = _as_written(_file(source), options, findings)
+        return table.as_text(name for name, text in table.texts.items() if are_spelled(text.to_pandas()))
 
 
 def _file(source: str | Path) -> Path:
@@ -200,26 +190,32 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
     return RawTable.whole(pd.DataFrame({name.strip(): [text for (text,) in rows]}))
 
 
-def _from_file(path: Path, options: FileOptions, findings: Findings) -> RawTable:
-    table = _as_written(path, options, findings)
-    pa.default_memory_pool().release_unused()  # a reader takes several times what its table needs
-    return with_plain_numbers(table.composed(), options, findings)
-
-
 def _as_written(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+    """Columns of a file: numbers where all cells are, without a sign, and others as they stand."""
+    key = (path, options.encoding, options.sheet, options.max_bytes)
+    found = once(key, findings, lambda own: _read_file(path, options, own))
+    if isinstance(found, TextColumns):
+        found = _without_marks(columns_of_text(found, options, findings), findings)
+    pa.default_memory_pool().release_unused()  # a reader takes several times what its table needs
+    return found.composed()
+
+
+def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable | TextColumns:
     if path.is_dir():
         return _from_frame(read_parts(path, options.max_bytes, findings), findings)
     if is_line_file(path):
         return load_lines(path, options.max_bytes, findings)
     if is_parquet(path) or _first_bytes(path, findings).startswith(b"PAR1"):
         return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
-    table = _from_bytes(bytes_of(path, findings), options, findings)
+    raw = bytes_of(path, findings)
+    if is_workbook(raw):
+        return _without_marks(read_workbook(raw, options, findings), findings)
+    return read_text(raw, options, findings)
+
+
+def _without_marks(table: RawTable, findings: Findings) -> RawTable:
+    """The table without what spreadsheets and other programs put in: marks of formulas, row numbers."""
     return _without_row_numbers(dataclasses.replace(table, frame=restored_frame(table.frame)), findings)
-
-
-def _from_bytes(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
-    """Columns of a workbook or a text, which need its bytes no more."""
-    return (read_workbook if is_workbook(raw) else read_text)(raw, options, findings)
 
 
 def as_pandas(source: Any) -> pd.DataFrame:

@@ -1,6 +1,5 @@
-"""From the bytes of a text file to columns: numbers where a whole column is numbers, every irregular row named."""
+"""From the bytes of a text file to columns of text, every irregular row named."""
 
-import contextlib
 import csv
 import dataclasses
 import io
@@ -10,38 +9,21 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.findings import Findings, Place, quoted
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
-from multiway.data.sources.cells import (
-    EMPTY_CELLS,
-    EXACT_INTEGERS,
-    GROUPED,
-    RawTable,
-    are_spelled,
-    has_decimal_commas,
-    has_grouped_points,
-    is_grouped,
-    is_label,
-    is_text,
-    keeps_spelling,
-    plain_numbers,
-    restored,
-)
+from multiway.data.sources.excel import restored
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.titles import LOOK, about_titles, lines_above
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
-HEXADECIMAL = re.compile(rb"0[xX][0-9a-fA-F]")
 VISIBLE = re.compile(rb"[!-~]")
 HEAD, BLOCK, WHOLE = 1 << 20, 1 << 22, 1 << 30
-"""Bytes that show the types of columns, those that are parsed at once, and as many where a row is longer."""
+"""Bytes that show where the header is, those that are parsed at once, and as many where a row is longer."""
 EXPORT = "Export it as CSV again."
 BELOW = "below the text"
 OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -83,12 +65,6 @@ class Lines:
         """The rows as a file, which is no copy of them."""
         size = min(self.stop + 1, len(self.text)) - self.start  # with the end of the last line
         return pa.BufferReader(pa.py_buffer(self.text).slice(self.start, size))
-
-    @property
-    def head(self) -> Self:
-        """The first rows."""
-        end = self.text.rfind(b"\n", self.start, self.start + HEAD)
-        return self if end < 0 or self.stop - self.start <= HEAD else dataclasses.replace(self, stop=end)
 
 
 def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
@@ -276,133 +252,59 @@ def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
     return findings.fatal("columns", rule, "Split it, or keep fewer series.")
 
 
-def read_text(raw: bytes, options: FileOptions, findings: Findings) -> RawTable:
-    """Read CSV bytes: columns that are numbers throughout as float64, all others as strings."""
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class TextColumns:
+    """Columns of a text file as they stand there, by name.
+
+    rows: 1-based line of each row.
+    broken: Rows already reported as irregular, whose cells say nothing.
+    """
+
+    columns: dict[str, pa.ChunkedArray]
+    rows: NDArray[np.int64]
+    broken: NDArray[np.bool_]
+    separator: str
+
+
+def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColumns:
+    """Cut CSV bytes into columns of text; lines of another number of fields are findings."""
     lines = split_text(raw, options.encoding, options.max_bytes, findings)
-    table = _read_lines(lines, options, findings)
-    if options.decimal == "auto" and lines.separator != ",":
-        commas = [name for name, column in _worded(table, options) if has_decimal_commas(column)]
-        if commas:
-            findings.add("decimal", "note", f"commas separate decimals, as in columns {listed(commas)}")
-            options = options.replace(decimal=",")
-            table = _read_lines(lines, options, Findings(findings.source))
-    return _without_points(table, options) if options.decimal == "," else _without_commas(table, options, findings)
-
-
-def _without_commas(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
-    """Numbers where commas separate thousands, as they do next to a column with decimal points."""
-    grouped = {name: column for name, column in _worded(table, options) if is_grouped(column, GROUPED)}
-    if not grouped or not (table.frame.select_dtypes("float") % 1 > 0).to_numpy().any():
-        return table
-    findings.add("thousands", "note", f"commas separate thousands in columns {listed(grouped)}")
-    plain = {name: plain_numbers(column, ",") for name, column in grouped.items()}
-    return dataclasses.replace(table, frame=table.frame.assign(**plain))
-
-
-def _worded(table: RawTable, options: FileOptions) -> Iterator[tuple[str, pd.Series]]:
-    """Columns of text that may be numbers."""
-    for name, column in table.frame.items():
-        if is_text(column.dtype) and not is_label(str(name), options):
-            yield str(name), column
-
-
-def _without_points(table: RawTable, options: FileOptions) -> RawTable:
-    """Numbers where points separate thousands, as they do with decimal commas."""
-    changed = {
-        name: plain_numbers(column, ".", ",") for name, column in _worded(table, options) if has_grouped_points(column)
-    }
-    return dataclasses.replace(table, frame=table.frame.assign(**changed)) if changed else table
-
-
-def _read_lines(lines: Lines, options: FileOptions, findings: Findings) -> RawTable:
+    rows, broken = None, None
     try:
         if len(lines.names) > 1 and (lines.count(b"\n\n") or lines.text.startswith(b"\n", lines.start)):
             raise _NotPlain  # blank lines: rows and lines no longer run in step
         marks = lines.count(b'"')
         if marks % 2:
             raise _NotPlain  # a quotation mark without a partner
-        frame = _parse(lines, options)
-        if marks and lines.count(b"\n") + 1 != len(frame):
+        columns = _read_columns(lines)
+        if marks and lines.count(b"\n") + 1 != len(columns):
             raise _NotPlain  # quoted line breaks: the same
     except (pa.ArrowInvalid, _NotPlain):
         regular, rows, broken = _regular(lines, findings)
-        return RawTable(frame=_parse(regular, options), rows=rows, unit="line", broken=broken)
-    rows = np.arange(lines.first, lines.first + len(frame))
-    return RawTable(frame=frame, rows=rows, unit="line", broken=np.zeros(len(frame), dtype=bool))
+        columns = _read_columns(regular)
+    return TextColumns(
+        columns=dict(zip(_named(lines.names), columns.columns, strict=True)),
+        rows=np.arange(lines.first, lines.first + len(columns)) if rows is None else rows,
+        broken=np.zeros(len(columns), dtype=bool) if broken is None else broken,
+        separator=lines.separator,
+    )
 
 
 class _NotPlain(Exception):
     """The text needs the reader that counts fields."""
 
 
-def _parse(lines: Lines, options: FileOptions) -> pd.DataFrame:
-    """Parse numbers where whole columns are finite numbers and their integers exact; the rest stays text."""
-    keys = [f"f{position}" for position in range(len(lines.names))]
-    texts = {key for key, name in zip(keys, lines.names, strict=True) if is_label(name, options)}
-    table = _read_inferred(keys, dict.fromkeys(texts, pa.string()), lines, options)
-    suspects = {key for key in keys if not (key in texts or _is_sound(table[key]))}
-    named = {key for key, name in zip(keys, lines.names, strict=True) if keeps_spelling(name, options)} - texts
-    numbers = {*keys} - texts - suspects if HEXADECIMAL.search(lines.text, lines.start) else set[str]()
-    text = {key: table[key] for key in texts | suspects if pa.types.is_string(table[key].type)}
-    if reread := sorted((suspects | named | numbers) - text.keys()):
-        written = _read_arrow(keys, dict.fromkeys(reread, pa.string()), lines, options, reread)
-        text |= zip(reread, written.columns, strict=True)
-        suspects |= {key for key in named - suspects if are_spelled(text[key].to_pandas())}
-        suspects |= {key for key in numbers - suspects if _is_hexadecimal(text[key])}
-    worded = suspects | texts
-    parsed = {key: text[key] if key in worded else table[key] for key in keys}
-    del table, text  # so that each column is freed once it is one of the frame
-    columns = {
-        position: (parsed.pop(key).to_pandas() if key in worded else parsed.pop(key).cast(pa.float64()).to_numpy())
-        for position, key in enumerate(keys)
-    }
-    return pd.DataFrame(columns).set_axis(_named(lines.names), axis=1)
-
-
-def _read_inferred(keys: list[str], types: dict[str, pa.DataType], lines: Lines, options: FileOptions) -> pa.Table:
-    """Let types be inferred; where numbers are not what they seem, read everything as text.
-
-    Types that the first rows show need no parsed block to be kept until the last one has been seen.
-    """
-    if not lines.count(b'"') and (head := lines.head) is not lines:
-        with contextlib.suppress(pa.ArrowInvalid):
-            seen = _read_arrow(keys, types, head, options, None)
-            return _read_arrow(keys, dict(_shown(seen)) | types, lines, options, None)
+def _read_columns(lines: Lines) -> pa.Table:
     try:
-        return _read_arrow(keys, types, lines, options, None)
-    except pa.ArrowInvalid as error:
-        if "conversion error" not in str(error):
-            raise
-    return _read_arrow(keys, dict.fromkeys(keys, pa.string()), lines, options, None)
-
-
-def _shown(head: pa.Table) -> Iterator[tuple[str, pa.DataType]]:
-    """What columns are at the least: numbers, until a cell is none, or text; empty ones show nothing."""
-    for key, column in zip(head.column_names, head.columns, strict=True):
-        is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        if not pa.types.is_null(column.type):
-            yield key, pa.float64() if is_number else pa.string()
-
-
-def _read_arrow(
-    keys: list[str], types: dict[str, pa.DataType], lines: Lines, options: FileOptions, only: list[str] | None
-) -> pa.Table:
-    try:
-        return _read_blocks(BLOCK, keys, types, lines, options, only)
+        return _read_blocks(BLOCK, lines)
     except pa.ArrowInvalid as error:
         if "straddling" not in str(error):
             raise
-    return _read_blocks(WHOLE, keys, types, lines, options, only)
+    return _read_blocks(WHOLE, lines)
 
 
-def _read_blocks(
-    size: int,
-    keys: list[str],
-    types: dict[str, pa.DataType],
-    lines: Lines,
-    options: FileOptions,
-    only: list[str] | None,
-) -> pa.Table:
+def _read_blocks(size: int, lines: Lines) -> pa.Table:
+    keys = [f"f{position}" for position in range(len(lines.names))]
     table = pyarrow.csv.read_csv(
         lines.source,
         read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=size),
@@ -410,28 +312,11 @@ def _read_blocks(
             delimiter=lines.separator, newlines_in_values=bool(lines.count(b'"')), ignore_empty_lines=False
         ),
         convert_options=pyarrow.csv.ConvertOptions(
-            column_types=types,
-            include_columns=only,
-            null_values=EMPTY_CELLS,
-            strings_can_be_null=False,
-            decimal_point="," if options.decimal == "," else ".",
+            column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
         ),
     )
     pa.default_memory_pool().release_unused()  # its threads keep what their blocks took
     return table
-
-
-def _is_sound(column: pa.ChunkedArray) -> bool:
-    """Whether inferred numbers are finite, and small enough for every integer among them to be exact."""
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        return False
-    values = column.cast(pa.float64(), safe=False).to_numpy()
-    return bool(np.nanmax(np.abs(values), initial=0.0) < EXACT_INTEGERS)
-
-
-def _is_hexadecimal(column: pa.ChunkedArray) -> bool:
-    """Whether the library took cells such as 0x1F for whole numbers; nobody else does."""
-    return bool(pyarrow.compute.any(pyarrow.compute.match_substring(column, "x", ignore_case=True)).as_py())
 
 
 def _named(names: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from multiway.config import Config, Plain, merge
 from multiway.data import ReadOptions
 from multiway.data.sources.budget import Names
 from multiway.models import list_models, model_config, model_defaults
+from multiway.tasks.candidate import names_of
 from multiway.tasks.choice import Answering
 from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.splitting import SplitOptions
@@ -41,25 +42,6 @@ PARTIAL = ("recurrent_forecaster*", "transformer_forecaster*")
 """Networks that can forecast some series from the others."""
 NETWORKS = ("*hot_forecaster*", *PARTIAL, *get_args(Peer))
 Baseline = Literal[Peer, "mean", "ridge_inputs"]
-Candidate = Literal[
-    "naive",
-    "seasonal_naive",
-    "ridge",
-    "regression",
-    "regression_log",
-    "ridge_log",
-    "ridge_root",
-    "flair",
-    "intermittent",
-    "robust",
-    "aligned",
-    "trees",
-    "autoregression",
-    "theta",
-    "ets",
-    "arima",
-]
-"""Forecasts that can answer besides the network."""
 MOST_TOGETHER, GROUP = 1_000, 100
 """Series up to which a network sees all together where nothing else is said, and those of a group of more."""
 FEWEST_WINDOWS = 2_000
@@ -125,7 +107,7 @@ class ForecastConfig(Answering):
     and groups of 100 of more."""
     members: int = Field(1, ge=1)
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
-    answer: Literal["auto", "network", Candidate] = "auto"
+    answer: str = "auto"
     """Let validation weigh all candidates, or name the one that answers."""
     budget: Annotated[float | None, BeforeValidator(read_seconds)] = None
     """Seconds that the whole training may take, also as "60s", "10m" or "1h". Closed forms come first; the network has
@@ -151,6 +133,15 @@ class ForecastConfig(Answering):
     output: OutputOptions = OutputOptions()
     """Whether forecasts are below zero, and whole numbers."""
     _stop: float = PrivateAttr(default=math.inf)
+
+    @field_validator("answer")
+    @classmethod
+    def _answer_is_known(cls, answer: str) -> str:
+        names = ("auto", "network", *names_of("multiway.tasks.forecasting.candidates", "forecast"))
+        if answer not in names:
+            *others, last = map(repr, names)
+            raise ValueError(f"Input should be {', '.join(others)} or {last}")
+        return answer
 
     @field_validator("levels")
     @classmethod

@@ -20,16 +20,15 @@ from multiway.errors import DataError, Fix
 from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
-from multiway.tasks.forecasting.candidates import Sizes, candidates_of
+from multiway.tasks.forecasting.calendar import clock_of, season_of
+from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
-from multiway.tasks.forecasting.frequency import clock_of, season_of
-from multiway.tasks.forecasting.joining import Joined, joined
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
+from multiway.tasks.forecasting.read import as_trained, later_panel, read_panel, with_static
 from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
-from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, with_static
 from multiway.tasks.forecasting.splitting import (
     borders_of,
     first_scored,
@@ -38,6 +37,7 @@ from multiway.tasks.forecasting.splitting import (
     whole_borders,
     young_series,
 )
+from multiway.tasks.forecasting.updates import Joined, joined
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
@@ -72,7 +72,7 @@ class ForecastState(Config):
     zeros: Floats
     """`(targets,)`, the share of zeros among the training values."""
     candidates: tuple[str, ...]
-    """Of the answer, besides naive forecasts and the network, in the order of their cost."""
+    """Of the answer, besides the network, in the order of their cost."""
     windows: int
     """Of the training rows."""
     columns: Columns = Columns()
@@ -315,6 +315,14 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     values = panel.values[slice(*prepared.borders.train), -windows.num_targets :]
     (low, high), seen = _range(values), np.maximum((~np.isnan(values)).sum(0), 1)
     whole, zeros = ((values == np.rint(values)) | np.isnan(values)).all(0), (values == 0).sum(0) / seen
+    facts = Facts.of(
+        windows,
+        season,
+        low,
+        zeros,
+        network=config.trains_network(len(windows)),
+        shared=panel.share is not None,
+    )
     return ForecastState(
         names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
         mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
@@ -322,9 +330,7 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
             use: lowest_before(panel, rows, low) for use, rows in prepared.refit_rows.items()
         },
         windows=len(windows), covariates=prepared.covariates, whole=tuple(whole.tolist()), zeros=zeros,
-        candidates=("ridge",) if panel.share is not None else candidates_of(
-            config.answer, windows, season, low, zeros, network=config.trains_network(len(windows))
-        ),
+        candidates=choose_candidates(config.answer, facts),
     )  # fmt: skip
 
 

@@ -22,14 +22,14 @@ from multiway.models.weighed_forecasts import (
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.fitting import Rival, nearing
-from multiway.tasks.forecasting import candidates
-from multiway.tasks.forecasting.bands import SHARES, Bands, fit_bands
+from multiway.tasks.forecasting.candidate import Rows, candidates, error_of
+from multiway.tasks.forecasting.candidates.regression import left_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.encode import PreparedPanel, joined_state
-from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.forecasting.intervals import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.outputs import at_least_zero
-from multiway.tasks.forecasting.regression import left_of
+from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
@@ -119,9 +119,11 @@ def _for_each_answer(cells: Tensor | None, forecast: Tensor) -> Tensor | None:
 
 def fit_candidates(model: WeighedForecasts, prepared: PreparedPanel) -> None:
     """Fit the candidates in the order of their cost."""
-    training, validation = (prepared.windows[name].of_targets() for name in ("train", "validation"))
-    for candidate in model.candidates.values():
-        candidates.fit_candidate(candidate, training, validation, prepared.floor)
+    training, validation = (
+        Rows(prepared.windows[name].of_targets(), prepared.floor) for name in ("train", "validation")
+    )
+    for name, each in model.candidates.items():
+        candidates()[name].fit(each, training, validation)
 
 
 def fit_forecaster(
@@ -152,7 +154,7 @@ def _explained(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPane
     regression, windows = dict(model.candidates.items()).get("regression"), prepared.windows
     if not isinstance(regression, Regression) or windows["train"].num_targets < windows["train"].num_variates:
         return prepared
-    own, ridge = (candidates.error_of(each, windows["validation"]) for each in (regression, model.floor))
+    own, ridge = (error_of(each, windows["validation"]) for each in (regression, model.floor))
     model.explained.fill_(own < ridge)
     return shown_to(model, prepared)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.models.series_units import ROUNDED
-from multiway.tasks.forecasting.candidates import MOSTLY
+from multiway.tasks.forecasting.candidates.intermittent import MOSTLY
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState
 

@@ -20,10 +20,11 @@ from multiway.report.scores import Score, Scores
 from multiway.report.sections import Chart, PagePart, Panels, Section, Table, TableCell, Text
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
+from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import about_refit
-from multiway.tasks.forecasting.leading import (
+from multiway.tasks.forecasting.headline import (
     error_table,
     forecast_panels,
     forecast_values,
@@ -91,14 +92,12 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
     yield attention_part(run, prepared)
 
 
-WORDS = {
-    "arima": "ARIMA", "ets": "exponential smoothing", "theta": "Theta method", "flair": "season shape",
-    "ridge_log": "ridge of logarithms", "ridge_root": "ridge of roots", "regression_log": "regression of logarithms",
-}  # fmt: skip
+WORDS = {name: each.words for name, each in candidates().items() if each.words}
 
 
 def _called(model: str) -> str:
-    return WORDS.get(model, title(model))
+    each = candidates().get(model)
+    return title(model) if each is None or not each.words else each.words
 
 
 def _setting(run: Run) -> dict[str, str]:

@@ -21,14 +21,14 @@ from multiway.data.sources.parts import ROWS, Chosen, Parts, codes_of, read_part
 from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
-from multiway.models.weighed_forecasts import NAIVE
+from multiway.tasks.choice import AUTO
+from multiway.tasks.declarations import NETWORK
+from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.source import timed
+from multiway.tasks.forecasting.read import timed
 from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
-CANDIDATES = (*NAIVE, "ridge", "network")
-"""Whose fit is a sum over series."""
 WHOLE = ("targets", "future", "past", "static", "holidays", "baselines", "updates")
 """Settings that need all series, or their covariates, in one process."""
 
@@ -99,7 +99,8 @@ def _refuse_others(config: ForecastConfig, source: str) -> None:
     named = [name for name in WHOLE if getattr(config, name)]
     named += ["read.variates"] if config.read.variates is not None else []
     named += ["metric"] if config.metric != "mse" else []
-    named += ["answer"] if config.answer not in ("auto", *CANDIDATES) else []
+    summed = [name for name, each in candidates().items() if each.is_summed]
+    named += ["answer"] if config.answer not in (AUTO, NETWORK, *summed) else []
     named += ["split.protocol"] if config.split.protocol not in ("fraction", "dates") else []
     if named:
         raise ConfigError(

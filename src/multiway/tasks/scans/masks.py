@@ -88,7 +88,16 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     scored = METRICS
     seen = ("patches", "patch")
     by_steps = (NETWORK, PLAIN)
-    options = (Option(name="mask", field="read.mask", help="Column of the mask of each scan."), *SCANS)
+    options = (
+        Option(name="mask", field="read.mask", help="Column of the mask of each scan."),
+        *SCANS,
+        Option(
+            name="dicom_seg",
+            commands=("predict",),
+            is_flag=True,
+            help="Write each mask as a DICOM-SEG object too; the scans are DICOM series.",
+        ),
+    )
 
     def recognises(self, source: object) -> bool:
         """Scenes, volumes with masks, and tables of scans and their masks."""
@@ -254,7 +263,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
         """A mask for every image."""
-        flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far")}
+        flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far", "dicom_seg")}
         return predict_masks(run, data, out, **flags)
 
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:

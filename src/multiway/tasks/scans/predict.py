@@ -1,6 +1,7 @@
 """Answers to scans that nobody has labelled, one in memory at a time: classes of cases, or masks on their own grids."""
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 
 from multiway import files, leftovers
 from multiway.config import Plain
+from multiway.data.findings import quoted
 from multiway.data.sources.scans.cases import Cases
+from multiway.data.sources.scans.dicom_seg import write_dicom_seg
 from multiway.data.sources.scans.encoding import warn_of_spacings
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_grid
 from multiway.data.sources.scans.preparing import prepare, to_scan
+from multiway.data.sources.scans.reading import format_of
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene
 from multiway.data.writing import write_table
@@ -122,6 +126,7 @@ def predict_masks(
     keep_going: bool = False,
     progress: bool = False,
     far: bool = False,
+    dicom_seg: bool = False,
 ) -> Answer:
     """Write a mask per image into the folder `out`, and `volumes.csv` with the size of every class in each.
 
@@ -129,7 +134,8 @@ def predict_masks(
     affine, or .npy where the image has none. Its values are those of the training masks.
 
     With `keep_going`, images that cannot be read are listed and left out; with `far`, those are answered too that lie
-    far outside the training.
+    far outside the training. With `dicom_seg`, each image is a DICOM series and its mask is written as an object of
+    its study too.
     """
     if data is None or out is None:
         raise ConfigError(
@@ -150,6 +156,8 @@ def predict_masks(
         spacings[name] = cases.inputs.spacing(index)
         mask, words = predict_volume(run, volume, far=far)
         told.extend(words)
+        if dicom_seg:
+            objects.append(_write_object(run, out, name, mask, cases.inputs.file(index)))
         return write(name, mask, volume)
 
     if is_scene(source):
@@ -161,9 +169,24 @@ def predict_masks(
             read_cases(run.task.locate(run.config.data), run.config.read, opened=False, labelled=False)
     files.check_place(out / TABLE)
     spacings: dict[str, tuple[float, ...] | None] = {}
+    objects: list[Path] = []
     rows, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
     warn_of_spacings(spacings, run.state.spacings)
-    return _describe_masks(out, list(rows.values()), f"{len(rows)} masks", told + failed)
+    answer = _describe_masks(out, list(rows.values()), f"{len(rows)} masks", told + failed)
+    return dataclasses.replace(answer, files=[*answer.files, *objects])
+
+
+def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None) -> Path:
+    """Write the mask of a DICOM series as a DICOM-SEG object."""
+    if file is None or format_of(file) != "dicom":
+        shown = "an array" if file is None else quoted(file.name, 80)
+        raise DataError(f"{shown}: a DICOM-SEG object belongs to a DICOM series. Give series, or leave out dicom_seg.")
+    state, path = run.state, out / f"{name}.dcm"
+    names = dict(zip(state.values, state.classes, strict=True))
+    files.make_folder(out)
+    segments = {value: title for value, title in names.items() if value != 0 or not state.background}
+    write_dicom_seg(path, mask, file, segments)
+    return path
 
 
 def _describe_masks(out: Path, rows: list[Row], counted: str, told: Sequence[str]) -> Answer:

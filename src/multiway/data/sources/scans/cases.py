@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -25,6 +26,9 @@ LABELLING: Message = ("Name the column of classes (", Fix("read.label", like="NA
 
 class ScanFiles(Protocol):
     """Where volumes come from."""
+
+    def file(self, index: int) -> Path | None:
+        """The file of a volume, or the folder of its slices; None where one file or array holds all."""
 
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
@@ -112,6 +116,10 @@ class Scans:
     def place(self, index: int) -> str:
         """What messages call a scan: a file, and the row of the table."""
         return self.files.place(int(self.rows[index]))
+
+    def file(self, index: int) -> Path | None:
+        """The file of a scan, or the folder of its slices; None where it is a part of an array."""
+        return self.files.file(int(self.rows[index]))
 
     def file_header(self, index: int) -> VolumeHeader:
         """What is said of a scan before it is read or prepared."""

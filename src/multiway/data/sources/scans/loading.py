@@ -36,6 +36,10 @@ class FileScans:
     def __init__(self, entries: Sequence[ScanEntry], options: VolumeOptions) -> None:
         self.entries, self.options = entries, options
 
+    def file(self, index: int) -> Path:
+        """The file of a volume, or the folder of its slices."""
+        return self.entries[index].file
+
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
         file, options = self.entries[index].file, self.options

@@ -61,6 +61,9 @@ class ArchiveFiles:
         images = self.archive.read(self.pairs[split].samples)
         return images.astype(np.uint8) if images.dtype == bool else images
 
+    def file(self, index: int) -> None:
+        """Nothing: one of them holds all."""
+
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
         header = self.headers[self._find(index)[0]]

@@ -24,6 +24,9 @@ class ArrayFiles:
     def __init__(self, values: Array, masks: Array | None = None) -> None:
         self.values, self.masks = values, masks
 
+    def file(self, index: int) -> None:
+        """Nothing: one of them holds all."""
+
     def header(self, index: int) -> VolumeHeader:
         """What is known of a volume without looking at its voxels."""
         channels, *sizes = self.values.shape[1:]

@@ -1,0 +1,74 @@
+"""A candidate: one way to answer, as an object that says when it is allowed, how it is built and how it is fitted."""
+
+import abc
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from torch import nn
+
+FactsT = TypeVar("FactsT")
+SizesT = TypeVar("SizesT")
+DataT = TypeVar("DataT")
+ModelT = TypeVar("ModelT", bound=nn.Module)
+GROUP = "multiway.candidates"
+"""Entry points of other distributions, each named `TASK.NAME`: a module's `CANDIDATE`."""
+
+
+class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
+    """One way to answer. It has no state of its own: what it fits is the module that it builds, whose call predicts.
+
+    name: As in files, settings and scores; also the name of its module.
+    words: As in a report; the name itself if empty.
+    cost: Its place among the others: the cheaper is fitted first.
+    library: One that it needs, and the extra that has it.
+    """
+
+    name: ClassVar[str]
+    words: ClassVar[str] = ""
+    cost: ClassVar[float]
+    library: ClassVar[tuple[str, str] | None] = None
+
+    def allowed(self, facts: FactsT) -> bool:
+        """Whether data with these facts can be answered so."""
+        return True
+
+    @abc.abstractmethod
+    def build(self, sizes: SizesT) -> ModelT:
+        """The model before it is fitted, or before its weights are loaded."""
+
+    def fit(self, model: ModelT, training: DataT, validation: DataT) -> None:
+        """Fit the model on training data, under settings that validation has a say in."""
+
+    def refit(self, model: ModelT, fitted: ModelT | None, data: DataT) -> None:
+        """Fit a model on other data, with the settings of one that was `fitted`, where there is one."""
+
+
+def names_of(package: str, task: str) -> tuple[str, ...]:
+    """Names of the candidates of a task, found without importing any of them."""
+    spec = importlib.util.find_spec(package)
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    return tuple([each.name for each in pkgutil.iter_modules(folders)] + list(_entries(task)))
+
+
+@functools.cache
+def discover(package: str, task: str) -> Mapping[str, Any]:
+    """The candidates of a task by name, the cheapest first.
+
+    Each module of a package is one, its `CANDIDATE`; other distributions add theirs by entry points.
+    """
+    others = _entries(task)
+    own = [name for name in names_of(package, task) if name not in others]
+    found = [importlib.import_module(f"{package}.{name}").CANDIDATE for name in own]
+    found += [entry.load() for entry in others.values()]
+    return {each.name: each for each in sorted(found, key=lambda each: each.cost)}
+
+
+def _entries(task: str) -> dict[str, importlib.metadata.EntryPoint]:
+    """Entry points of the candidates of a task, by their names."""
+    every = importlib.metadata.entry_points(group=GROUP)
+    return {entry.name.partition(".")[2]: entry for entry in every if entry.name.startswith(f"{task}.")}

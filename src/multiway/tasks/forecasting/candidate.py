@@ -1,0 +1,249 @@
+"""The candidates of a forecast: what they are told of a panel, how they are built and fitted, cheapest first."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.data.findings import listed
+from multiway.errors import ConfigError, Fix
+from multiway.lazy import is_installed, load_extra
+from multiway.models.series_units import Units
+from multiway.models.windows import fill_gaps
+from multiway.tasks.candidate import Candidate, ModelT, discover
+from multiway.tasks.choice import AUTO
+from multiway.tasks.declarations import NETWORK
+from multiway.tasks.forecasting.floor import Floor
+from multiway.tasks.forecasting.windows import Windows, inputs_of
+
+LONGEST = 1000
+"""Training rows at most of a panel whose series are fitted one by one."""
+SHORTEST = 1000
+"""Training rows that a panel has more of where what needs many examples is fitted: on fewer it has not paid."""
+MOST_CELLS = 20_000_000
+"""Of a panel's windows, past which closed forms other than ridge are left out: they see each window by itself."""
+Values = NDArray[np.float64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Sizes:
+    """What candidates are built from."""
+
+    lookback: int
+    horizon: int
+    season: int
+    matrices: int
+    units: Units
+    known: tuple[int, ...] = ()
+    """Features of each covariate that is known ahead, the calendar last."""
+    seen: tuple[int, ...] = ()
+    """Of each that is known up to the last value."""
+    static: int = 0
+    """Those of what series are, the first that are known ahead."""
+    calendar: int = 0
+    """Those of the calendar."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Facts:
+    """What decides which candidates a panel allows: counts of its training rows, and what stands in them."""
+
+    rows: int
+    windows: int
+    series: int
+    lookback: int
+    horizon: int
+    season: int
+    known: int = 0
+    """Features of what is known ahead."""
+    has_clock: bool = False
+    """Whether rows have numbers on a calendar."""
+    explained: bool = False
+    """Whether there are covariates, besides the clock."""
+    low: Values
+    """The smallest training value of every target."""
+    zeros: Values
+    """The share of zeros among them."""
+    network: bool = False
+    """Whether a network is trained: series are then too many or too long to fit one by one."""
+    is_partial: bool = False
+    """Whether windows were drawn, or other processes hold some of the series."""
+
+    @classmethod
+    def of(
+        cls, training: Windows, season: int, low: Values, zeros: Values, *, network: bool = False, shared: bool = False
+    ) -> Self:
+        """Those of training windows of targets."""
+        covariates = training.covariates
+        return cls(
+            rows=len(training.rows),
+            windows=len(training),
+            series=training.num_targets,
+            lookback=training.lookback,
+            horizon=training.horizon,
+            season=season,
+            known=0 if covariates is None else covariates.known.shape[-1],
+            has_clock=covariates is not None,
+            explained=training.is_explained,
+            low=low,
+            zeros=zeros,
+            network=network,
+            is_partial=shared or training.chosen is not None,
+        )
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are rows enough for what needs many examples."""
+        return self.rows > SHORTEST
+
+    @property
+    def is_short(self) -> bool:
+        """Whether rows are few enough for each series to be fitted by itself, and no network is trained."""
+        return self.rows <= LONGEST and not self.network
+
+    @property
+    def are_few(self) -> bool:
+        """Whether windows have few enough cells for closed forms that see each by itself."""
+        return self.windows * self.series * (self.lookback + self.horizon) <= MOST_CELLS
+
+
+class Rows(NamedTuple):
+    """Windows of targets, and ridge as it was fitted on the training windows."""
+
+    windows: Windows
+    floor: Floor
+
+
+class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
+    """A forecast of windows in scaled units, `(batch, lookback, series)` without gaps to `(batch, horizon, series)`.
+
+    kind: Candidates of one kind are near copies of each other, and share the weight of one.
+    effects: What says how covariates act in it; of candidates that share it the better one tells what each saves.
+    is_plain: It has nothing to fit, and has weight only where it surely adds to the others.
+    is_summed: Its fit is a sum over windows and series, so that some of them are enough.
+    is_searched: A search chooses its form, once.
+    """
+
+    kind: ClassVar[str] = ""
+    effects: ClassVar[str] = ""
+    is_plain: ClassVar[bool] = False
+    is_summed: ClassVar[bool] = False
+    is_searched: ClassVar[bool] = False
+
+    def heeds(self, model: ModelT) -> bool:
+        """Whether a model uses covariates."""
+        return bool(self.effects)
+
+    def notes(self, model: ModelT, names: Sequence[str]) -> Iterator[str]:
+        """What a reader should know of a fitted model of these series, a line each."""
+        yield from ()
+
+
+AnyCandidate = ForecastCandidate[Any]
+SeriesModel = TypeVar("SeriesModel", bound=nn.Module)
+
+
+class EachSeries(ForecastCandidate[SeriesModel]):
+    """A classical model of each series, which a library fits on all rows.
+
+    most: Series at most that it is fitted on: its part of the seconds that a small file takes.
+    start: What forecasts a series that no model is found for.
+    """
+
+    library = ("statsforecast", "arima")
+    is_searched = True
+    most: ClassVar[int]
+    start: ClassVar[str] = "smoothing of weight one half"
+
+    def allowed(self, facts: Facts) -> bool:
+        """On few short series."""
+        return facts.is_short and facts.series <= self.most
+
+    def fit(self, model: Any, training: Rows, validation: Rows) -> None:
+        """Fit each series, and choose its form."""
+        model.fit_series(series_in(training.windows, model.units))
+
+    def refit(self, model: Any, fitted: Any, data: Rows) -> None:
+        """Fit each series in the form that it has."""
+        model.fit_series(series_in(data.windows, model.units), None if fitted is None else fitted.forms)
+
+    def notes(self, model: Any, names: Sequence[str]) -> Iterator[str]:
+        """Which series have no model, and what forecasts them in its place."""
+        left = [each for series, each in enumerate(names) if series not in model.forms]
+        if left:
+            yield f"{self.name}: no model was found for {listed(left)}; it forecasts them by {self.start}"
+
+
+def candidates() -> Mapping[str, AnyCandidate]:
+    """All candidates by name, the cheapest first."""
+    return discover("multiway.tasks.forecasting.candidates", "forecast")
+
+
+def choose_candidates(answer: str, facts: Facts) -> tuple[str, ...]:
+    """Candidates besides the network that are fitted: all that a panel allows, or ridge and what a config names."""
+    allowed = allowed_names(facts)
+    if answer not in (AUTO, NETWORK, *allowed):
+        needed = candidates()[answer].library
+        if needed is not None:
+            load_extra(needed[0], f"the forecast of {answer}", needed[1])
+        raise ConfigError(
+            f"answer: rows, season and look-back allow {', '.join(allowed)}. Got {answer}. Choose one, or auto (",
+            Fix("answer", AUTO),
+            ").",
+        )
+    every = candidates()
+    return tuple(name for name in allowed if answer in (AUTO, name) or name == "ridge" or every[name].is_plain)
+
+
+def allowed_names(facts: Facts) -> tuple[str, ...]:
+    """Candidates that a panel allows besides the network, in the order of their cost."""
+    return tuple(
+        name
+        for name, each in candidates().items()
+        if each.allowed(facts)
+        and (each.is_summed or not facts.is_partial)
+        and (each.library is None or is_installed(each.library[0]))
+    )
+
+
+def fit_all(
+    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], floor: Floor
+) -> dict[str, nn.Module]:
+    """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
+    every, fitted = candidates(), {}
+    for name in names:
+        fitted[name] = every[name].build(sizes)
+        every[name].refit(fitted[name], models.get(name), Rows(windows, floor))
+    return fitted
+
+
+@torch.no_grad()
+def error_of(model: nn.Module, windows: Windows) -> float:
+    """Mean square over the cells that were observed, in scaled units."""
+    total, count = 0.0, 0
+    for batch in windows.batches():
+        past, observed, *covariates = inputs_of(batch)
+        given = covariates if getattr(model, "takes_covariates", False) else ()
+        missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), *given)
+        keep = batch.get("future_observed", torch.ones_like(missed, dtype=torch.bool))
+        total, count = total + float(missed[keep].double().square().sum()), count + int(keep.sum())
+    return total / max(count, 1)
+
+
+def pasts_and_futures(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Pasts without gaps, and futures with NaN where nothing was observed."""
+    past, seen = batch["past"], batch.get("past_observed")
+    future, known = batch["future"], batch.get("future_observed")
+    filled = past if seen is None else fill_gaps(past, seen)
+    return filled, future if known is None else torch.where(known, future, torch.nan)
+
+
+def series_in(windows: Windows, units: Units) -> Iterator[Values]:
+    """Values of every series in the rows of windows, in the units of the file; gaps hold the value before them."""
+    rows = windows.rows[None]
+    filled = rows if windows.observed is None else fill_gaps(rows, windows.observed[None])
+    yield from units.into(filled)[0].T.numpy()

@@ -1,0 +1,1 @@
+"""Candidates of a forecast, one a file: each is registered by being there."""

@@ -1,0 +1,104 @@
+"""`LanguageModel`: the task in scikit-learn's manners."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway_papers.language.encode import TokenDocuments
+from multiway_papers.language.scores import answers, token_table
+
+
+@estimator
+class LanguageModel(Estimator):
+    """Say each token of a text from those before it, scored on held-out text with counts of tokens as baselines.
+
+    Texts are a list or a series, a path, or the name of a known data set.
+
+    Args:
+        layer: linear, nd_linear, tensor_train or low_rank: the maps of the feed-forward.
+        tokenizer: bpe, bytes, or a folder or the name of a tokenizer of Hugging Face.
+        vocabulary: Tokens of bpe at most.
+        context: Tokens that are read at once.
+        epochs: Passes over the training text at most.
+        validation: Share of the text that chooses the best epoch.
+        test: Share of the text, its end, that is scored once.
+        baselines: Some of unigram and trigram.
+        seed: Seed of everything random.
+        settings: Other fields of `LanguageConfig`, nested: `{"model": {"dim": 64}, "training": {"patience": 3}}`.
+        progress: Show a bar or lines on stderr.
+
+    `fit` sets `run_` and `scores_` (a frame).
+    """
+
+    task = "language"
+
+    _: dataclasses.KW_ONLY
+    layer: str = "linear"
+    tokenizer: str = "bpe"
+    vocabulary: int = 4096
+    context: int = 128
+    validation: float = 0.1
+    test: float = 0.1
+    baselines: Sequence[str] = ("unigram", "trigram")
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit on texts; nothing is written to disk, and y is not looked at.
+
+        Raises:
+            DataError: The texts are not sound, or too few to be split.
+        """
+        return self._fit(located(X), self.config(X))
+
+    def generate(
+        self, X: Any, tokens: int = 32, *, temperature: float = 0.0, seed: int = 0, model: str | None = None,
+        far: bool = False,
+    ) -> list[str]:  # fmt: skip
+        """Continue each text by so many tokens, or to its end.
+
+        Args:
+            X: Texts.
+            tokens: To write at most.
+            temperature: 0 takes the most probable token, 1 draws as the model says.
+            seed: Of the draws; a text alone is continued as among others.
+            model: Name of a model of the run; the one that answers if not given.
+            far: Continue texts that lie far outside the training too.
+        """
+        answering = self._run().answered_by(model).answering
+        found = answers(answering, self._later(X, far), tokens=tokens, temperature=temperature, draw=seed)
+        return [str(text) for text in found["continuation"]]
+
+    def surprise(self, X: Any, model: str | None = None, *, far: bool = False) -> pd.DataFrame:
+        """A row per text: its tokens, nats per token, and bits per byte, by the answer or a model of the run.
+
+        With `far`, texts that lie far outside the training are answered too, with a warning.
+        """
+        return answers(self._run().answered_by(model).answering, self._later(X, far), tokens=0)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""
+        documents = self._prepared(X).encoded.inputs
+        return token_table(self._run().models, documents, len(documents))
+
+    def predict(self, X: Any, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
+        """Nats per token of each text; `model` and `far` as for `surprise`."""
+        return self.surprise(X, model, far=far)["nats_per_token"].to_numpy()
+
+    def _later(self, X: Any, far: bool) -> TokenDocuments:
+        """Texts as tokens; where `far` is False, none far outside the training."""
+        later = self._prepared(X)
+        self._guarded(later.raw, later.raw.source, far)
+        documents: TokenDocuments = later.encoded.inputs
+        return documents
+
+    def evaluate(self, X: Any) -> pd.DataFrame:
+        """Every score on other texts, with intervals, and those of the baselines."""
+        return self._scores_of(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean nats per token."""
+        return -own_score(self.evaluate(X), "loss", model=self._run().answer.name)

@@ -1,0 +1,16 @@
+"""Whole networks of the papers' own tasks; `create_model` finds them by name."""
+
+from multiway.models.registry import register
+from multiway_papers.networks.hot_stock_classifier import HOTStockClassifier as HOTStockClassifier
+from multiway_papers.networks.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
+from multiway_papers.networks.language_model import OPT_125M, OPT_350M
+from multiway_papers.networks.language_model import CausalTransformer as CausalTransformer
+from multiway_papers.networks.language_model import CausalTransformerConfig as CausalTransformerConfig
+
+register("hot_stock_classifier", HOTStockClassifier)
+register("hot_stock_classifier_paper", HOTStockClassifier, **HOTStockClassifierConfig.paper())
+register("causal_transformer", CausalTransformer)
+register("opt_125m", CausalTransformer, **OPT_125M)
+register("opt_350m", CausalTransformer, **OPT_350M)
+register("opt_125m_ndlinear", CausalTransformer, **OPT_125M, layer="nd_linear")
+register("opt_350m_ndlinear", CausalTransformer, **OPT_350M, layer="nd_linear")

@@ -1,0 +1,66 @@
+"""Masks as DICOM-SEG objects, read by highdicom and by pydicom."""
+
+import highdicom
+import numpy as np
+import pydicom
+import pytest
+from pydicom.uid import generate_uid
+
+from data.sources.scans.scans import series
+from multiway.data.sources.scans.dicom_seg import write_dicom_seg
+from multiway.data.sources.scans.reading import read_volume
+from multiway.errors import DataError
+
+STUDY = {
+    "StudyInstanceUID": generate_uid(entropy_srcs=["study"]),
+    "FrameOfReferenceUID": generate_uid(entropy_srcs=["frame"]),
+    "PatientName": "Doe^Jane",
+}
+TO_LPS = np.diag([-1, -1, 1, 1])
+
+
+@pytest.fixture
+def mask():
+    """Sizes that no two axes share, and values with a gap."""
+    mask = np.zeros((5, 7, 4), np.uint8)
+    mask[1:3, 2, 1], mask[4, 6, 3] = 7, 200
+    return mask
+
+
+def test_a_mask_comes_back_on_the_grid_of_its_series(mask, tmp_path):
+    folder = series(tmp_path / "series", **STUDY)
+    write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver", 200: "spleen"})
+    made = highdicom.seg.segread(tmp_path / "mask.dcm")
+    assert [made.get_segment_description(number).segment_label for number in (1, 2)] == ["liver", "spleen"]
+    assert (made.StudyInstanceUID, made.PatientName) == (STUDY["StudyInstanceUID"], "Doe^Jane")
+    assert (
+        made.get_source_image_uids()[0][1] == next(pydicom.dcmread(each) for each in folder.iterdir()).SeriesInstanceUID
+    )
+    volume, scan = made.get_volume(combine_segments=True), read_volume(folder)
+    inverse = np.linalg.inv(TO_LPS @ scan.affine)
+    found = np.zeros_like(mask)
+    for index in np.argwhere(volume.array):
+        place = inverse @ volume.affine @ [*index, 1]
+        found[tuple(np.rint(place[:3]).astype(int))] = (7, 200)[volume.array[tuple(index)] - 1]
+    np.testing.assert_array_equal(found, mask)
+
+
+def test_pydicom_reads_the_frames_of_each_segment(mask, tmp_path):
+    write_dicom_seg(tmp_path / "mask.dcm", mask, series(tmp_path / "series", **STUDY), {7: "a", 200: "b"})
+    made = pydicom.dcmread(tmp_path / "mask.dcm")
+    assert (made.Modality, made.SegmentationType, made.NumberOfFrames) == ("SEG", "BINARY", 2)
+    np.testing.assert_array_equal(made.pixel_array[0], mask[:, :, 1].T == 7)
+    np.testing.assert_array_equal(made.pixel_array[1], mask[:, :, 3].T == 200)
+
+
+def test_a_mask_that_marks_nothing_is_an_object_too(tmp_path):
+    folder = series(tmp_path / "series", **STUDY)
+    write_dicom_seg(tmp_path / "mask.dcm", np.zeros((5, 7, 4), np.uint8), folder, {1: "lesion"})
+    assert not highdicom.seg.segread(tmp_path / "mask.dcm").pixel_array.any()
+
+
+def test_slices_without_a_study_are_refused_in_one_line(mask, tmp_path):
+    folder = series(tmp_path / "series")
+    with pytest.raises(DataError, match=r"series: its slices lack what a DICOM-SEG object refers to .*StudyInst"):
+        write_dicom_seg(tmp_path / "mask.dcm", mask, folder, {7: "liver"})
+    assert not (tmp_path / "mask.dcm").exists()
