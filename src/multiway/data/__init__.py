@@ -30,4 +30,4 @@ if TYPE_CHECKING:
 __getattr__ = lazily(__name__)
 
 # How sets are made that stand in `catalogue.yaml` and at no address.
-extend("data sets", "multiway.data.made")
+extend("makers", "multiway.data.made")

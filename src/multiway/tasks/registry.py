@@ -8,13 +8,13 @@ from multiway.data.sources.budget import check_folder
 from multiway.errors import ConfigError, closest
 from multiway.tasks.known import task_of_dataset
 from multiway.tasks.protocol import AnyTask
-from multiway.tasks.settings import MODULES, TASKS, settings_of, task_named
+from multiway.tasks.settings import PLACES, TASKS, settings_of, task_named
 
 
 def task_of(name: str) -> AnyTask:
     """The task of that name."""
-    if name not in MODULES:
-        raise ConfigError(f"no task is called {name}{closest(name, MODULES)} Known: {', '.join(MODULES)}.")
+    if name not in PLACES:
+        raise ConfigError(f"no task is called {name}{closest(name, PLACES)} Known: {', '.join(PLACES)}.")
     task: AnyTask = task_named(name)
     return task
 

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 from multiway.config import Config, Flag, Plain, Setting, merge, nest, settings_in
 from multiway.errors import ConfigError, closest
-from multiway.lazy import extensions
+from multiway.lazy import extensions, load_extension
 
-MODULES = extensions("tasks")
-"""Module of each task, whose `TASK` it is, as `tasks/__init__.py` lists them."""
-TASKS = tuple(MODULES)
+GENERAL = ("text", "tabular")
+"""Tasks that nearly any table can be for: what others recognise, those of other packages too, is for these."""
+PLACES = extensions("tasks")
+"""Place of each task: ours as `tasks/__init__.py` lists them, and those of other packages."""
+TASKS = (*(name for name in PLACES if name not in GENERAL), *GENERAL)
 
 
 class Predict(Config):
@@ -62,18 +64,21 @@ class TaskSettings:
 
 @functools.cache
 def settings_of(task: str) -> TaskSettings:
-    """Those of a task: they stand in `config.py` beside its module, or in the module itself."""
-    if task not in MODULES:
-        raise ConfigError(f"no task is called {task}{closest(task, MODULES)} Known: {', '.join(MODULES)}.")
-    package = MODULES[task].rpartition(".")[0]
-    has_config = bool(package) and importlib.util.find_spec(f"{package}.config") is not None
-    module = importlib.import_module(f"{package}.config" if has_config else MODULES[task])
-    return next(each for each in vars(module).values() if isinstance(each, TaskSettings) and each.name == task)
+    """Those of a task: they stand in `config.py` beside its module, else its record has all of them."""
+    if task not in PLACES:
+        raise ConfigError(f"no task is called {task}{closest(task, PLACES)} Known: {', '.join(PLACES)}.")
+    package = PLACES[task].partition(":")[0].rpartition(".")[0]
+    if package and importlib.util.find_spec(f"{package}.config") is not None:
+        for each in vars(importlib.import_module(f"{package}.config")).values():
+            if isinstance(each, TaskSettings) and each.name == task:
+                return each
+    record = load_extension("tasks", task)
+    return TaskSettings(name=task, purpose=record.purpose, example=record.example, config=record.config)
 
 
 def task_named(name: str) -> Any:
     """The task of that name, whose module is imported now."""
-    return importlib.import_module(MODULES[name]).TASK
+    return load_extension("tasks", name)
 
 
 def nest_options(command: str, task: str, values: Mapping[str, Any]) -> Plain:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import Names, ReadOptions
-from multiway.lazy import load_extensions
+from multiway.lazy import extensions, load_extension
 from multiway.tasks.candidate import names_of
 from multiway.tasks.options import (
     Answering,
@@ -51,15 +51,9 @@ TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
-PUBLISHED: dict[str, Any] = {}
-"""Splits of the papers by name, each a `splitting.PublishedSplit`; their modules add them."""
-
-
 def published_split(protocol: str) -> Any:
-    """The published protocol of that name; None where it is one of ours, or none at all."""
-    if protocol not in PROTOCOLS and protocol not in PUBLISHED:
-        load_extensions("window protocols")
-    return PUBLISHED.get(protocol)
+    """The published protocol of that name, a `splitting.PublishedSplit`; None where it is one of ours, or none."""
+    return load_extension("splits", protocol) if protocol in extensions("splits") else None
 
 
 class Roles(Config):
@@ -112,7 +106,7 @@ class SplitOptions(Config):
     @classmethod
     def _protocol_is_known(cls, protocol: str) -> str:
         if protocol not in PROTOCOLS and published_split(protocol) is None:
-            *others, last = map(repr, (*PROTOCOLS, *PUBLISHED))
+            *others, last = map(repr, (*PROTOCOLS, *extensions("splits")))
             raise ValueError(f"Input should be {', '.join(others)} or {last}")
         return protocol
 

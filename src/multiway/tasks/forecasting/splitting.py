@@ -28,7 +28,7 @@ FEWEST = 10
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PublishedSplit:
-    """A way to scale and split windows that was published and leaks; a module of the papers adds it to `PUBLISHED`.
+    """A way to scale and split windows that was published and leaks, added by an entry point of `multiway.splits`.
 
     note: What it is worth, for whoever reads its scores.
     scale: From all rows, `(time, variates)`.

@@ -20,7 +20,7 @@ from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.options import RunConfig
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import ScanState
-from multiway.training.memory import settled
+from multiway.training.memory import fit_batches
 
 ConfigT = TypeVar("ConfigT", bound=RunConfig)
 StateT = TypeVar("StateT", bound=ScanState)
@@ -66,7 +66,7 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
         names = [name for name in self.names(config, state) if name in self.by_steps]
         word, sizes = self.seen
         shape = (state.channels, *getattr(state, sizes))
-        return settled(
+        return fit_batches(
             config, lambda: [self.build(config, state, name) for name in names], shape, word, progress=progress
         )
 
