@@ -19,7 +19,7 @@ print([name for name in sys.modules if name.startswith("multiway_papers")])
 print(type(create_model("dlinear", num_variates=2)).__module__, load_recipe("hot-ecl-96").row)
 """
 
-PROTOCOLS = "from multiway_papers.stocks.protocols import protocol_names; print(*protocol_names())"
+PROTOCOLS = "from multiway_papers.stocks.config import protocol_names; print(*protocol_names())"
 
 
 def test_who_asks_for_nothing_of_the_papers_never_meets_them(tmp_path):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from multiway.data.samples import SPLITS
 from multiway.errors import DataError, Fix
-from multiway_papers.stocks.config import StockProtocol
+from multiway_papers.stocks.config import PUBLISHED, StockProtocol
 from multiway_papers.stocks.panel import FIELDS, Groups, StockPanel, StockTexts, day_numbers, group_texts
-from multiway_papers.stocks.protocols import PUBLISHED, PublishedProtocol
+from multiway_papers.stocks.protocols import PublishedProtocol
 from multiway_papers.stocks.samples import CUTS, StockWindows, row_before
 
 CALENDAR = np.arange("2014-01-01", "2016-01-02", dtype="datetime64[D]")

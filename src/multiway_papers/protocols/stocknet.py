@@ -18,10 +18,10 @@ from multiway.data.sources.cells import sound_text
 from multiway.data.sources.json_lines import read_lines
 from multiway.errors import DataError
 from multiway.files import write_with
-from multiway_papers.stocks.config import StockOptions
+from multiway_papers.stocks.config import PUBLISHED, StockOptions
 from multiway_papers.stocks.options import FOLDERS, DatedText
 from multiway_papers.stocks.panel import FIELDS, StockPanel, StockTexts
-from multiway_papers.stocks.protocols import PUBLISHED, PublishedProtocol
+from multiway_papers.stocks.protocols import PublishedProtocol
 from multiway_papers.stocks.source import read_stocks
 
 MAX_BYTES, MAX_MEMBERS = 2 * 2**30, 500_000

@@ -1,21 +1,23 @@
-"""Everything that determines a run that predicts the movements of stocks, and the facts that it keeps."""
+"""Every setting of the task `stocks`."""
 
 import datetime
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import Budget, EncoderOptions, Shares
+from multiway.lazy import load_extensions
 from multiway.tasks.options import NetworkConfig, Sizes, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
 if TYPE_CHECKING:
-    from multiway_papers.stocks.protocols import PublishedProtocol
+    import numpy as np
+    from numpy.typing import NDArray
 
 NO_TEXTS = "none"
 OF_ZONES = {
@@ -118,6 +120,33 @@ FIXED = ("down", "up", "borders")
 """Fields that a published protocol settles."""
 
 
+PUBLISHED: dict[str, Any] = {}
+"""By name; rooms above add theirs."""
+
+
+def published_protocol() -> dict[str, Any]:
+    """Published protocols by name."""
+    load_extensions("stock protocols")
+    return PUBLISHED
+
+
+def protocol_names() -> tuple[str, ...]:
+    """Every protocol that is known."""
+    return (CHRONOLOGICAL, *published_protocol())
+
+
+def parse_days(texts: Sequence[str]) -> "NDArray[np.datetime64]":
+    """Days of their texts."""
+    import numpy as np  # help and completion do without
+
+    for text in texts:
+        try:
+            np.datetime64(text, "D")
+        except ValueError:
+            raise ValueError(f"borders are days like 2015-08-01. Got {text!r}") from None
+    return np.array(texts, dtype="datetime64[D]")
+
+
 class StockProtocol(Config):
     """What is predicted of each ticker and day, from what, and in which split."""
 
@@ -150,7 +179,6 @@ class StockProtocol(Config):
     def _is_known(cls, name: str) -> str:
         if name == CHRONOLOGICAL:
             return name
-        from multiway_papers.stocks.protocols import protocol_names
 
         if name not in protocol_names():
             *first, last = map(repr, protocol_names())
@@ -160,8 +188,6 @@ class StockProtocol(Config):
     @model_validator(mode="after")
     def _is_sound(self) -> Self:
         if self.borders is not None:
-            from multiway_papers.stocks.protocols import parse_days
-
             first, second = parse_days(self.borders)
             if not first < second:
                 raise ValueError(f"borders must rise: first day of validation, then of test. Got {self.borders}")
@@ -170,8 +196,6 @@ class StockProtocol(Config):
             if changed:
                 raise ValueError(f"{' and '.join(changed)} cannot be set, the protocol {self.name} fixes them")
         if self.literal and not (self.rules and self.rules.literal):
-            from multiway_papers.stocks.protocols import published_protocol
-
             owners = ", ".join(name for name, rules in published_protocol().items() if rules.literal)
             raise ValueError(f"literal belongs to the protocol {owners}. Got {self.name}")
         refused = (self.rules.refused if self.rules else {}).items()
@@ -184,11 +208,10 @@ class StockProtocol(Config):
         return bool(getattr(self, field) != type(self).model_fields[field].default)
 
     @property
-    def rules(self) -> "PublishedProtocol | None":
+    def rules(self) -> Any:
         """What a published protocol fixes; None for any data in the order of time."""
         if self.name == CHRONOLOGICAL:
             return None
-        from multiway_papers.stocks.protocols import published_protocol
 
         return published_protocol()[self.name]
 

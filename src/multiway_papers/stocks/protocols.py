@@ -1,15 +1,14 @@
 """Which days are targets, what may be known by then, what counts as a movement; and what published protocols fix."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.samples import SPLITS
 from multiway.errors import ConfigError, DataError, Fix
-from multiway.lazy import load_extensions
-from multiway_papers.stocks.config import CHRONOLOGICAL, StockProtocol
+from multiway_papers.stocks.config import CHRONOLOGICAL, StockProtocol, parse_days, protocol_names
 from multiway_papers.stocks.panel import DIGITS
 
 
@@ -31,21 +30,6 @@ class PublishedProtocol:
     literal: bool = False
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
     of_movements: bool = True
-
-
-PUBLISHED: dict[str, PublishedProtocol] = {}
-"""By name; rooms above add theirs."""
-
-
-def published_protocol() -> dict[str, PublishedProtocol]:
-    """Published protocols by name."""
-    load_extensions("stock protocols")
-    return PUBLISHED
-
-
-def protocol_names() -> tuple[str, ...]:
-    """Every protocol that is known."""
-    return (CHRONOLOGICAL, *published_protocol())
 
 
 def find_official(protocol: StockProtocol, days: NDArray[np.datetime64], source: str) -> tuple[str, ...] | None:
@@ -79,16 +63,6 @@ def _fix_of_empty(protocol: StockProtocol) -> tuple[str | Fix, ...]:
     first, last = protocol.rules.borders[0], protocol.rules.borders[-1] - np.timedelta64(1, "D")
     needs = f"It needs prices from {first} to {last}; use the protocol {CHRONOLOGICAL} for other data ("
     return needs, Fix("protocol.name", CHRONOLOGICAL), ")."
-
-
-def parse_days(texts: Sequence[str]) -> NDArray[np.datetime64]:
-    """Days of their texts."""
-    for text in texts:
-        try:
-            np.datetime64(text, "D")
-        except ValueError:
-            raise ValueError(f"borders are days like 2015-08-01. Got {text!r}") from None
-    return np.array(texts, dtype="datetime64[D]")
 
 
 def refuse_tomorrow(protocol: StockProtocol) -> None:

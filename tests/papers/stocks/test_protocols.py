@@ -7,6 +7,7 @@ from multiway.data.samples import Samples
 from multiway.data.splitting import split
 from multiway.errors import ConfigError, DataError
 from multiway_papers.stocks.config import DaySplit, StockConfig, StockProtocol
+from multiway_papers.stocks.protocols import find_official
 
 DAYS = np.arange("2020-01-01", "2020-04-10", dtype="datetime64[D]")
 
