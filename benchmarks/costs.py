@@ -174,10 +174,10 @@ def prepared_once(task: AnyTask) -> Iterator[None]:
 def teacher_of_zeros() -> Iterator[None]:
     """Within this block a student needs no teacher; its steps cost the same."""
 
-    def taught(run: Run, options: object) -> torch.Tensor:
+    def build_teacher(run: Run, options: object) -> torch.Tensor:
         return torch.zeros(len(run.prepared.part("train")), len(run.state.classes))
 
-    with patch.object(images, "taught", taught), patch.object(images, "find_teacher"):
+    with patch.object(images, "build_teacher", build_teacher), patch.object(images, "find_teacher"):
         yield
 
 

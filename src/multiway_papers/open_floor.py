@@ -15,7 +15,7 @@ from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
 from multiway.tasks.forecasting.candidates.aligned import fit_aligned
 from multiway.tasks.forecasting.candidates.robust import choose_penalty, fit_robust
-from multiway.tasks.forecasting.recent import RecentErrors, mean_sizes
+from multiway.tasks.forecasting.widths import RecentErrors, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
 from multiway_papers.open_tasks import QUANTILES, Floats, Item, OpenTask, windows_of
 

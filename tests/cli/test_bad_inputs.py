@@ -13,7 +13,7 @@ from fewer import fit_fewer
 from multiway.cli.declared import command_line
 from multiway.data import ReadOptions
 from multiway.errors import spelled
-from multiway.tasks.forecasting.source import check_file
+from multiway.tasks.forecasting.read import check_file
 from tasks.forecasting.test_bad_inputs import BAD, GOOD
 
 TRAIN = ["train", "forecast", "--horizon", "2", "--lookback", "4", "--out", "run", "--set", "network=false"]

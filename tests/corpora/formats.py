@@ -27,7 +27,7 @@ from multiway.data.sources.series import SequenceOptions
 from multiway.data.sources.series_reading import read_series_into
 from multiway.errors import MultiwayError
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answer_samples

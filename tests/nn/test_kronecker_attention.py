@@ -43,6 +43,22 @@ def test_a_preset_is_only_a_name(name):
     assert_same(spelt(tokens((3, 5))), named(tokens((3, 5))))
 
 
+@pytest.mark.parametrize("name", nn.PRESETS)
+def test_without_bias_there_is_none_and_what_was_saved_with_some_answers_as_before(name):
+    layer, usual, x = make_layer(2, preset=name, bias=False), make_layer(2, preset=name, bias="values"), tokens((3, 5))
+    assert not [key for key in layer.state_dict() if key.endswith(".bias") and not key.startswith("norms")]
+    assert not layer(torch.zeros_like(x)).any()
+    layer.load_state_dict(usual.state_dict())
+    assert layer(torch.zeros_like(x)).all()
+    assert_same(layer(x), usual(x))
+
+
+def test_directions_of_features_are_drawn_in_the_type_of_the_layer():
+    projection = make_layer(1, feature_map="smreg", num_features=4).projection
+    assert projection.dtype == torch.float64
+    assert_same(projection @ projection.mT, 4 * torch.eye(2, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("sizes", SIZES[1:], ids=str)
 def test_the_output_is_the_kronecker_product_of_the_maps(sizes):
     layer, x = make_layer(len(sizes)), tokens(sizes)

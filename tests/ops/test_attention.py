@@ -11,11 +11,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from multiway.errors import ShapeError
 from multiway.ops.attention import apply_factors, kernel_factor, masked_softmax, normalised_features, softmax_factor
-from multiway.ops.dispatch import MAX_MERGED, merge_small
 from tolerances import ROUNDING32, assert_same
 
 HEADS, HEAD_DIM, BATCH = 2, 3, 2
-SIZES = [(5,), (3, 5), (2, 3, 5), (3, 5, 2, 7), (2, 11, 7)]  # 11 x 7 is too large to be joined
+SIZES = [(5,), (3, 5), (2, 3, 5), (3, 5, 2, 7), (2, 11, 7)]
 
 
 def normal(generator, *shape):
@@ -94,26 +93,6 @@ def test_pairs_and_other_sizes_mix_with_what_is_joined(kinds, generator):
     assert ours.shape == (BATCH, *out_sizes, HEADS * HEAD_DIM)
     leaves = [value, *itertools.chain(*parts)]
     assert_same_with_gradients(ours.flatten(1, -2), formed(value, matrices, "product"), leaves, generator)
-
-
-def test_small_neighbours_are_joined_and_the_rest_is_not():
-    def sizes_after(sizes, without=()):
-        eyes = [None if mode in without else torch.eye(size)[None, None] for mode, size in enumerate(sizes)]
-        return merge_small(sizes, eyes)[0]
-
-    assert sizes_after((7, 7, 7)) == [7, 49]
-    assert sizes_after((2, 2, 3, 5)) == [2, 30]
-    assert sizes_after((8, 8)) == [8, 8]  # two modes are two products on views already
-    assert MAX_MERGED < 9 * 8
-    assert sizes_after((2, 9, 8)) == [2, 9, 8]
-    assert sizes_after((2, 8, 8)) == [2, MAX_MERGED]
-    assert sizes_after((2, 3, 5), without=[1]) == [2, 3, 5]
-
-
-def test_only_square_matrices_are_joined():
-    eye, tall = torch.eye(3)[None, None], torch.ones(1, 1, 100, 3)
-    for pair in ([eye, tall], [tall, eye], [eye, (eye, eye)], [(eye, eye), eye]):
-        assert merge_small((3, 3, 3), [eye, *pair])[0] == [3, 3, 3]
 
 
 def test_other_sizes_of_queries_are_reached_in_the_cheapest_order():

@@ -10,23 +10,8 @@ from multiway.ops import chains, dispatch, ways
 from tolerances import LONG32, TOLERANCES, assert_same
 
 
-def masked(logits):
-    mask = torch.ones(logits.shape[-2:], dtype=torch.bool).tril()
-    mask[1] = False
-    return ops.masked_softmax(logits, mask)
-
-
-def rms(x, weight):
-    return ops.rms_norm(x, weight, 1e-6)
-
-
 def strips(key, value):
     return ops.graph_attention(key, value, 0.8, normalisation="symmetric")
-
-
-def pooled(x, weight):
-    values, sums = ops.project_and_pool(x, weight)
-    return torch.cat([part.flatten() for part in (values, *(total for total, _ in sums))])
 
 
 def nd_linear(x, *parameters):
@@ -45,21 +30,8 @@ def tt_linear(x, bias, *cores):
     return ops.tt_linear(x, cores, bias)
 
 
-def mixed(value, first, last):
-    return ops.apply_factors(value, [first.softmax(-1), None, last.softmax(-1)], 2)
-
-
-def added(value, first, last):
-    return ops.apply_factors(value, [first.softmax(-1), None, last.softmax(-1)], 2, "sum")
-
-
 TWINS = {
-    "masked_softmax": (ops.masked_softmax, [(2, 3, 5, 7)]),
-    "masked_softmax, a row hidden": (masked, [(2, 3, 5, 7)]),
-    "gated": (ops.gated, [(3, 5, 14)]),
-    "rms_norm": (rms, [(3, 5, 7), (7,)]),
     "graph_attention": (strips, [(2, 3, 150, 5), (2, 3, 150, 7)]),
-    "project_and_pool": (pooled, [(2, 3, 5, 7), (11, 7)]),
     "nd_linear": (nd_linear, [(6, 5, 7), (3, 5), (4, 7), (3,), (4,)]),
     "nd_linear, full bias": (nd_linear_full, [(6, 5, 7), (3, 5), (4, 7), (3, 4)]),
     "nd_linear, descending": (nd_linear_descending, [(6, 5, 7), (3, 5), (4, 7), (3,), (4,)]),
@@ -67,11 +39,7 @@ TWINS = {
     "nd_linear, long": (nd_linear, [(6, 64, 64), (32, 64), (128, 64), (32,), (128,)]),
     "tt_linear": (tt_linear, [(6, 35), (12,), (1, 5, 3, 2), (2, 7, 4, 1)]),
     "additive_scores": (ops.additive_scores, [(2, 3, 5, 7), (2, 3, 4, 7), (3, 7)]),
-    "apply_factors": (mixed, [(2, 5, 3, 7, 8), (2, 2, 4, 5), (2, 2, 7, 7)]),
-    "apply_factors, a sum": (added, [(2, 5, 3, 7, 8), (2, 2, 5, 5), (2, 2, 7, 7)]),
 }
-TWO_FORMULAS = [name for name in TWINS if not name.startswith(("masked_softmax", "project_and_pool", "apply_factors"))]
-"""Backward passes that take other steps where they are differentiated twice."""
 
 
 def leaves_of(shapes, dtype, generator):
@@ -109,7 +77,7 @@ def test_twins_agree(name, dtype, generator, equations):
         torch.testing.assert_close(ours / scale, theirs / scale, **TOLERANCES[dtype])
 
 
-@pytest.mark.parametrize("name", TWO_FORMULAS)
+@pytest.mark.parametrize("name", TWINS)
 def test_gradients_for_second_derivatives_equal_plain_gradients(name, generator):
     """`gradgradcheck` compares the first with itself: it is right where the formula for training is wrong."""
     function, shapes = TWINS[name]

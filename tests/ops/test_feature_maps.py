@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.ops.feature_maps import (
+from multiway.ops.attention import (
     elu_log_features,
     kernel_features,
     kernel_logits,

@@ -1,10 +1,9 @@
-"""Pooling: against loops, with masks, in low precision, and together with a projection."""
+"""Pooling: against loops, with masks, and in low precision."""
 
 import itertools
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from multiway import ops
 from tolerances import assert_same
@@ -136,79 +135,20 @@ def test_nothing_pools_to_zeros(kind):
     assert_same(pool_otherwise(kind, torch.ones(2, 3, 0, DIM), 0)[0], torch.zeros(2, 3, DIM))
 
 
-def flat(x, weight):
-    values, pooled = ops.project_and_pool(x, weight)
-    return values, *(sums for sums, _ in pooled)
-
-
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_projecting_and_pooling_together_is_doing_both(sizes, generator):
+@pytest.mark.parametrize("masked", [True, False])
+def test_pooling_of_every_mode_is_that_of_each(sizes, masked, generator):
     x = tokens(generator, sizes).requires_grad_()
-    weight = torch.randn(11, DIM, dtype=torch.float64, generator=generator, requires_grad=True)
-    together = flat(x, weight)
-    apart = (F.linear(x, weight), *(ops.pool_modes(x, mode)[0] for mode in range(len(sizes))))
-    cotangents = [torch.randn(each.shape, dtype=each.dtype, generator=generator) for each in apart]
-    grads = [torch.autograd.grad(outs, (x, weight), cotangents) for outs in (together, apart)]
-    for ours, expected in zip((*together, *grads[0]), (*apart, *grads[1]), strict=True):
-        assert_same(ours, expected)
+    valid = torch.rand(x.shape[:-1], generator=generator) < 0.6 if masked else None
+    each = [ops.pool_modes(x, mode, valid=valid) for mode in range(len(sizes))]
+    for (sums, count), (expected, expected_count) in zip(ops.pool_every_mode(x, valid=valid), each, strict=True):
+        cotangent = torch.randn(expected.shape, dtype=expected.dtype, generator=generator)
+        assert_same(sums, expected)
+        assert_same(*(torch.autograd.grad(total, x, cotangent, retain_graph=True)[0] for total in (sums, expected)))
+        assert_same(torch.as_tensor(count), torch.as_tensor(expected_count))
 
 
-def test_projecting_and_pooling_counts_what_it_sums(generator):
-    _, pooled = ops.project_and_pool(tokens(generator, (2, 3, 5)), torch.eye(DIM, dtype=torch.float64))
-    assert [count for _, count in pooled] == [15, 10, 6]
-
-
-def test_projecting_and_pooling_has_second_derivatives(generator):
-    x = tokens(generator, (2, 3)).requires_grad_()
-    weight = torch.randn(2, DIM, dtype=torch.float64, generator=generator, requires_grad=True)
-    assert torch.autograd.gradcheck(flat, (x, weight))
-    assert torch.autograd.gradgradcheck(flat, (x, weight))
-
-
-def test_projecting_and_pooling_leaves_its_gradients_alone(generator):
-    x = tokens(generator, (2, 3)).requires_grad_()
-    weight = torch.randn(5, DIM, dtype=torch.float64, generator=generator)
-    outs = flat(x, weight)
-    cotangents = [torch.randn(each.shape, dtype=each.dtype, generator=generator) for each in outs]
-    before = [each.clone() for each in cotangents]
-    torch.autograd.grad(outs, x, cotangents)
-    for ours, expected in zip(cotangents, before, strict=True):
-        assert torch.equal(ours, expected)
-
-
-def test_projecting_and_pooling_under_vmap(generator):
-    x = torch.randn(4, 2, 3, 5, DIM, dtype=torch.float64, generator=generator)
-    weight = torch.randn(11, DIM, dtype=torch.float64, generator=generator)
-    together = torch.func.vmap(lambda each: flat(each, weight))(x)
-    for ours, expected in zip(together, zip(*(flat(each, weight) for each in x), strict=True), strict=True):
-        assert_same(ours, torch.stack(expected))
-
-
-def test_projecting_and_pooling_under_autocast(generator):
-    """The projection is narrow, as autocast has it; the sums are of the tokens themselves."""
-    x, weight = tokens(generator, (3, 5), torch.float32).requires_grad_(), torch.eye(DIM, requires_grad=True)
-    with torch.autocast("cpu", torch.bfloat16):
-        values, *sums = flat(x, weight)
-    grads = torch.autograd.grad(values.float().sum() + sum(each.sum() for each in sums), (x, weight))
-    assert_same(values, x.bfloat16())
-    assert_same(sums[0], x.sum(2))
-    assert_same(grads[0], torch.full_like(x, 3))
-    assert grads[1].dtype == torch.float32
-
-
-def test_low_precision_sums_are_wide_and_their_gradient_is_not(generator):
-    x = tokens(generator, (3, 5)).bfloat16().requires_grad_()
-    values, *sums = flat(x, torch.eye(DIM, dtype=torch.bfloat16))
-    assert values.dtype == torch.bfloat16
-    assert {each.dtype for each in sums} == {torch.float32}
-    (grad,) = torch.autograd.grad(values.sum() + sum(each.sum() for each in sums), x)
-    assert_same(grad, torch.full_like(x, 3))
-
-
-@pytest.mark.parametrize("frozen", [0, 1])
-def test_a_frozen_argument_leaves_the_others_gradient(frozen, generator):
-    x, weight = tokens(generator, (2, 3)), torch.randn(5, DIM, dtype=torch.float64, generator=generator)
-    leaf = (x, weight)[1 - frozen].requires_grad_()
-    (grad,) = torch.autograd.grad(flat(x, weight)[0].square().sum(), leaf)
-    (expected,) = torch.autograd.grad(F.linear(x, weight).square().sum(), leaf)
-    assert_same(grad, expected)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_sums_of_every_mode_are_wide_in_low_precision(dtype, generator):
+    pooled = ops.pool_every_mode(tokens(generator, (3, 5)).to(dtype))
+    assert {sums.dtype for sums, _ in pooled} == {torch.float32}

@@ -19,7 +19,7 @@ from multiway.report import PagePart, render
 from multiway.report import sections as kinds
 from multiway.report.attention import MAX_SLICES
 from multiway.report.forecasts import groups
-from multiway.tasks.forecasting.leading import forecast_values
+from multiway.tasks.forecasting.headline import forecast_values
 from report.filled import COLOURS, error_sections, every_page, forecasts, heat_maps, make_panels, make_planes
 from report_pages import HOSTILE, Page
 

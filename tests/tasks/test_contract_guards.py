@@ -21,7 +21,7 @@ from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.source import _follows
+from multiway.tasks.forecasting.read import _follows
 from multiway.tasks.images.source import read_images
 from multiway.tasks.run import load
 from multiway_papers.language.source import TextOptions, documents_of

@@ -10,7 +10,7 @@ from docs.build.gallery import write_report
 from multiway.report import Page, PagePart, render
 from multiway.report.forecasts import groups
 from multiway.report.sections import Panels
-from multiway.tasks.forecasting.leading import forecast_values
+from multiway.tasks.forecasting.headline import forecast_values
 from multiway.tasks.registry import TASKS
 from report.filled import COLOURS, every_page, make_panels
 from tasks.finished import finished

@@ -18,10 +18,10 @@ from multiway.nn.factorised import Approximation as Approximation
 from multiway.nn.factorised import LowRankLinear as LowRankLinear
 from multiway.nn.factorised_convolutions import CPConv as CPConv
 from multiway.nn.factorised_convolutions import TuckerConv as TuckerConv
+from multiway.nn.kronecker_attention import PRESETS as PRESETS
 from multiway.nn.kronecker_attention import KroneckerAttention as KroneckerAttention
 from multiway.nn.nd_linear import NdLinear as NdLinear
 from multiway.nn.nd_rnn import NdRNN as NdRNN
-from multiway.nn.pooled_queries import PRESETS as PRESETS
 from multiway.nn.tensor_graph_attention import TensorGraphAttention as TensorGraphAttention
 from multiway.nn.token_attention import AdditiveAttention as AdditiveAttention
 from multiway.nn.token_attention import DotProductAttention as DotProductAttention

@@ -14,10 +14,7 @@ from multiway.nn.kronecker_attention import KroneckerAttention
 
 
 class RMSNorm(nn.RMSNorm):
-    """`torch.nn.RMSNorm` over the last axis that keeps little besides its input, and takes a weight wider than that.
-
-    torch's own warns of such a weight, which is what autocast leaves it.
-    """
+    """`torch.nn.RMSNorm` over the last axis that takes a weight wider than its input, as autocast leaves it."""
 
     eps: float
 

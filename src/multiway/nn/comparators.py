@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.errors import ShapeError
 from multiway.nn import checks
-from multiway.nn.pooled_queries import make_head_norms
+from multiway.nn.kronecker_attention import make_head_norms
 
 
 class FullAttention(nn.Module):

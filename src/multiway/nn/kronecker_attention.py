@@ -1,7 +1,9 @@
-"""Higher-order attention: one small attention per mode, combined as a Kronecker product (HOT sec. 4)."""
+"""Attention along every mode at once (HOT sec. 4): pooled queries and keys, and values that their factors mix."""
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -11,10 +13,82 @@ from torch.nn import functional as F
 from multiway import ops
 from multiway.errors import DtypeError, ShapeError
 from multiway.nn import checks
-from multiway.nn.pooled_queries import PooledQueries, Side, Sums, choose_settings
+
+EPS = 1e-12
+"""In float32, relative to nothing: queries of any scale are brought to unit size."""
+MAX_TEMPERATURE = 16.0
+
+POOLINGS = ("mean", "sum", "max", "learned")
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "shared_projections": True,
+        "pooling": "sum",
+        "centred": False,
+        "qk_norm": "none",
+        "learn_temperature": False,
+        "bias": True,
+    },
+    "per_mode": {
+        "shared_projections": False,
+        "pooling": "sum",
+        "centred": False,
+        "qk_norm": "layer",
+        "learn_temperature": False,
+        "bias": "values",
+    },
+    "trainable": {
+        "shared_projections": False,
+        "pooling": "mean",
+        "centred": True,
+        "qk_norm": "rms",
+        "learn_temperature": True,
+        "bias": "values",
+    },
+}
 
 
-class KroneckerAttention(PooledQueries):
+class Side(NamedTuple):
+    """Tokens of queries or of keys, zero where they are not valid."""
+
+    x: Tensor
+    valid: Tensor | None
+    pooled: list[tuple[Tensor, Tensor | float]] | None
+    """`ops.pool_modes` of every mode, where all of them are summed."""
+
+
+class HeadNorm(nn.Module):
+    """RMS or layer norm over a head's features, in the precision of the input."""
+
+    def __init__(self, kind: str, head_dim: int, factory: dict[str, Any]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.weight = nn.Parameter(torch.empty(head_dim, **factory))
+        self.bias = nn.Parameter(torch.empty(head_dim, **factory)) if kind == "layer" else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Normalise alone: a weight of one and a bias of zero."""
+        nn.init.ones_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Float[Tensor, "*batch head_dim"]) -> Float[Tensor, "*batch head_dim"]:
+        """Normalise the last axis."""
+        weight = self.weight.to(x.dtype)
+        if self.bias is None:
+            return F.rms_norm(x, x.shape[-1:], weight, EPS)
+        return F.layer_norm(x, x.shape[-1:], weight, self.bias.to(x.dtype))
+
+
+def make_head_norms(kind: str, num_modes: int, head_dim: int, factory: dict[str, Any]) -> nn.ModuleList | None:
+    """A norm of queries and one of keys for every mode; None for the kind "none"."""
+    if kind == "none":
+        return None
+    pairs = ([HeadNorm(kind, head_dim, factory) for _ in range(2)] for _ in range(num_modes))
+    return nn.ModuleList(nn.ModuleList(pair) for pair in pairs)
+
+
+class KroneckerAttention(nn.Module):
     r"""Attend along every mode at once, at the cost of attending along each.
 
     $$Y = \big(V \times_1 S_1 \times_2 S_2 \cdots \times_k S_k\big) W_O, \qquad
@@ -51,7 +125,8 @@ class KroneckerAttention(PooledQueries):
         centred: Subtract the mean over positions from pooled tokens (never along a causal mode).
         qk_norm: "none", "rms" or "layer", over each head's features.
         learn_temperature: Learn a factor on the logits per mode and head, at most 16.
-        bias: Bias of the query and key projections.
+        bias: True for biases of all maps, False for none (as in eqs. 1 to 4), or "values" for those of the values and
+            the output alone.
         device: As for `torch.nn.Linear`.
         dtype: As for `torch.nn.Linear`.
 
@@ -83,30 +158,77 @@ class KroneckerAttention(PooledQueries):
         centred: bool | None = None,
         qk_norm: str | None = None,
         learn_temperature: bool | None = None,
-        bias: bool | None = None,
+        bias: bool | str | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        settings = choose_settings(
-            preset, shared_projections=shared_projections, pooling=pooling, centred=centred, qk_norm=qk_norm,
-            learn_temperature=learn_temperature, bias=bias,
-        )  # fmt: skip
-        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        super().__init__()
+        given: dict[str, Any] = {
+            "shared_projections": shared_projections,
+            "pooling": pooling,
+            "centred": centred,
+            "qk_norm": qk_norm,
+            "learn_temperature": learn_temperature,
+            "bias": bias,
+        }
+        values = PRESETS[checks.check_choice("preset", preset, PRESETS)]
+        settings = {name: values[name] if value is None else value for name, value in given.items()}
+        checks.check_choice("pooling", settings["pooling"], POOLINGS)
+        checks.check_choice("qk_norm", settings["qk_norm"], ("none", "rms", "layer"))
+        if not isinstance(settings["bias"], bool):
+            checks.check_choice("bias", settings["bias"], ("values",))
+        checks.check_choice("combine", combine, ("product", "sum"))
+        checks.check_heads(dim, num_heads, num_modes, bool(rotary_modes))
+        self.dim, self.num_heads, self.num_modes = dim, num_heads, num_modes
         attended = range(num_modes) if attended_modes is None else attended_modes
-        super().__init__(dim, num_heads, num_modes, settings, attended, rotary_modes, causal_modes, **factory)
+        self.attended_modes = checks.check_modes("attended_modes", attended, num_modes)
+        self.rotary_modes = checks.check_modes("rotary_modes", rotary_modes, num_modes)
+        self.causal_modes = checks.check_modes("causal_modes", causal_modes, num_modes)
         if not pool_over_causal:
             checks.refuse_leak(self.causal_modes, self.attended_modes)
-        self.combine = checks.check_choice("combine", combine, ("product", "sum"))
-        self.dropout = dropout
-        self.value = nn.Linear(dim, dim, **factory)
-        self.out = nn.Linear(dim, dim, **factory)
-        self._draw_features(feature_map, num_features, device)
+        self.combine, self.dropout = combine, dropout
+        self.pooling, self.centred = settings["pooling"], settings["centred"]
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        count, has_bias = 1 if settings["shared_projections"] else num_modes, settings["bias"] is True
+        self.query_key = nn.ModuleList(nn.Linear(dim, 2 * dim, bias=has_bias, **factory) for _ in range(count))
+        self.norms = make_head_norms(settings["qk_norm"], num_modes, dim // num_heads, factory)
+        self.log_temperature: nn.Parameter | None
+        zeros = torch.zeros(num_modes, num_heads, **factory)
+        self.register_parameter("log_temperature", nn.Parameter(zeros) if settings["learn_temperature"] else None)
+        self.pool_scores: nn.Parameter | None
+        even = torch.zeros(num_modes, dim, **factory)
+        self.register_parameter("pool_scores", nn.Parameter(even) if self.pooling == "learned" else None)
+        self.value = nn.Linear(dim, dim, bias=settings["bias"] is not False, **factory)
+        self.out = nn.Linear(dim, dim, bias=settings["bias"] is not False, **factory)
+        self.feature_map = feature_map
+        self.log_features: Callable[..., Tensor] | None = None
+        self.projection: Tensor | None
+        self.register_buffer("projection", None)
+        if feature_map != "softmax":
+            self.log_features = ops.FEATURE_MAPS[checks.check_choice("feature_map", feature_map, ops.FEATURE_MAPS)]
+            wide = torch.promote_types(dtype or torch.get_default_dtype(), torch.float32)
+            self.projection = ops.draw_projection(feature_map, dim // num_heads, num_features, dtype=wide).to(device)
+        self._freeze_unused()
+        self.register_load_state_dict_pre_hook(_accept_biases)  # type: ignore[no-untyped-call]
+
+    def _freeze_unused(self) -> None:
+        """Parameters without a gradient would stall distributed training; they stay for equal counts."""
+        attended, is_shared = self.attended_modes, len(self.query_key) == 1
+        for mode, linear in enumerate(self.query_key):
+            linear.requires_grad_(mode in attended or (is_shared and len(attended) > 0))
+        for mode, pair in enumerate(self.norms or ()):
+            pair.requires_grad_(mode in attended)
+        for parameter in (self.log_temperature, self.pool_scores):
+            if parameter is not None:
+                parameter.requires_grad_(len(attended) > 0)
 
     def reset_parameters(self) -> None:
         """Set temperatures and weights of pooling to even, and draw directions of features; parts have their own."""
-        super().reset_parameters()
+        for parameter in (self.log_temperature, self.pool_scores):
+            if parameter is not None:
+                nn.init.zeros_(parameter)
         if self.projection is not None:
-            self.projection.copy_(ops.orthogonal_projection(*self.projection.shape))
+            self.projection.copy_(ops.orthogonal_projection(*self.projection.shape, dtype=torch.float64))
 
     def forward(
         self,
@@ -158,49 +280,84 @@ class KroneckerAttention(PooledQueries):
         if context is not None:
             _check_tokens("context", context, context_valid, self.num_modes, self.value.weight)
             _check_sizes(x, context, self.attended_modes)
-        given = _check_masks(mode_masks, self.num_modes)
-        query_side = Side(ops.blank(x, valid), valid)
-        key_side = query_side if context is None else Side(ops.blank(context, context_valid), context_valid)
-        unmasked = key_side.valid is None and all(mask is None for mask in given)
-        bias_last = query_side is key_side and unmasked and self._keeps_bias()
-        value, sums = self._values(key_side, bias_last)
+        masks = _check_masks(mode_masks, self.num_modes)
+        query_side = self._side(x, valid)
+        key_side = query_side if context is None else self._side(context, context_valid)
         modes: list[ops.ModeHeads | None] = [None] * self.num_modes
         for mode in self.attended_modes:
-            query, key = self.query_and_key(mode, query_side, key_side, sums)
-            modes[mode] = ops.ModeHeads(query, key, self._mask(mode, query_side, key_side, given[mode]))
+            query, key = self._query_and_key(mode, query_side, key_side)
+            modes[mode] = ops.ModeHeads(query, key, self._mask(mode, query_side, key_side, masks[mode]))
+        dropout = self.dropout if self.training else 0.0
+        # Rows of S that sum to one pass the values' bias through as it is: W_O b_V + b_O, in one pass over memory
+        passes_bias = (
+            self.value.bias is not None
+            and context is None
+            and self.combine == "product"
+            and not dropout
+            and all(heads is not None and heads.mask is None for heads in modes)
+        )
+        value = ops.blank(
+            F.linear(key_side.x, self.value.weight, None if passes_bias else self.value.bias), key_side.valid
+        )
         mixed, factors = ops.kronecker_attention(
             value,
             modes,
             num_heads=self.num_heads,
             combine=self.combine,
-            log_features=None if self.log_features is None else self._features,
-            dropout=self.dropout if self.training else 0.0,
+            log_features=self.log_features and functools.partial(self.log_features, projection=self.projection),
+            dropout=dropout,
             as_matrices=as_matrices or self.dropout > 0,
         )
-        return self._project_out(mixed, bias_last), factors
+        bias = F.linear(self.value.bias, self.out.weight, self.out.bias) if passes_bias else self.out.bias
+        return F.linear(mixed, self.out.weight, bias), factors
 
-    def _keeps_bias(self) -> bool:
-        """Whether every row of the factors' product sums to one, so that the values' bias passes through unchanged."""
-        dropped = self.training and self.dropout > 0
-        return len(self.attended_modes) == self.num_modes and self.combine == "product" and not dropped
+    def _side(self, x: Tensor, valid: Tensor | None) -> Side:
+        """Tokens with zeros where nothing is valid, and their sums if every mode attends by sums."""
+        x = ops.blank(x, valid)
+        has_sums = self.pooling in ("mean", "sum") and len(self.attended_modes) == self.num_modes
+        return Side(x, valid, ops.pool_every_mode(x, valid=valid) if has_sums else None)
 
-    def _values(self, side: Side, bias_last: bool) -> tuple[Tensor, Sums | None]:
-        """Values, without their bias if it comes last, and the sums along every mode where one pass gives both."""
-        if side.valid is None and not bias_last:
-            return self.value(side.x), None
-        if len(self.attended_modes) < self.num_modes or self.pooling not in ("mean", "sum"):
-            value, sums = F.linear(side.x, self.value.weight), None
+    def _query_and_key(self, mode: int, query_side: Side, key_side: Side) -> tuple[Tensor, Tensor]:
+        """Pooled queries and keys of one mode, `(batch, heads, size, head_dim)`, float32 or wider (HOT: Q̃ᵢ, K̃ᵢ)."""
+        linear: Any = self.query_key[mode if len(self.query_key) > 1 else 0]
+        with ops.without_autocast(key_side.x):
+            if query_side is key_side:
+                query, key = self._rows(key_side, mode, linear.weight, linear.bias).chunk(2, dim=-1)
+            else:
+                weights, biases = linear.weight.chunk(2), (None, None) if linear.bias is None else linear.bias.chunk(2)
+                query = self._rows(query_side, mode, weights[0], biases[0])
+                key = self._rows(key_side, mode, weights[1], biases[1])
+            return self._heads(query, mode), self._heads(key, mode, is_key=True)
+
+    def _rows(self, side: Side, mode: int, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Tokens of one mode, pooled over the others (HOT: g_pool), then projected: both orders give the same.
+
+        A maximum does not commute with a projection, and is taken of projected tokens.
+        """
+        x, valid, pooled = side
+        if self.pooling == "max":
+            tokens, count = ops.max_over_modes(F.linear(x, weight.to(x.dtype)), mode, valid=valid)
+        elif self.pool_scores is not None:
+            tokens, count = ops.weighted_over_modes(x, self.pool_scores[mode], mode, valid=valid)
         else:
-            value, sums = ops.project_and_pool(side.x, self.value.weight)
-        if side.valid is not None:  # the bias stands where something is valid
-            value = torch.addcmul(value, side.valid[..., None].to(value.dtype), self.value.bias.to(value.dtype))
-        return value, sums
+            tokens, count = ops.pool_modes(x, mode, valid=valid) if pooled is None else pooled[mode]
+        if self.pooling == "mean":
+            tokens, count = ops.mean_of_sums(tokens, count)
+        if self.centred and mode not in self.causal_modes:
+            tokens = ops.centre_positions(tokens, count)
+        if self.pooling == "max":
+            return tokens if bias is None else tokens + count * bias.to(tokens.dtype)
+        return ops.project_pooled(tokens, count, weight, bias)
 
-    def _project_out(self, mixed: Tensor, bias_last: bool) -> Tensor:
-        """W_O; the values' bias, if it comes last, is added as W_O b_V + b_O: one pass for two."""
-        if not bias_last:
-            return self.out(mixed)  # type: ignore[no-any-return]
-        return F.linear(mixed, self.out.weight, F.linear(self.value.bias, self.out.weight, self.out.bias))
+    def _heads(self, rows: Tensor, mode: int, *, is_key: bool = False) -> Tensor:
+        """Split into heads, normalise, turn by position, and put the temperature on the queries."""
+        heads = torch.unflatten(rows, -1, (self.num_heads, -1)).transpose(1, 2)
+        if self.norms is not None:
+            heads = self.norms[mode][int(is_key)](heads)  # type: ignore[index]
+        if not is_key and self.log_temperature is not None:
+            capped = self.log_temperature[mode].to(heads.dtype).clamp_max(math.log(MAX_TEMPERATURE))
+            heads = heads * capped.exp()[:, None, None]
+        return ops.rotate(heads) if mode in self.rotary_modes else heads
 
     def _mask(self, mode: int, query_side: Side, key_side: Side, given: Tensor | None) -> Tensor | None:
         """All that forbids attention along one mode, broadcast to `(batch, heads, q, k)`; None if nothing does."""
@@ -210,26 +367,21 @@ class KroneckerAttention(PooledQueries):
         masks += [] if key_side.valid is None else [ops.valid_keys(key_side.valid, mode)]
         return ops.all_of(masks)
 
-    def _features(self, heads: Tensor) -> Tensor:
-        """log φ of queries or keys."""
-        assert self.log_features is not None and self.projection is not None
-        return self.log_features(heads, self.projection)
-
-    def _draw_features(self, name: str, num_features: int | None, device: torch.device | str | None) -> None:
-        self.feature_map, self.log_features = name, None
-        self.projection: Tensor | None
-        projection = None
-        if name != "softmax":
-            self.log_features = ops.FEATURE_MAPS[checks.check_choice("feature_map", name, ops.FEATURE_MAPS)]
-            projection = ops.draw_projection(name, self.dim // self.num_heads, num_features).to(device)
-        self.register_buffer("projection", projection)
-
     def extra_repr(self) -> str:
         """Show what is not in the submodules."""
         return (
             f"{self.dim}, num_heads={self.num_heads}, num_modes={self.num_modes}, combine={self.combine!r}, "
             f"feature_map={self.feature_map!r}, attended_modes={self.attended_modes}, pooling={self.pooling!r}"
         )
+
+
+def _accept_biases(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
+    """Take biases of values and output that a layer without them had when it was saved."""
+    for name in ("value", "out"):
+        linear: Any = module.get_submodule(name)
+        key = f"{prefix}{name}.bias"
+        if key in state and linear.bias is None:
+            linear.bias = nn.Parameter(linear.weight.new_empty(state[key].shape))
 
 
 def _check_tokens(name: str, x: Tensor, valid: Tensor | None, num_modes: int, weight: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
@@ -10,9 +11,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ShapeError
-from multiway.kernels.attention import Factor as Factor
-from multiway.ops.dispatch import factor_shape, fast_mix, fast_scores, fast_softmax, faster
-from multiway.ops.feature_maps import kernel_features, kernel_logits
+from multiway.ops.dispatch import fast_scores, faster
+
+Factor = Tensor | tuple[Tensor, Tensor] | None
+"""Attention of one mode: a row-stochastic matrix, a pair (A, B) of normalised features, or None for identity."""
 
 
 class ModeHeads(NamedTuple):
@@ -84,51 +86,62 @@ def apply_factors(
     Raises:
         ShapeError: Sizes of factors and values differ, or a sum over modes would change their sizes.
     """
-    _check_sizes(value.shape[1:-1], factors, combine)
-    if all(factor is None for factor in factors):
-        return value
-    return _mix(value, factors, num_heads, combine)
-
-
-@faster(fast_mix)
-def _mix(value: Tensor, factors: Sequence[Factor], num_heads: int, combine: str) -> Tensor:
-    """Product: V ×₁ S₁ ×₂ S₂ ⋯ (HOT eq. 9). Sum: V ×₁ S₁ + V ×₂ S₂ + ⋯ over the modes with a factor."""
-    heads = torch.unflatten(value, -1, (num_heads, -1))
+    _check_factors(value.shape[1:-1], factors, combine)
     given = [(mode, factor) for mode, factor in enumerate(factors) if factor is not None]
-    if combine == "sum":
-        return torch.stack([_along(heads, mode, factor) for mode, factor in given]).sum(0).flatten(-2)
-    for mode, factor in given:
-        heads = _along(heads, mode, factor)
-    mixed: Tensor = heads.flatten(-2)
-    return mixed
+    if not given:
+        return value
+    # (batch, heads, *sizes but the last, head_dim, last size): the first mode and the last are then products on views
+    laid = torch.unflatten(value, -1, (num_heads, -1)).movedim((-2, -1), (1, -2)).contiguous()
+    if combine == "sum":  # V ×₁ S₁ + V ×₂ S₂ + ⋯
+        laid = torch.stack([_mix(laid, mode, factor) for mode, factor in given]).sum(0)
+    else:  # V ×₁ S₁ ×₂ S₂ ⋯ (HOT eq. 9): the products commute, and the one that leaves least comes first
+        if not torch.compiler.is_compiling():  # sizes in a graph may be symbols, which have no order
+            given.sort(key=_growth)
+        for mode, factor in given:
+            laid = _mix(laid, mode, factor)
+    return laid.movedim((1, -2), (-2, -1)).flatten(-2)
 
 
-def _along(heads: Tensor, mode: int, factor: Tensor | tuple[Tensor, Tensor]) -> Tensor:
-    """Values `(batch, *sizes, heads, head_dim)`, mixed along one mode; a pair (A, B) as A (Bᵀ V) (eq. 12)."""
+def _mix(laid: Tensor, mode: int, factor: Tensor | tuple[Tensor, Tensor]) -> Tensor:
+    """Values laid out by `apply_factors`, mixed along one mode; a pair (A, B) as A (Bᵀ V) (eq. 12)."""
     if isinstance(factor, tuple):
         queries, keys = factor
-        return _along(_along(heads, mode, keys.mT), mode, queries)
-    moved = heads.movedim(mode + 1, -2)  # (batch, *rest, heads, size, head_dim)
-    mixed = torch.einsum("bhij,b...hjd->b...hid", factor.to(heads.dtype), moved)
-    return mixed.movedim(-2, mode + 1)
+        return _mix(_mix(laid, mode, keys.mT), mode, queries)
+    factor, batch, heads = factor.to(laid.dtype), *laid.shape[:2]
+    if mode == laid.ndim - 4:
+        return (laid.flatten(2, -2) @ factor.mT).reshape(*laid.shape[:-1], factor.shape[-2])
+    before, after = laid.shape[2 : mode + 2], laid.shape[mode + 3 :]
+    rows = laid.reshape(batch, heads, math.prod(before), laid.shape[mode + 2], math.prod(after))
+    return (factor.unsqueeze(2) @ rows).reshape(batch, heads, *before, factor.shape[-2], *after)
 
 
-def _check_sizes(sizes: Sequence[int], factors: Sequence[Factor], combine: str) -> None:
+def _growth(item: tuple[int, Tensor | tuple[Tensor, Tensor]]) -> float:
+    """What a mode adds to the cost of those after it: sizes a, b to α, β cost αab + αβb, or βab + αβa."""
+    queries, keys = _factor_shape(item[1])
+    return 1 / max(keys, 1) - 1 / max(queries, 1)
+
+
+def _factor_shape(factor: Tensor | tuple[Tensor, Tensor]) -> tuple[int, int]:
+    """Queries and keys of a factor."""
+    queries, keys = (factor[0], factor[1].mT) if isinstance(factor, tuple) else (factor, factor)
+    return queries.shape[-2], keys.shape[-1]
+
+
+def _check_factors(sizes: Sequence[int], factors: Sequence[Factor], combine: str) -> None:
     if len(factors) != len(sizes):
         raise ShapeError(
             f"attention: give one factor or None per mode. Got {len(factors)} for values with sizes {tuple(sizes)}."
         )
-    shapes = [
-        (size, size) if factor is None else factor_shape(factor) for size, factor in zip(sizes, factors, strict=True)
-    ]
-    for mode, (size, (_, keys)) in enumerate(zip(sizes, shapes, strict=True)):
-        if keys != size:
-            raise ShapeError(f"attention: mode {mode} of the values has size {size} but its factor has {keys} keys.")
-    attended = [shape for shape, factor in zip(shapes, factors, strict=True) if factor is not None]
-    if combine == "sum" and len(attended) > 1 and any(queries != keys for queries, keys in attended):
+    attended = {mode: _factor_shape(factor) for mode, factor in enumerate(factors) if factor is not None}
+    for mode, (_, keys) in attended.items():
+        if keys != sizes[mode]:
+            raise ShapeError(
+                f"attention: mode {mode} of the values has size {sizes[mode]} but its factor has {keys} keys."
+            )
+    if combine == "sum" and len(attended) > 1 and any(queries != keys for queries, keys in attended.values()):
         raise ShapeError(
             "attention: a sum over modes needs as many queries as keys on every attended mode; "
-            f"got {attended}. Use combine='product'."
+            f"got {list(attended.values())}. Use combine='product'."
         )
 
 
@@ -153,19 +166,23 @@ def softmax_factor(
     return masked_softmax(query / math.sqrt(query.shape[-1]) @ key.mT, mask)
 
 
-@faster(fast_softmax)
 def masked_softmax(
     logits: Float[Tensor, "*batch q k"], mask: Bool[Tensor, "..."] | None = None
 ) -> Float[Tensor, "*batch q k"]:
     """Softmax over keys; a row with nothing to attend to becomes zeros, with zero gradient.
 
+    Weights below the cube root of the smallest normal number, 2e-13 in float32, are zero: a product over three modes is
+    then no denormal number, which processors multiply ten times slower.
+
     Args:
         logits: Scores.
         mask: Broadcasts to the logits; True where a key may be attended.
     """
+    smallest = min(torch.finfo(logits.dtype).tiny, torch.finfo(torch.float32).tiny) ** (1 / 3)
     if mask is None:
-        return torch.softmax(logits, -1)
-    return torch.softmax(logits.masked_fill(~mask, torch.finfo(logits.dtype).min), -1) * mask
+        return F.threshold(torch.softmax(logits, -1), smallest, 0.0)
+    allowed = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)  # not -inf: a row of -inf alone is NaN
+    return F.threshold(torch.softmax(allowed, -1), smallest, 0.0) * mask
 
 
 def kernel_factor(
@@ -200,6 +217,11 @@ def normalised_features(
 def _key_mask(mask: Tensor | None, keys: Tensor) -> Tensor | None:
     """One mask for all queries, `(batch, heads, k)`."""
     return None if mask is None else mask[..., 0, :].expand(keys.shape[:-1])
+
+
+def without_autocast(x: Tensor) -> AbstractContextManager[object]:
+    """Compute in the precision of the operands; the meta device has no autocast to switch off."""
+    return nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False)
 
 
 @faster(fast_scores)
@@ -270,3 +292,105 @@ def _turn(x: Tensor, angles: Float[Tensor, "size half"]) -> Tensor:
     cosine, sine = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     first, second = x[..., :half], x[..., half:]
     return torch.cat([first * cosine - second * sine, first * sine + second * cosine], dim=-1)
+
+
+def default_num_features(head_dim: int) -> int:
+    """d (1 + log₂ d), rounded up to an even number: enough for the kernel's error to fall as in theory."""
+    return 2 * math.ceil(head_dim * (1 + math.log2(max(head_dim, 2))) / 2)
+
+
+def orthogonal_projection(
+    num_rows: int, head_dim: int, *, generator: torch.Generator | None = None, dtype: torch.dtype | None = None
+) -> Float[Tensor, "rows head_dim"]:
+    """Draw directions of norm √d, orthogonal within each block of d rows (Choromanski et al. 2020, sec. 3.3).
+
+    QR of a Gaussian matrix with the signs of R's diagonal moved into Q is uniform over rotations. The norm is
+    fixed, not chi-distributed: that is what makes SMReg the regularised kernel.
+    """
+    blocks = []
+    for _ in range(math.ceil(num_rows / head_dim)):
+        q, r = torch.linalg.qr(torch.randn(head_dim, head_dim, generator=generator, dtype=torch.float64))
+        blocks.append(q * r.diagonal().sign())
+    return (torch.cat(blocks)[:num_rows] * math.sqrt(head_dim)).to(dtype or torch.get_default_dtype())
+
+
+def draw_projection(
+    feature_map: str, head_dim: int, num_features: int | None = None, *, dtype: torch.dtype | None = None
+) -> Float[Tensor, "rows head_dim"]:
+    """Draw directions for `num_features`, `default_num_features` if not given; SMReg uses each with both signs."""
+    count = default_num_features(head_dim) if num_features is None else num_features
+    return orthogonal_projection(math.ceil(count / 2) if feature_map == "smreg" else count, head_dim, dtype=dtype)
+
+
+def smreg_log_features(
+    x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "rows head_dim"]
+) -> Float[Tensor, "*batch features"]:
+    """log φ for SMReg: ±W x' - |x'|²/2 with x' = x d^(-1/4), both signs side by side.
+
+    exp of a query's plus a key's, summed over features and divided by their number, estimates exp(q·k/√d)
+    (Choromanski et al. 2020, lemma 1 and eq. 7).
+    """
+    scaled = x * float(x.shape[-1]) ** -0.25
+    projected = scaled @ projection.to(x.dtype).mT
+    half_square: Tensor = scaled.square().sum(-1, keepdim=True) / 2
+    return torch.cat([projected - half_square, -projected - half_square], dim=-1)
+
+
+def positive_log_features(
+    x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "rows head_dim"]
+) -> Float[Tensor, "*batch features"]:
+    """log φ for one sign only: W x' - |x'|²/2, the plain positive features of the same paper."""
+    scaled = x * float(x.shape[-1]) ** -0.25
+    logs: Tensor = scaled @ projection.to(x.dtype).mT - scaled.square().sum(-1, keepdim=True) / 2
+    return logs
+
+
+def elu_log_features(
+    x: Float[Tensor, "*batch head_dim"], projection: Float[Tensor, "rows head_dim"]
+) -> Float[Tensor, "*batch features"]:
+    """log(elu(x) + 1) (Katharopoulos et al. 2020, eq. 7), which is x itself below zero; no projection."""
+    return torch.where(x > 0, torch.log1p(x.clamp_min(0)), x)
+
+
+FEATURE_MAPS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "smreg": smreg_log_features,
+    "positive": positive_log_features,
+    "elu": elu_log_features,
+}
+"""Maps whose dot products stand in for the softmax kernel, in logarithms so that nothing overflows."""
+
+
+def kernel_features(
+    query_logs: Float[Tensor, "*batch q features"],
+    key_logs: Float[Tensor, "*batch k features"],
+    key_mask: Tensor | None = None,
+) -> tuple[Float[Tensor, "*batch q features"], Float[Tensor, "*batch k features"]]:
+    """Exponentiate without overflow or an all-zero row: factors A, B with A Bᵀ ∝ φ(q) φ(k)ᵀ row by row.
+
+    With c_m the largest key logarithm of feature m, the keys become exp(b - c) and the queries exp(a + c - max).
+    Both shifts cancel once rows are divided by their sum. Each query then has a feature of exactly 1, and for
+    that feature some key has exactly 1, so every denominator is at least 1 and needs no epsilon.
+
+    Args:
+        query_logs: log φ of the queries.
+        key_logs: log φ of the keys.
+        key_mask: `(*batch, k)`, True where a key may be attended; the others become exact zeros.
+    """
+    if key_mask is not None:
+        floor = torch.finfo(key_logs.dtype).min / 4  # a sum of two stays finite
+        key_logs = key_logs.masked_fill(~key_mask[..., None], floor)
+    peak = key_logs.detach().amax(-2, keepdim=True)
+    queries = query_logs + peak
+    queries = (queries - queries.detach().amax(-1, keepdim=True)).exp()
+    keys = (key_logs - peak).exp()
+    if key_mask is not None:
+        keys = keys * key_mask[..., None]
+    return queries, keys
+
+
+def kernel_logits(
+    query_logs: Float[Tensor, "*batch q features"], key_logs: Float[Tensor, "*batch k features"]
+) -> Float[Tensor, "*batch q k"]:
+    """log Σ_m φ_m(q) φ_m(k) for every pair, exact under any mask; one key at a time bounds the memory."""
+    columns = [torch.logsumexp(query_logs + key[..., None, :], -1) for key in key_logs.unbind(-2)]
+    return torch.stack(columns, -1)

@@ -6,7 +6,6 @@ no plan. Every way gives the same numbers to rounding.
 
 import contextlib
 import functools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
@@ -15,8 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from multiway.kernels import attention, compiled, lean, operators
-from multiway.kernels.attention import Factor
+from multiway.kernels import compiled, lean, operators
 from multiway.ops import plans, products, ways
 from multiway.ops.checks import check_nd_linear, check_signals, check_train
 from multiway.ops.graph import Damping, attention_adjacency, banded_graph_filter, damping_reach, graph_filter
@@ -26,8 +24,6 @@ from multiway.ops.graph_strips import strip_graph_filter
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
-MAX_MERGED = 64
-"""Neighbouring modes up to this size together are attended by one matrix."""
 LONGEST = 1 - 1e-6
 """Damping that one which is learnt counts as at most, where lags are left out."""
 STRIPS_FROM = 32
@@ -103,11 +99,6 @@ def exported_operators() -> Iterator[None]:
 def is_transformed() -> bool:
     """Whether functorch or forward derivatives stand between the operations and their numbers."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
-
-
-def without_autocast(x: Tensor) -> contextlib.AbstractContextManager[object]:
-    """Compute in the precision of the operands; the meta device has no autocast to switch off."""
-    return contextlib.nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False)
 
 
 def members(tensors: Iterable[Tensor]) -> list[Tensor]:
@@ -254,40 +245,6 @@ def graph_attention(
     return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
 
 
-def fast_mix(
-    equation: Callable[..., Tensor], value: Tensor, factors: Sequence[Factor], num_heads: int, combine: str
-) -> Tensor | None:
-    """Values laid out once, small neighbouring modes joined, and modes in the order that costs least."""
-    if not in_graph() and is_transformed():
-        return None
-    if combine == "sum":
-        return attention.mix_and_add(value, factors, num_heads)
-    sizes: Sequence[int] = value.shape[1:-1]
-    out_sizes = [
-        size if factor is None else factor_shape(factor)[0] for size, factor in zip(sizes, factors, strict=True)
-    ]
-    sizes, factors = merge_small(sizes, factors)
-    joined = value.reshape(value.shape[0], *sizes, value.shape[-1])
-    mixed = attention.mix_by_modes(joined, factors, _cheapest_order(factors), num_heads)
-    return mixed.reshape(value.shape[0], *out_sizes, value.shape[-1])
-
-
-def fast_softmax(equation: Callable[..., Tensor], logits: Tensor, mask: Tensor | None = None) -> Tensor | None:
-    """Vanishing weights set to zero, and the result alone kept for the gradient."""
-    return attention.flushed_softmax(logits, mask) if is_open(logits) else None
-
-
-def fast_pooling(
-    equation: Callable[..., object], x: Tensor, weight: Tensor
-) -> tuple[Tensor, list[tuple[Tensor, float]]] | None:
-    """Sums of two modes or more in the fewest passes."""
-    if x.ndim <= 3 or not is_open(x, autocast=False):
-        return None
-    values, sums = attention.project_and_sum(x, weight)
-    tokens = math.prod(x.shape[1:-1])
-    return values, [(total, tokens / max(total.shape[1], 1)) for total in sums]
-
-
 def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, weight: Tensor) -> Tensor | None:
     """Compiled, without the values of tanh in memory."""
     if in_graph():
@@ -298,16 +255,6 @@ def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, wei
             else None
         )
     return compiled.run_scores(equation, query, key, weight)
-
-
-def fast_gate(equation: Callable[..., Tensor], gate_up: Tensor) -> Tensor | None:
-    """With the input alone kept for the gradient."""
-    return lean.lean_gated(gate_up) if is_open(gate_up) else None
-
-
-def fast_norm(equation: Callable[..., Tensor], x: Tensor, weight: Tensor, eps: float) -> Tensor | None:
-    """With the input and a number for each row kept for the gradient."""
-    return lean.lean_rms_norm(x, weight, eps) if is_open(x) else None
 
 
 def fast_dropout(equation: Callable[..., Tensor], x: Tensor, p: float, training: bool = True) -> Tensor | None:
@@ -326,49 +273,6 @@ def _nd_linear_of(equation: Callable[..., Tensor], count: int, kind: str | None)
 @functools.cache
 def _tt_linear_of(equation: Callable[..., Tensor], count: int) -> Callable[..., Tensor]:
     return lambda x, *given: equation(x, given[:count], *given[count:])
-
-
-def merge_small(sizes: Sequence[int], factors: Sequence[Factor]) -> tuple[list[int], list[Factor]]:
-    """Join small square factors of neighbouring modes into their Kronecker product, the first mode never.
-
-    Products of 7 x 7 matrices run at a tenth of the speed of 49 x 49 ones, so seven times the operations pay.
-    """
-    sizes, factors = list(sizes), list(factors)
-    for mode in reversed(range(1, len(sizes) - 1)):
-        pair, joined = factors[mode : mode + 2], sizes[mode] * sizes[mode + 1]
-        if joined <= MAX_MERGED and all(map(_is_square, pair, sizes[mode : mode + 2])):
-            sizes[mode : mode + 2], factors[mode : mode + 2] = [joined], [_kronecker(*pair)]  # type: ignore[arg-type]
-    return sizes, factors
-
-
-def factor_shape(factor: Tensor | tuple[Tensor, Tensor]) -> tuple[int, int]:
-    """Rows and columns of a factor: queries and keys."""
-    if isinstance(factor, tuple):
-        return factor[0].shape[-2], factor[1].shape[-2]
-    return factor.shape[-2], factor.shape[-1]
-
-
-def _is_square(factor: Factor, size: int) -> bool:
-    return isinstance(factor, Tensor) and factor.shape[-2:] == (size, size)
-
-
-def _kronecker(left: Tensor, right: Tensor) -> Tensor:
-    joined = left[..., :, None, :, None] * right[..., None, :, None, :]
-    return joined.flatten(-4, -3).flatten(-2)
-
-
-def _cheapest_order(factors: Sequence[Factor]) -> list[int]:
-    """Last mode first while it is in place, unless cross-attention changes sizes: then the one that shrinks most."""
-    given = [(mode, factor_shape(factor)) for mode, factor in enumerate(factors) if factor is not None]
-    if in_graph():  # sizes may be symbols, which cannot be ordered
-        return [mode for mode, _ in reversed(given)]
-    return [mode for mode, _ in sorted(given, key=_growth)]
-
-
-def _growth(item: tuple[int, tuple[int, int]]) -> tuple[float, int]:
-    """What a mode adds to the size, the least first, and of equal ones the last."""
-    mode, (rows, columns) = item
-    return 1 / max(columns, 1) - 1 / max(rows, 1), -mode
 
 
 def _has_number(damping: Damping) -> bool:

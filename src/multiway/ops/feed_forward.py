@@ -5,17 +5,15 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from multiway.ops.dispatch import fast_dropout, fast_gate, fast_norm, faster
+from multiway.ops.dispatch import fast_dropout, faster
 
 
-@faster(fast_gate)
 def gated(gate_up: Float[Tensor, "*batch two_hidden"]) -> Float[Tensor, "*batch hidden"]:
     """H = silu(G) * U, where the last axis of `gate_up` holds G and then U (Shazeer 2020)."""
     g, u = gate_up.chunk(2, dim=-1)
     return F.silu(g) * u
 
 
-@faster(fast_norm)
 def rms_norm(x: Float[Tensor, "*batch dim"], weight: Float[Tensor, " dim"], eps: float) -> Float[Tensor, "*batch dim"]:
     """Divide by the root mean square of the last axis: y = x / sqrt(mean(x²) + eps) * weight (Zhang & Sennrich 2019).
 

@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.ops.attention import masked_softmax
-from multiway.ops.dispatch import fast_pooling, faster
 
 
 def pool_modes(
@@ -29,14 +28,32 @@ def pool_modes(
         The sums, and the counts: one number without `valid`, else `(batch, size, 1)`.
     """
     others = [axis for axis in range(1, x.ndim - 1) if axis != mode + 1]
-    wide = torch.promote_types(x.dtype, torch.float32)
-    if valid is None:
-        count = 1.0
-        for axis in others:  # a plain loop, which torch.compile can follow
-            count *= x.shape[axis]
-        return (x.sum(others, dtype=wide) if others else x.to(wide)), count
-    kept = torch.where(valid[..., None], x, 0)
-    return (kept.sum(others, dtype=wide) if others else kept.to(wide)), count_valid(valid, mode).to(wide)
+    kept, wide = blank(x, valid), torch.promote_types(x.dtype, torch.float32)
+    return (kept.sum(others, dtype=wide) if others else kept.to(wide)), _count_pooled(x, mode, valid)
+
+
+def pool_every_mode(
+    x: Float[Tensor, "batch *sizes dim"], *, valid: Bool[Tensor, "batch *sizes"] | None = None
+) -> list[tuple[Float[Tensor, "batch size dim"], Float[Tensor, "batch size 1"] | float]]:
+    """`pool_modes` of each mode in turn, where the sums of all modes but the last share a pass over the tokens."""
+    totals = _sum_every_mode(blank(x, valid), torch.promote_types(x.dtype, torch.float32))
+    return [(total, _count_pooled(x, mode, valid)) for mode, total in enumerate(totals)]
+
+
+def _sum_every_mode(x: Tensor, wide: torch.dtype) -> list[Tensor]:
+    if x.ndim == 3:
+        return [x.to(wide)]
+    return [*_sum_every_mode(x.sum(-2, dtype=wide), wide), x.sum(list(range(1, x.ndim - 2)), dtype=wide)]
+
+
+def _count_pooled(x: Tensor, mode: int, valid: Tensor | None) -> Tensor | float:
+    """Tokens that are summed at each position of a mode."""
+    if valid is not None:
+        return count_valid(valid, mode).to(torch.promote_types(x.dtype, torch.float32))
+    count = 1.0
+    for axis in range(1, x.ndim - 1):  # a plain loop, which torch.compile can follow
+        count *= x.shape[axis] if axis != mode + 1 else 1
+    return count
 
 
 def count_valid(valid: Bool[Tensor, "batch *sizes"], mode: int) -> Int[Tensor, "batch size 1"]:
@@ -96,14 +113,6 @@ def weighted_over_modes(
 def _lines(x: Tensor, mode: int) -> Tensor:
     """All tokens at each position of one mode, `(batch, size, others, dim)`."""
     return x.movedim(mode + 1, 1).unsqueeze(2).flatten(2, -2)
-
-
-@faster(fast_pooling)
-def project_and_pool(
-    x: Float[Tensor, "batch *sizes dim"], weight: Float[Tensor, "out dim"]
-) -> tuple[Float[Tensor, "batch *sizes out"], list[tuple[Float[Tensor, "batch size dim"], float]]]:
-    """X Wᵀ, and for each mode `pool_modes` of X."""
-    return F.linear(x, weight), [pool_modes(x, mode) for mode in range(x.ndim - 2)]  # type: ignore[misc]
 
 
 def mean_of_sums(

@@ -13,7 +13,7 @@ from multiway.data.looking import read_frame
 from multiway.data.sources.excel import escaped, restored
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import DataError
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.tabular.source import TableOptions
 
 

@@ -25,7 +25,7 @@ from multiway.data.sources.bytes import Itself, reading_once
 from multiway.data.sources.columns import columns_of_text
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.tabular.source import TableOptions
 from tasks.tabular.rows import read_table
 

@@ -7,7 +7,7 @@ import pytest
 from multiway import Forecaster
 from multiway.data.looking import look_at
 from multiway.data.sources.options import ReadOptions
-from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.read import read_panel
 
 MONTHS = pd.date_range("2021-01-01", periods=37, freq="MS")
 HEADERS = {

@@ -10,7 +10,7 @@ from multiway.data import ReadOptions, Scaler
 from multiway.data.sources import bytes as budget
 from multiway.errors import DataError, MultiwayError
 from multiway.tasks.forecasting.panel import match_panel
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.forecasting.splitting import SplitOptions, borders_of
 from multiway.tasks.forecasting.windows import check_borders
 from tolerances import ROUNDING64

@@ -7,7 +7,7 @@ import pytest
 from multiway import Forecaster
 from multiway.data import ReadOptions
 from multiway.errors import DataError, spelled
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.read import check_file, read_panel
 
 
 def written(path, times, values=None):

@@ -8,9 +8,9 @@ import torch
 from multiway.data import Scaler
 from multiway.errors import ConfigError
 from multiway.ops import naive, student_radii
-from multiway.tasks.forecasting.bands import errors_of, fit_bands
-from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.forecasting.intervals import errors_of, fit_bands
 from multiway.tasks.forecasting.scores import Around, coverage_rows, measure
+from multiway.tasks.forecasting.stretches import Stretch
 from tasks.forecasting.panels import make_windows
 from tolerances import ROUNDING32
 
@@ -25,7 +25,7 @@ def error(batch):
 
 def fit(*windows, levels, forecast=forecast):
     """Bands on some windows, and half of their width at each level, `(levels, horizon, variates)`."""
-    with mock.patch("multiway.tasks.forecasting.bands.FEWEST", 10**9):  # symmetric, however many
+    with mock.patch("multiway.tasks.forecasting.intervals.FEWEST", 10**9):  # symmetric, however many
         bands = fit_bands([Stretch(each, forecast) for each in windows], levels)["multiway"]
     edges = bands.edges(levels)
     assert torch.equal(edges[:, 0], -edges[:, 1])
@@ -94,7 +94,7 @@ def test_a_tail_is_over_earlier_errors_as_well_and_no_narrower_than_a_lower_leve
 
 def test_windows_are_thinned_where_they_do_not_fit(monkeypatch):
     windows = make_windows(90, 2, 6, 5)
-    monkeypatch.setattr("multiway.tasks.forecasting.bands.MAX_CELLS", 400)  # every second window
+    monkeypatch.setattr("multiway.tasks.forecasting.intervals.MAX_CELLS", 400)  # every second window
     batch = windows.gather(torch.arange(0, 80, 2))
     errors = error(batch).abs().sort(0).values
     assert torch.equal(fit(windows, levels=(80.0,))[1][0], errors[rank(40, 0.8, 3)])

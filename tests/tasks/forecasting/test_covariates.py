@@ -17,10 +17,10 @@ from multiway.lazy import is_installed
 from multiway.models.regression import REACH
 from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.calendar import calendar_features, holiday_features, holiday_names
 from multiway.tasks.forecasting.covariates import Roles, is_truth
 from multiway.tasks.forecasting.encode import prepare_panel
-from multiway.tasks.forecasting.frequency import calendar_features, holiday_features, holiday_names
-from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import covariates_of
 from tasks.forecasting.panels import shop

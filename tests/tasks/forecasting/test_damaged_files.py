@@ -7,7 +7,7 @@ import pytest
 
 from multiway.data import ReadOptions, Scaler
 from multiway.errors import DataError
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.read import check_file, read_panel
 
 WIDE = "date,a,b\n" + "".join(f"2024-01-{day:02d},{day}.5,{day * 2}\n" for day in range(1, 20))
 LONG = "unique_id,ds,y\n" + "".join(f"{name},2024-01-{day:02d},{day}\n" for name in "xyz" for day in range(1, 12))

@@ -7,9 +7,9 @@ import pytest
 from command import outcome
 from multiway.data import ReadOptions
 from multiway.errors import DataError
-from multiway.tasks.forecasting.frequency import GridTooLong, clock_of, infer_frequency, season_of, time_grid
+from multiway.tasks.forecasting.calendar import GridTooLong, clock_of, infer_frequency, season_of, time_grid
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.read import read_panel
 
 STEPS = ["s", "min", "10min", "15min", "30min", "h", "4h", "D", "2D", "B", "W-WED", "MS", "ME", "QS-JAN", "YS-JAN"]
 

@@ -8,10 +8,10 @@ import pytest
 
 from command import outcome
 from multiway.errors import ConfigError, DataError, MultiwayWarning
-from multiway.tasks.forecasting.ahead import planned
-from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.forecasts import future_frame
-from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.intervals import Bands
+from multiway.tasks.forecasting.plan import planned
+from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, shop
 from tolerances import LONG32, ROUNDING32

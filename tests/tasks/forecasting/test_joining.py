@@ -7,8 +7,8 @@ import pytest
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import DataError
 from multiway.tasks.forecasting.covariates import Roles
-from multiway.tasks.forecasting.joining import joined
 from multiway.tasks.forecasting.panel import Columns
+from multiway.tasks.forecasting.updates import joined
 
 LONG = Columns(time="day", ids=("store",), value="sales")
 NAN = np.nan

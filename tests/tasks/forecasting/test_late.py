@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from multiway.tasks.forecasting.late import late_by, with_ends
+from multiway.tasks.forecasting.forecasts import late_by, with_ends
 from multiway.tasks.forecasting.panel import Panel
 
 NAN = np.nan

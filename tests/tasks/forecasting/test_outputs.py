@@ -10,7 +10,7 @@ import torch
 from multiway.tasks.forecasting.forecasts import backtest_frame
 from multiway.tasks.forecasting.network import all_forecasts
 from multiway.tasks.forecasting.outputs import lowest_of
-from multiway.tasks.forecasting.updating import take_in
+from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.windows import last_window
 from multiway.tasks.run import load, save_run
 from tasks.forecasting.panels import fitted, forecast, read

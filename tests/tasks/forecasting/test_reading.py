@@ -11,7 +11,7 @@ import pytest
 from multiway.data import ReadOptions
 from multiway.data.findings import quoted
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.read import check_file, read_panel
 
 
 def wide(rows: int = 40, freq: str = "h", **columns: object) -> pd.DataFrame:

@@ -10,8 +10,8 @@ import pytest
 
 from multiway.data import ReadOptions
 from multiway.data.catalogue import entries
-from multiway.tasks.forecasting.frequency import season_of
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.calendar import season_of
+from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.forecasting.splitting import SplitOptions, borders_of
 from multiway.tasks.forecasting.windows import split_windows
 from multiway.tasks.known import brought

@@ -10,15 +10,15 @@ import torch
 from multiway.data import Scaler
 from multiway.ops import naive
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import recent
-from multiway.tasks.forecasting.bands import USUAL, Bands, fit_bands
+from multiway.tasks.forecasting import widths
 from multiway.tasks.forecasting.encode import read_later
-from multiway.tasks.forecasting.evidence import Stretch
 from multiway.tasks.forecasting.forecasts import backtest_frame, factors_at, forecast_columns, score_backtest
+from multiway.tasks.forecasting.intervals import USUAL, Bands, fit_bands
 from multiway.tasks.forecasting.network import model_of
-from multiway.tasks.forecasting.recent import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.scores import Around, Following, measure
+from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
+from multiway.tasks.forecasting.widths import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from tasks.forecasting.panels import make_config
 from tolerances import ROUNDING32, ROUNDING64, SUMS32
@@ -34,7 +34,7 @@ def sizes_by_sums(starts, errors, usual, horizon, rate):
         seen = [error for error in ended if not np.isnan(error)]
         weights = [rate * (1 - rate) ** (len(seen) - 1 - place) for place in range(len(seen))]
         size = (1 - rate) ** len(seen) * usual + sum(map(np.multiply, weights, seen))
-        sizes.append(max(size, recent.FLOOR * usual))
+        sizes.append(max(size, widths.FLOOR * usual))
     return sizes
 
 
@@ -49,7 +49,7 @@ def test_sizes_are_weighted_means_of_the_errors_that_had_ended():
         sizes_by_sums(starts, column, size, HORIZON, rate) for column, size in zip(errors.T, usual, strict=True)
     ]
     np.testing.assert_allclose(found, np.stack(expected, 1), rtol=ROUNDING64)
-    assert (found[-1, 2] == recent.FLOOR * 30) and (found[:, :2] > recent.FLOOR * usual[:2]).all()
+    assert (found[-1, 2] == widths.FLOOR * 30) and (found[:, :2] > widths.FLOOR * usual[:2]).all()
 
 
 def test_no_size_depends_on_a_window_that_has_not_ended():
@@ -63,7 +63,7 @@ def test_no_size_depends_on_a_window_that_has_not_ended():
 
 def test_an_error_counts_half_after_as_many_rows_whatever_lies_between_windows():
     assert half_life(30, range(100)) == 60 and half_life(30, range(0, 300, 3)) == 20
-    assert half_life(2, range(100)) == half_life(2, [0]) == recent.LEAST
+    assert half_life(2, range(100)) == half_life(2, [0]) == widths.LEAST
 
 
 def test_means_leave_missing_cells_out():
@@ -123,7 +123,7 @@ def test_scores_of_following_bands_agree_with_loops(missing, monkeypatch):
     errors = batch["future"].double().numpy()
     errors[~batch["future_observed"].numpy() if missing else np.zeros(errors.shape, bool)] = np.nan
     usual = float(bands.usual[0])
-    rate = 1 - 0.5 ** (1 / recent.LEAST)
+    rate = 1 - 0.5 ** (1 / widths.LEAST)
     sizes = sizes_by_sums(range(len(later)), mean_sizes(errors.swapaxes(0, 1))[:, 0], usual, HORIZON, rate)
     factors = np.sqrt(np.array(sizes) / usual)
     low, high = (edge[:, 0].double().numpy() for edge in bands.edges((80.0,))[0])
@@ -163,7 +163,7 @@ def test_a_forecast_has_bands_by_the_errors_of_the_last_rows(run):
         errors = (batch["future"] - fitted.mix(fitted.forecasts(past, seen, fitted.used(), *rest))).double().numpy()
     sizes = np.abs(errors).mean(1)[:, 0]
     last = [*range(len(sizes)), len(sizes) - 1 + HORIZON]
-    rate, usual = 1 - 0.5 ** (1 / recent.LEAST), float(bands.usual[0])
+    rate, usual = 1 - 0.5 ** (1 / widths.LEAST), float(bands.usual[0])
     expected = sizes_by_sums(last, [*sizes, np.nan], usual, HORIZON, rate)[-1]
     factor = after(run, panel, bands)
     np.testing.assert_allclose(factor, [np.sqrt(expected / usual), 1.0], rtol=ROUNDING32)

@@ -7,7 +7,7 @@ import pytest
 from multiway import Forecaster
 from multiway.data.looking import look_at
 from multiway.data.sources.options import ReadOptions
-from multiway.tasks.forecasting.source import read_panel
+from multiway.tasks.forecasting.read import read_panel
 
 HOURS = pd.date_range("2023-11-29", periods=173, freq="h")
 DAYS = pd.date_range("2022-11-29", periods=83, freq="D")

@@ -10,8 +10,8 @@ from multiway.tasks.forecasting.explain import explain_windows as explain_window
 from multiway.tasks.forecasting.forecasts import backtest_frame as backtest_frame
 from multiway.tasks.forecasting.forecasts import score_backtest as score_backtest
 from multiway.tasks.forecasting.panel import Panel as Panel
-from multiway.tasks.forecasting.source import check_file as check_file
-from multiway.tasks.forecasting.source import read_panel as read_panel
+from multiway.tasks.forecasting.read import check_file as check_file
+from multiway.tasks.forecasting.read import read_panel as read_panel
 from multiway.tasks.forecasting.splitting import SplitOptions as SplitOptions
 from multiway.tasks.forecasting.splitting import borders_of as borders_of
 from multiway.tasks.forecasting.windows import Borders as Borders

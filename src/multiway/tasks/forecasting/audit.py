@@ -14,9 +14,9 @@ from multiway.auditing.look_ahead import check_known_ahead
 from multiway.auditing.report import finding
 from multiway.auditing.windows import WindowSplit, verdicts_on_windows
 from multiway.data import Scaler, datasets
+from multiway.tasks.forecasting.calendar import season_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
-from multiway.tasks.forecasting.frequency import season_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import published_split
 from multiway.tasks.forecasting.windows import Windows

@@ -21,7 +21,7 @@ from multiway.data.sources.budget import Names
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting.frequency import NONE, calendar_features, clock_of, holiday_features, holiday_names
+from multiway.tasks.forecasting.calendar import NONE, calendar_features, clock_of, holiday_features, holiday_names
 
 Role = Literal["future", "past", "static"]
 ROLES: tuple[Role, ...] = ("future", "past", "static")

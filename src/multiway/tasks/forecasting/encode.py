@@ -20,16 +20,15 @@ from multiway.errors import DataError, Fix
 from multiway.files import sha256_of
 from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
+from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
-from multiway.tasks.forecasting.frequency import clock_of, season_of
-from multiway.tasks.forecasting.joining import Joined, joined
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
+from multiway.tasks.forecasting.read import as_trained, later_panel, read_panel, with_static
 from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
-from multiway.tasks.forecasting.source import as_trained, later_panel, read_panel, with_static
 from multiway.tasks.forecasting.splitting import (
     borders_of,
     first_scored,
@@ -38,6 +37,7 @@ from multiway.tasks.forecasting.splitting import (
     whole_borders,
     young_series,
 )
+from multiway.tasks.forecasting.updates import Joined, joined
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 from multiway.training.processes import joined as of_all
 from multiway.training.processes import world

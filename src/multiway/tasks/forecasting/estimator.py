@@ -11,15 +11,15 @@ import pandas as pd
 from multiway.data.sources.tables import as_library, library_of, source_name
 from multiway.errors import ConfigError, warn
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
-from multiway.tasks.forecasting.ahead import planned
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import grown, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
-from multiway.tasks.forecasting.joining import joined
 from multiway.tasks.forecasting.panel import Panel, about_ended
-from multiway.tasks.forecasting.source import with_static
-from multiway.tasks.forecasting.updating import take_in
+from multiway.tasks.forecasting.plan import planned
+from multiway.tasks.forecasting.read import with_static
+from multiway.tasks.forecasting.refit import take_in
+from multiway.tasks.forecasting.updates import joined
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 

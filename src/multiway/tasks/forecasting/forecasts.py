@@ -1,7 +1,8 @@
 """Forecasts with time stamps and intervals: after the end of the data, and from past moments."""
 
+import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,19 +15,17 @@ from multiway import files
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting.ahead import window_ahead
-from multiway.tasks.forecasting.bands import Bands
+from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
-from multiway.tasks.forecasting.frequency import time_like
-from multiway.tasks.forecasting.late import late_by, with_ends
+from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written, lowest_of
-from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.recent import mean_sizes
+from multiway.tasks.forecasting.panel import Panel, lacking
+from multiway.tasks.forecasting.plan import window_ahead
+from multiway.tasks.forecasting.refit import fitted_before
 from multiway.tasks.forecasting.sharing import joined_frame
-from multiway.tasks.forecasting.updating import fitted_before
-from multiway.tasks.forecasting.widths import in_widths, stretched
+from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretched
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -327,3 +326,31 @@ def score_backtest(frame: pd.DataFrame) -> list[Row]:
 
 def _means(error: pd.Series) -> dict[str, float]:
     return {"mse": float((error**2).mean()), "mae": float(error.abs().mean())}
+
+
+def late_by(panel: Panel, targets: int, horizon: int, lookback: int) -> NDArray[np.int64]:
+    """Rows that each of the last series lacks at the end, `(targets,)`.
+
+    0 for one that lacks a whole horizon, which may have ended, and where the rows before make no look-back.
+    """
+    rows = lacking(panel)[-targets:]
+    return np.where((rows < horizon) & (panel.num_rows - rows >= lookback), rows, 0)
+
+
+def with_ends(panel: Panel, late: NDArray[np.int64], forecast: Callable[[Panel], NDArray[np.float64]]) -> Panel:
+    """A panel in which what its last series lack is forecast, the series that lack most first.
+
+    Args:
+        panel: The history.
+        late: Rows that each of the last series lacks at the end.
+        forecast: Values `(horizon, targets)` after the last row of a panel, in its units; called once for each number
+            of lacking rows.
+    """
+    if not late.any():
+        return panel
+    whole = dataclasses.replace(panel, values=panel.values.copy())
+    for steps in sorted({*late.tolist()} - {0}, reverse=True):
+        own = np.flatnonzero(late == steps)
+        ahead = forecast(whole.slice(0, panel.num_rows - steps))[:steps, own]
+        whole.values[-steps:, panel.num_variates - len(late) + own] = ahead
+    return whole

@@ -22,14 +22,14 @@ from multiway.models.weighed_forecasts import (
 from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowBaseline, fill_gaps
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.fitting import Rival, nearing
-from multiway.tasks.forecasting.bands import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.candidate import Rows, candidates, error_of
 from multiway.tasks.forecasting.candidates.regression import left_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.encode import PreparedPanel, joined_state
-from multiway.tasks.forecasting.evidence import Stretch
+from multiway.tasks.forecasting.intervals import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.outputs import at_least_zero
+from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inputs_of
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run

@@ -24,7 +24,7 @@ from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import about_refit
-from multiway.tasks.forecasting.leading import (
+from multiway.tasks.forecasting.headline import (
     error_table,
     forecast_panels,
     forecast_values,

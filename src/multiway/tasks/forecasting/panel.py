@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.errors import DataError, Fix, Message
+from multiway.tasks.forecasting.calendar import integer_step, stepped, time_like
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.frequency import integer_step, stepped, time_like
 
 
 class Columns(Config):

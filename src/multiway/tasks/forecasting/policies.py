@@ -13,8 +13,8 @@ from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, ref
 from multiway.data.sources.cells import LARGEST, RawTable
 from multiway.data.sources.options import ReadOptions
 from multiway.errors import Fix, Message
+from multiway.tasks.forecasting.calendar import is_end, regular_step, steps_over, time_grid
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.frequency import is_end, regular_step, steps_over, time_grid
 from multiway.tasks.forecasting.panel import outside
 
 MASK = Fix("read.missing", "mask")

@@ -13,10 +13,9 @@ from torch import Tensor
 
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
-from multiway.tasks.forecasting.bands import Bands
-from multiway.tasks.forecasting.recent import mean_sizes
+from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.sharing import joined_words
-from multiway.tasks.forecasting.widths import in_widths, stretched
+from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretched
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
 from multiway.training.processes import joined

@@ -26,7 +26,7 @@ from multiway.tasks.declarations import NETWORK
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.source import timed
+from multiway.tasks.forecasting.read import timed
 from multiway.training.processes import everywhere, is_main, joined, rank, world
 
 WHOLE = ("targets", "future", "past", "static", "holidays", "baselines", "updates")

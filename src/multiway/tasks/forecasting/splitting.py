@@ -15,7 +15,7 @@ from multiway.data.findings import listed
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.lazy import load_extensions
-from multiway.tasks.forecasting.frequency import time_like
+from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Borders, Windows
 

@@ -22,25 +22,32 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import budget, encode, forecasts, network, page, refitting, scores
-from multiway.tasks.forecasting.ahead import knows_ahead, planned
+from multiway.tasks.forecasting import budget, encode, forecasts, network, page, refit, scores
 from multiway.tasks.forecasting.audit import audit_forecast
-from multiway.tasks.forecasting.bands import Bands, calibration_of, tenths_of
+from multiway.tasks.forecasting.calendar import season_of
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
-from multiway.tasks.forecasting.explain import FOLDER, explain_windows, mapped, write_explanation
+from multiway.tasks.forecasting.explain import (
+    FOLDER,
+    about_savings,
+    explain_windows,
+    mapped,
+    savings,
+    write_explanation,
+)
 from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
-from multiway.tasks.forecasting.leading import headline
+from multiway.tasks.forecasting.headline import headline
+from multiway.tasks.forecasting.intervals import Bands, calibration_of, tenths_of
 from multiway.tasks.forecasting.panel import Panel, about_ended
-from multiway.tasks.forecasting.proposal import sizes_for
-from multiway.tasks.forecasting.savings import about_savings, savings
+from multiway.tasks.forecasting.plan import knows_ahead, planned
+from multiway.tasks.forecasting.read import check_file, read_panel
+from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
 from multiway.tasks.forecasting.sharing import about_shares, joined_frame, joined_words
-from multiway.tasks.forecasting.source import check_file, read_panel
+from multiway.tasks.forecasting.sizes import fitting, largest, usual_horizon
 from multiway.tasks.forecasting.splitting import published_split
-from multiway.tasks.forecasting.updating import take_in
 from multiway.tasks.forecasting.widths import stretched
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import NETWORK, OURS, VALIDATION, Context, Fitted, Metric, Row, Task
@@ -90,7 +97,16 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
         """A horizon, where none is named, and sizes that fit the rows."""
-        return sizes_for(config, read_panel(*encode.described(config, source)))
+        panel, given = read_panel(*encode.described(config, source)), config.model_fields_set
+        season = config.season or season_of(panel.frequency)
+        horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)
+        lookback = config.lookback if "lookback" in given else None
+        fixes = fitting(panel.num_rows, horizon, lookback, season)
+        if fixes is None:
+            parts: list[str | Fix] = [part for fix in largest(panel.num_rows, lookback, season) for part in (fix, " ")]
+            rule = f"{panel.source}: {panel.num_rows} rows are too few for a horizon of {horizon}. Set "
+            raise DataError(rule, *parts[:-1], ".")
+        return fixes if "horizon" in given else (Fix("horizon", horizon), *fixes)
 
     def prepare(
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
@@ -198,8 +214,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return chosen.choice()
 
     def refit(self, run: Run, prepared: PreparedPanel, context: Context) -> None:
-        """See `multiway.tasks.forecasting.refitting`."""
-        run.facts |= refitting.refit(run, prepared, context)
+        """See `multiway.tasks.forecasting.refit`."""
+        run.facts |= refit.refit(run, prepared, context)
 
     def join(self, run: Run) -> None:
         """State, weights and bands of the series of all processes, in the first."""
@@ -364,7 +380,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return encode.read_later(run.config, run.state, source)
 
     def update(self, run: Run, data: str) -> Run:
-        """See `multiway.tasks.forecasting.updating`; the forecast beyond all rows takes the place of the one before."""
+        """See `multiway.tasks.forecasting.refit`; the forecast beyond all rows takes the place of the one before."""
         longer, tables = take_in(run, data_of(run), data), dict(run.tables)
         tables.pop("predictions", None)
         if knows_ahead(longer.prepared.panel, run.config.horizon):
@@ -380,7 +396,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         """Networks that were trained once more: the smaller one takes their place."""
         if run.config.retrains:
             run.config = run.config.replace(refit="closed")
-            refitting.drop_networks(run)
+            refit.drop_networks(run)
 
     def swappable(self, model: nn.Module) -> nn.Module:
         """The network; ridge stays as it is."""

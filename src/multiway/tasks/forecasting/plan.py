@@ -17,11 +17,11 @@ from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
 from multiway.models.regression import Regressors
+from multiway.tasks.forecasting.calendar import clock_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, new_words, read_covariates
-from multiway.tasks.forecasting.frequency import clock_of
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.source import as_trained, labels_of, timed
+from multiway.tasks.forecasting.read import as_trained, labels_of, timed
 from multiway.tasks.run import Run
 
 

@@ -22,8 +22,7 @@ from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn
-from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
-from multiway.tasks.forecasting.frequency import (
+from multiway.tasks.forecasting.calendar import (
     GridTooLong,
     check_frequency,
     infer_frequency,
@@ -31,6 +30,7 @@ from multiway.tasks.forecasting.frequency import (
     stepped,
     zone_of,
 )
+from multiway.tasks.forecasting.covariates import ROLES, Roles, is_truth, proposed_roles, read_covariates
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
     CHOOSE,

@@ -14,11 +14,13 @@ from torch import Tensor
 from multiway import ops
 from multiway.errors import ConfigError, Fix, ended
 from multiway.metrics.quantiles import TENTHS, pinball_errors
-from multiway.tasks.forecasting.evidence import Stretch
-from multiway.tasks.forecasting.recent import RecentErrors, half_life, mean_sizes
+from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.widths import (
+    RecentErrors,
+    half_life,
     in_widths,
     known_ahead,
+    mean_sizes,
     of_covariates,
     of_network,
     slopes_of_covariates,

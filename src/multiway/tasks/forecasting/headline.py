@@ -12,10 +12,10 @@ from multiway.report import text
 from multiway.report.forecasts import ForecastPanel
 from multiway.report.scales import stamps_in_words
 from multiway.report.sections import Table, Values
-from multiway.tasks.forecasting.ahead import knows_ahead
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.forecasts import forecast_columns
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.plan import knows_ahead
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 

@@ -16,7 +16,7 @@ from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import DataError
 from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.panel import Columns
-from multiway.tasks.forecasting.source import as_trained, frame_of, labels_of, timed
+from multiway.tasks.forecasting.read import as_trained, frame_of, labels_of, timed
 
 PLACE = "place of the row"
 """A column that says where a row stood before those without a sound time went."""
