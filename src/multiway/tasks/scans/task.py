@@ -21,7 +21,7 @@ from multiway.tasks.options import RunConfig, numbers, read_names
 from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import ScanState
-from multiway.training.memory import settled
+from multiway.training.memory import fit_batches
 
 SCANS = (
     Option(name="patient", field="read.patient", help="Column of the patient; splits keep a patient's scans together."),
@@ -115,7 +115,7 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
         names = [name for name in self.names(config, state) if name in self.by_steps]
         word, sizes = self.seen
         shape = (state.channels, *getattr(state, sizes))
-        return settled(
+        return fit_batches(
             config, lambda: [self.build(config, state, name) for name in names], shape, word, progress=progress
         )
 
