@@ -20,7 +20,7 @@ from multiway.data import Finding
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits
-from multiway.data.sources.scans.encoding import BYTES, IntensityScale
+from multiway.data.sources.scans.intensity import BYTES, IntensityScale
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.volume import VolumeHeader
 

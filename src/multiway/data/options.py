@@ -85,19 +85,18 @@ class FileOptions(Budget):
     sheet: str | None = None
     """Sheet of an Excel file; the first if not given."""
 
-    @property
-    def labels(self) -> tuple[str | None, ...]:
-        """Columns that are text though they may look like numbers, besides those with usual names."""
-        return ()
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Columns of classes and groups, whose numbers are names where they are written as such."""
-        return ()
+    as_text: ClassVar[tuple[str, ...]] = ()
+    """Fields that name columns which are text though they may look like numbers."""
+    as_names: ClassVar[tuple[str, ...]] = ()
+    """Fields that name columns of classes and groups, whose numbers are names where they are written as such."""
+    usual_names: ClassVar[tuple[str, ...]] = ()
+    """Columns of classes that are found by these names."""
 
 
 class ReadOptions(FileOptions):
     """How a file or frame of series is read."""
+
+    as_text = ("time_column", "id_column")
 
     time_column: Annotated[str | None, Flag("Column of times; found if not given.", name="time")] = None
     """Column of times; found by name and content if not given."""
@@ -141,14 +140,11 @@ class ReadOptions(FileOptions):
     those from it to the next; the end of a month (ME), quarter or year has its own rows. A step without a row is
     missing, and masked. "last" if not given and gaps are filled."""
 
-    @property
-    def labels(self) -> tuple[str | None, ...]:
-        """The columns of times and of names."""
-        return (self.time_column, *(self.id_column or ()))
-
 
 class SequenceOptions(FileOptions):
     """What the columns of a long table are, and how long series may be; files of archives say the former themselves."""
+
+    as_names, usual_names = ("target", "group", "id"), CLASS_NAMES
 
     target: Annotated[str | None, Flag("Column of classes in a long table.")] = None
     """Column of classes; found by name (class, label) if not given."""
@@ -164,11 +160,6 @@ class SequenceOptions(FileOptions):
     """Steps that every series is padded to; those of the longest if not given. A longer one is refused."""
     missing: Literal["mask", "error"] = "mask"
     """Missing values: leave them out of what a model sees, or refuse."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Classes, also those that are found by name, groups and series."""
-        return (self.target, self.group, self.id, *CLASS_NAMES)
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:

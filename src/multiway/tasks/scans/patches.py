@@ -11,7 +11,7 @@ from torch import Tensor
 from multiway.data.augmentation import augment
 from multiway.data.options import AugmentOptions
 from multiway.data.scaling import evenly
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.volume import Array
 from multiway.tasks.scans.encode import Example, Examples
 from multiway.training.losses import IGNORED

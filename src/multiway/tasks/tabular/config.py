@@ -18,6 +18,8 @@ TRAINING: Plain = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
 class TableOptions(FileOptions):
     """Which columns are inputs, which one is the target, and what to do with missing cells."""
 
+    as_names = ("target", "group")
+
     target: Annotated[str | None, Flag("Column to predict.")] = None
     columns: Annotated[tuple[str, ...] | None, Flag("Input columns to keep: age,weight.")] = None
     """Input columns to keep; all but identifiers and constants if not given."""
@@ -34,11 +36,6 @@ class TableOptions(FileOptions):
     """Missing inputs: training median and an indicator for numbers, a level of their own for categories; or refuse."""
     max_levels: int = Field(100, ge=2)
     """Most levels of a category with an input each; of more, each is the mean of the target in it."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """The target, if it is a class, and groups."""
-        return (self.target, self.group)
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:
