@@ -16,7 +16,6 @@ from multiway.data.findings import Findings
 from multiway.data.matching import far_columns, hold_to_training
 from multiway.data.options import FileOptions
 from multiway.data.scaling import Scaler
-from multiway.data.options import FileOptions
 from multiway.data.sources.scans.intensity import IntensityScale, find_far
 from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target

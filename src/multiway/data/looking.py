@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
+from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.across import times_of_header, with_months_in_rows
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import FEW_ROWS, Kind, column_of_times, kind_of, usual_column
-from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.parts import holds_parts
 from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import load_spelled, load_table, source_name

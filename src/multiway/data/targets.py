@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed, quoted, refuse_huge
+from multiway.data.options import TargetKind
 from multiway.data.sources.cells import LARGEST, Column, RawTable, has_comma, parse_cells, with_truths
 from multiway.data.sources.columns import AS_DECIMALS
 from multiway.data.sources.tables import as_pandas

@@ -15,7 +15,6 @@ from multiway.data.options import FileOptions, composed
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
-from multiway.data.options import Budget, FileOptions, composed
 from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
 from multiway.errors import DataError, Fix

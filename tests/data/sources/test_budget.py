@@ -2,9 +2,9 @@
 
 import pytest
 
+from multiway.data.options import Limits
 from multiway.data.sources import bytes as budget
 from multiway.data.sources.bytes import check_folder, spend, within
-from multiway.data.options import Limits
 from multiway.errors import DataError
 
 

@@ -12,7 +12,6 @@ from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.samples import Cells
 from multiway.data.sources.cells import MOSTLY_NUMBERS, TIME_NAMES, Column, RawTable, has_comma, with_truths
-from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.times import ISO, PERIODS, best_reading, first_days, looks_like_time, period_of, read_stamps
 from multiway.errors import Fix, Message, closest
 

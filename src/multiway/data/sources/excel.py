@@ -16,7 +16,6 @@ from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.exports import LOOK, about_titles, restored, rows_above
-from multiway.data.options import FileOptions
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import Failures, kept, quoted
+from multiway.data.options import PictureOptions
 from multiway.data.sources.bytes import allowance, spend
-from multiway.data.options import Limits
 from multiway.errors import DataError, Fix, MultiwayError, in_a_line
 from multiway.lazy import load_extra
 

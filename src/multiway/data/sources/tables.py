@@ -11,6 +11,7 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, Unreadable, quoted
+from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import (
     ZIP,
@@ -29,7 +30,6 @@ from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbo
 from multiway.data.sources.exports import LOOK, lines_above, restored, without_exports
 from multiway.data.sources.json_lines import ENDINGS, is_line_file, load_lines, names_of_line
 from multiway.data.sources.numerals import Spelling, are_spelled, columns_of_text, with_plain_numbers
-from multiway.data.options import FileOptions
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
 from multiway.data.sources.text import TextColumns, characters, read_text
 from multiway.errors import DataError, in_a_line

@@ -17,7 +17,6 @@ from multiway.data.findings import Findings, Place, quoted
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
 from multiway.data.sources.exports import LOOK, about_titles, lines_above, restored
-from multiway.data.options import FileOptions
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")

@@ -17,7 +17,6 @@ from multiway.data.findings import Findings, listed
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
-from multiway.data.options import FileOptions
 from multiway.errors import Fix
 
 ISO = "ISO8601"

@@ -17,11 +17,8 @@ from multiway.data.matching import positions
 from multiway.data.options import MAX_BYTES, PictureOptions, composed
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.arrays import Archive, check_bytes, labels_in, named_rows, pairs_of, read_npy
-from multiway.data.options import MAX_BYTES
 from multiway.data.sources.bytes import allowance
-from multiway.data.options import composed
 from multiway.data.sources.pictures import Bytes, check_form, check_room, has_axes, read_head, read_picture, resized
-from multiway.data.options import PictureOptions
 from multiway.errors import DataError, Fix, Message, in_a_line
 
 CLASSES = "classes.txt"

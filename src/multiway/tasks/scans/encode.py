@@ -18,7 +18,6 @@ from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.intensity import IntensityScale, Spacings, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.loading import FileScans
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import Array, Volume, sizes_in_words
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config

@@ -25,7 +25,6 @@ from multiway.data.sources.scans.checking import lists_masks
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.loading import check_listed, read_cases
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
 from multiway.data.sources.tables import pair_of

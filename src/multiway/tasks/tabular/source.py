@@ -10,7 +10,6 @@ from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import FEW_ROWS, named_cells, read_cells, read_inputs, require_columns
-from multiway.data.options import FileOptions
 from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.times import parse_times
 from multiway.data.targets import joined_table, read_target

@@ -8,9 +8,9 @@ import pytest
 
 from data.sources.scans import scans
 from multiway import workflows
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.bodies import Room, find_body, needed_sizes, propose_grid
 from multiway.data.sources.scans.grids import prepare
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.tasks.scans import VolumeConfig
 from multiway.tasks.scans.classes import TASK

@@ -11,8 +11,8 @@ import scipy.ndimage
 import torch
 
 from data.sources.scans import scans
-from multiway.data.sources.scans.grids import interpolate, prepare, prepared_header, to_grid
 from multiway.data.options import VolumeOptions
+from multiway.data.sources.scans.grids import interpolate, prepare, prepared_header, to_grid
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, axes_of, turned, turns
 from multiway.errors import ConfigError, DataError
 from tolerances import ROUNDING64, SUMS32

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from multiway.data.catalogue import known_by_file
 from multiway.data.findings import listed, quoted
+from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPELLINGS, SPLITS
 from multiway.data.sources.arrays import Archive, ArrayPair, labels_in, named_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
 from multiway.data.sources.scans.grids import prepared_header
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError, Fix
 

@@ -19,7 +19,6 @@ from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.bytes import MOST_UNFOLDED
 from multiway.data.sources.scans.bodies import MARGIN, THIN, Room, find_body, needed_sizes
 from multiway.data.sources.scans.grids import check_finite, crop_starts, prepare, prepared_header
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres, sizes_in_words
 from multiway.data.splitting import Splits
 from multiway.errors import DataError, Fix, Message

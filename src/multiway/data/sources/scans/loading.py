@@ -20,7 +20,6 @@ from multiway.data.sources.scans.bodies import Room
 from multiway.data.sources.scans.cases import SAME_SIZE, Cases, Scans, scan_cases
 from multiway.data.sources.scans.grids import differing, prepared_header
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres, sizes_in_words
 from multiway.data.targets import in_order, named_truths, note_spellings

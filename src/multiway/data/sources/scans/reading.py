@@ -7,9 +7,7 @@ import numpy as np
 from multiway.data.findings import listed, quoted
 from multiway.data.options import MAX_BYTES as MAX_BYTES
 from multiway.data.sources import arrays
-from multiway.data.options import MAX_BYTES as MAX_BYTES
 from multiway.data.sources.bytes import spend
-from multiway.data.options import Budget
 from multiway.data.sources.scans import dicom, nifti
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, check_channels
 from multiway.errors import DataError, Fix
