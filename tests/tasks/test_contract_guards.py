@@ -347,7 +347,7 @@ def test_reading_has_a_budget_of_files_and_seconds_that_an_option_lifts(task, tm
 
 def test_a_folder_of_too_many_files_is_refused_before_anything_looks_at_them(tmp_path, monkeypatch):
     data = TINY["images"](tmp_path).data
-    monkeypatch.setattr("multiway.data.sources.budget.check_folder.__defaults__", (5,))
+    monkeypatch.setattr("multiway.data.sources.bytes.check_folder.__defaults__", (5,))
     code, _, err = outcome("check", data)
     assert code == 1 and "holds more than 5 files" in err and len(err.splitlines()) == 1
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
 from multiway.data.matching import positions
 from multiway.data.samples import Samples
-from multiway.data.sources.budget import within
+from multiway.data.sources.bytes import within
 from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.arrays import Arrays, is_medmnist, read_medmnist
 from multiway.data.sources.scans.bodies import Room

@@ -8,8 +8,9 @@ from pydantic import model_validator
 
 from multiway.data.findings import listed, quoted
 from multiway.data.sources import arrays
-from multiway.data.sources.budget import Budget, spend
 from multiway.data.sources.bytes import MAX_BYTES as MAX_BYTES
+from multiway.data.sources.bytes import spend
+from multiway.data.sources.options import Budget
 from multiway.data.sources.scans import dicom, nifti
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, check_channels, is_orientation
 from multiway.data.splitting import SplitShares
