@@ -16,7 +16,7 @@ from multiway.report.curves import deletion_sections
 from multiway.report.sections import PagePart, Planes, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, add_headings, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import (
@@ -130,7 +130,7 @@ def _explain_shown(run: Run, cases: Cases) -> Shown:
 def _views(run: Run, cases: Cases, shown: Shown) -> Iterator[Section]:
     """Cases under their headings, and why there are no gradients where there are none."""
     pairs = zip(shown.named, shown.explained, strict=True)
-    yield from headed((heading, _view(run, item)) for (heading, _), item in pairs)
+    yield from add_headings((heading, _view(run, item)) for (heading, _), item in pairs)
     if shown.named:
         yield from _uncut(cases, shown.named[0][1])
     if shown.remark:

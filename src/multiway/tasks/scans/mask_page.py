@@ -195,7 +195,7 @@ def _headline(subject: pages.Subject, run: Run) -> str:
     own, rival = scores.get(run.answer.name, decides), best_rival(scores)
     if own.value is None:
         return ""
-    other = "" if rival is None else f"; those of {scores.named(rival[0])} have {text.number(rival[1].number, 3)}"
+    other = "" if rival is None else f"; those of {scores.name_within(rival[0])} have {text.number(rival[1].number, 3)}"
     title, value = scores.heading(decides), text.number(own.number, 3)
     return f"Masks have a {title} of {value} on test cases, where 1 is perfect{other}."
 

@@ -53,7 +53,7 @@ from multiway.tasks.scans.patches import GridPatches, TrainingPatches
 from multiway.tasks.scans.predict import predict_masks
 from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, class_in_words, headline, mean_dice, measure
 from multiway.tasks.scans.task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
-from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
+from multiway.tasks.scores import best_baseline_remark, models_of, score_of, write_score
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
 
@@ -249,7 +249,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def sentence(self, run: Run) -> str:
         """The answer's test Dice and those of the other candidates."""
         answer, metric = run.answer.name, headline(run.state.num_modes)
-        dice = {model: shown(score_of(run, model, metric)["value"]) for model in models_of(run)}
+        dice = {model: write_score(score_of(run, model, metric)["value"]) for model in models_of(run)}
         others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != answer)
         kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
         remark = best_baseline_remark(run, metric)
