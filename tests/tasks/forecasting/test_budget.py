@@ -35,7 +35,7 @@ def planned(monkeypatch, seconds, spent=10.0, epoch=5.0, **changes):
     monkeypatch.setattr(budget, "pace_of", lambda config, prepared: pace)
     monkeypatch.setattr(budget.time, "monotonic", lambda: 100.0)
     config = make_config(budget=seconds, training={"epochs": 9}, **changes)
-    return budget.planned(config, prepare_panel(config, make_frame()), spent)
+    return budget.plan_epochs(config, prepare_panel(config, make_frame()), spent)
 
 
 def test_the_network_has_the_epochs_that_fit(monkeypatch):

@@ -20,16 +20,34 @@ from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
 SPANS = {
-    "h": "hour", "D": "day", "B": "day", "W": "week", "M": "month", "ME": "month", "MS": "month", "BMS": "month",
-    "BME": "month", "Q": "quarter", "QS": "quarter", "QE": "quarter", "Y": "year", "YS": "year", "YE": "year",
-    "min": "minute", "s": "second",
-}  # fmt: skip
+    "h": "hour",
+    "D": "day",
+    "B": "day",
+    "W": "week",
+    "M": "month",
+    "ME": "month",
+    "MS": "month",
+    "BMS": "month",
+    "BME": "month",
+    "Q": "quarter",
+    "QS": "quarter",
+    "QE": "quarter",
+    "Y": "year",
+    "YS": "year",
+    "YE": "year",
+    "min": "minute",
+    "s": "second",
+}
 SEASONS = {
-    ("hour", 24): "the same hour yesterday", ("hour", 168): "the same hour last week",
-    ("day", 7): "the same day last week", ("day", 5): "the same day last week",
-    ("day", 365): "the same day last year", ("week", 52): "the same week last year",
-    ("month", 12): "the same month last year", ("quarter", 4): "the same quarter last year",
-}  # fmt: skip
+    ("hour", 24): "the same hour yesterday",
+    ("hour", 168): "the same hour last week",
+    ("day", 7): "the same day last week",
+    ("day", 5): "the same day last week",
+    ("day", 365): "the same day last year",
+    ("week", 52): "the same week last year",
+    ("month", 12): "the same month last year",
+    ("quarter", 4): "the same quarter last year",
+}
 TRIVIAL = ("seasonal_naive", "naive")
 HISTORY_WINDOWS = 2
 MOST_ROWS, MOST_NUMBERS = 100, 15_000
@@ -147,7 +165,7 @@ def _panels(
     ]
 
 
-def ranked(run: Run, panels: Sequence[ForecastPanel]) -> list[ForecastPanel]:
+def rank_panels(run: Run, panels: Sequence[ForecastPanel]) -> list[ForecastPanel]:
     """Largest series first where all are of one column; else those that are forecast worst, in deviations."""
     if run.facts["layout"] == "long":
         sizes = {panel.name: float(np.nanmean(np.abs(np.append(panel.history, 0.0)))) for panel in panels}
@@ -199,10 +217,13 @@ def forecast_values(panels: Sequence[ForecastPanel], file: str) -> Values:
     shown = panels[: max(1, MOST_NUMBERS // (len(first.times) * len(columns)))]
     note = "" if len(shown) == len(panels) else f"The first {len(shown)} of {len(panels)} series are listed; "
     return Values(
-        axis=("time", stamps_in_words(first.times)), columns=columns, title="Forecast in figures", file=file,
+        axis=("time", stamps_in_words(first.times)),
+        columns=columns,
+        title="Forecast in figures",
+        file=file,
         rows={panel.name: _cells(panel, levels) for panel in shown},
         note=note and f"{note}`multiway predict` writes all.",
-    )  # fmt: skip
+    )
 
 
 def _cells(panel: ForecastPanel, levels: Sequence[float]) -> list[list[str]]:

@@ -15,7 +15,7 @@ from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
 from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.sharing import joined_words
-from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretched
+from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
 from multiway.training.processes import join_arrays
@@ -102,7 +102,7 @@ class Around(NamedTuple):
             return self
         errors = error if truth.keep is None else torch.where(truth.keep, error, torch.nan)
         scale = self.bands.scale(errors, truth)
-        return Around(stretched(self.tenths[:, None], scale), stretched(self.edges.unsqueeze(2), scale))
+        return Around(stretch(self.tenths[:, None], scale), stretch(self.edges.unsqueeze(2), scale))
 
 
 class Following:
