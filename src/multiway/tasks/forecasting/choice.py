@@ -42,7 +42,9 @@ def decide(
 ) -> tuple["Weighing", dict[str, Bands], Row]:
     """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
-    chosen = choose_weights(products_of(parts, model.names, _stops(model)), config.answer)
+    # bands of steps have weights of their own where validation is long enough to have trained a network
+    stops = (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
+    chosen = choose_weights(products_of(parts, model.names, stops), config.answer)
     if config.metric != "mse" and config.answer == AUTO:
         chosen = _by_metric(config.metric, chosen, parts, scale)
     model.weight.copy_(torch.from_numpy(chosen.steps))
@@ -70,11 +72,6 @@ def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale
     alone = bool((weights[squared.names.index("ridge")] == 1).all())
     reason = ": no other candidate adds to it" if alone else ""
     return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=metric_in_words(metric))
-
-
-def _stops(model: WeighedForecasts) -> tuple[int, ...]:
-    """Bands of steps with weights of their own, where validation is long enough to have trained a network."""
-    return (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
 
 
 def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
@@ -166,7 +163,10 @@ class Weighing:
         if self.name == "ridge":
             return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {self._where()})."
         answer, ridge = self.errors[OURS], self.errors["ridge"]
-        what = f"a blend ({mixture(self.means)})" if self.name == BLEND else _in_words(self.name)
+        if self.name == BLEND:
+            what = f"a blend ({', '.join(f'{name} {weight:.0%}' for name, weight in self.means.items())})"
+        else:
+            what = "the network" if self.name == NETWORK else self.name
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
         side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
         figures = f"{self.metric} {answer:.4f} against {ridge:.4f}"
@@ -178,15 +178,6 @@ class Weighing:
         if self.windows == self.validation:
             return windows
         return f"{windows} and training"
-
-
-def _in_words(name: str) -> str:
-    return "the network" if name == "network" else name
-
-
-def mixture(weights: dict[str, float]) -> str:
-    """Percentages by name, the largest first."""
-    return ", ".join(f"{name} {weight:.0%}" for name, weight in weights.items())
 
 
 def choose_weights(products: Products, answer: str) -> Weighing:

@@ -312,11 +312,6 @@ def read_later(config: ForecastConfig, state: ForecastState, source: object) -> 
     return later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
 
 
-def prepare_later(config: ForecastConfig, state: ForecastState, source: object) -> PreparedPanel:
-    """Read later data and cut it into windows; see `Prepared.later`."""
-    return PreparedPanel.later(read_later(config, state, source), state, config)
-
-
 def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
     panel, scaler, season = prepared.panel, prepared.scaler, _season_in(config, prepared.panel)

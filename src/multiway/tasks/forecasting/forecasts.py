@@ -191,15 +191,11 @@ def _later_windows(run: Run, panel: Panel) -> Windows | None:
         return None
     windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
-    first = panel.times.searchsorted(_on_clock_of(panel.times, run.facts["intervals"]["first"]))
+    moment: int | pd.Timestamp = time_like(panel.times, run.facts["intervals"]["first"])
+    if isinstance(panel.times, pd.DatetimeIndex) and panel.times.tz is None:  # which may lack the run's time zone
+        moment = pd.Timestamp(run.facts["intervals"]["first"]).tz_localize(None)
+    first = panel.times.searchsorted(moment)
     return windows.between(max(int(first), lookback), panel.num_rows)
-
-
-def _on_clock_of(times: pd.Index, moment: str) -> int | pd.Timestamp:
-    """A time of the training among those of another file, which may lack its time zone."""
-    if isinstance(times, pd.DatetimeIndex) and times.tz is None:
-        return pd.Timestamp(moment).tz_localize(None)
-    return time_like(times, moment)
 
 
 def backtest_frame(

@@ -107,7 +107,8 @@ def headline(run: Run) -> str:
     off, other = float(worth.errors.mean()), float(worth.trivial.mean())
     name = text.name(worth.errors.index[0]) if len(worth.errors) == 1 else f"each of {len(worth.errors):,} series"
     gain = 100 * (1 - off / other) if other else 0.0
-    better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {_better(gain)} than"
+    side = "better" if gain > 0 else "worse"
+    better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {side} than"
     unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
     return (
         f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
@@ -126,10 +127,6 @@ def _in_deviations(run: Run, worth: Worth) -> pd.Series:
 
 def _each(span: str) -> str:
     return f"{'an' if span == 'hour' else 'a'} {span}"
-
-
-def _better(gain: float) -> str:
-    return "better" if gain > 0 else "worse"
 
 
 def forecast_panels(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
@@ -185,7 +182,7 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
             name,
             text.figure(float(worth.errors[name])),
             text.figure(float(worth.trivial[name])),
-            _signed(worth.gains[name]),
+            f"{text.signed(float(gain), 0)}\u202f%" if np.isfinite(gain := worth.gains[name]) else text.MISSING,
         ]
         for name in order[:MOST_ROWS]
     ]
@@ -201,10 +198,6 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
         note=note,
         style="numbers tall",
     )
-
-
-def _signed(gain: float) -> str:
-    return f"{text.signed(float(gain), 0)}\u202f%" if np.isfinite(gain) else text.MISSING
 
 
 def forecast_values(panels: Sequence[ForecastPanel], file: str) -> Values:

@@ -151,7 +151,11 @@ def fit_forecaster(
     left = _explain_by_regression(model, prepared)
     history = train_on_windows(model.network, left, config.training, context, config, stops=stops)
     set_apart(model.network, prepared.windows["train"])
-    _heed(model, prepared.windows["validation"])
+    whole = prepared.windows["validation"]
+    if whole.covariates is not None and getattr(model.network, "takes_covariates", False):
+        # covariates are hidden from a network that errs no more without them
+        shown, hidden = (error_of_network(model, part) for part in (whole, whole.of_covariates(None)))
+        model.heeds.fill_(shown < hidden)
     return history
 
 
@@ -173,13 +177,6 @@ def shown_to(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
     return dataclasses.replace(
         prepared, windows={name: left_of(each, regression) for name, each in prepared.windows.items()}
     )
-
-
-def _heed(model: WeighedForecasts, validation: Windows) -> None:
-    """Hide covariates from a network that errs no more without them on validation."""
-    if validation.covariates is not None and getattr(model.network, "takes_covariates", False):
-        shown, hidden = (error_of_network(model, part) for part in (validation, validation.of_covariates(None)))
-        model.heeds.fill_(shown < hidden)
 
 
 def error_of_network(model: WeighedForecasts, windows: Windows) -> float:

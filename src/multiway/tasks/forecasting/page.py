@@ -3,7 +3,7 @@
 import functools
 import statistics
 import timeit
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -186,18 +186,16 @@ def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
     """FLOPs and latency of one window."""
     past, model = torch.zeros(1, run.config.lookback, len(run.state.names)), model_of(run)
     models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
+    seconds = {  # five calls, after one that warms up
+        name: timeit.repeat(functools.partial(module, past), number=1, repeat=6)[1:] for name, module in models.items()
+    }
     return {
         name: [
             ("FLOPs per window", text.magnitude(count_flops(module, past))),
-            ("Latency per window", text.duration(_latency(functools.partial(module, past)))),
+            ("Latency per window", text.duration(statistics.median(seconds[name]))),
         ]
         for name, module in models.items()
     }
-
-
-def _latency(call: Callable[[], object]) -> float:
-    """Median of five calls, after one that warms up."""
-    return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
 
 
 def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:

@@ -255,7 +255,10 @@ def with_missing(draft: Draft) -> Draft:
     _refuse_huge(draft)
     note_fillers(zip(draft.names, draft.values.T, strict=True), draft.findings, MARKED, known=(-9999.0,))
     _note_empty_columns(draft)
-    return _forward_filled(draft) if draft.options.missing == "ffill" else draft
+    if draft.options.missing != "ffill":
+        return draft
+    # the last value is repeated; before the first one a series has not begun
+    return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 
 
 def _note_sentinels(draft: Draft, cells: NDArray[np.bool_]) -> None:
@@ -341,11 +344,6 @@ def _note_empty_columns(draft: Draft) -> None:
 
 def _columns(draft: Draft, marks: NDArray[np.bool_]) -> list[Place]:
     return [Place(column=name) for name in itertools.compress(draft.names, marks)]
-
-
-def _forward_filled(draft: Draft) -> Draft:
-    """Repeat the last value; before the first one a series has not begun."""
-    return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 
 
 def note_constant(draft: Draft) -> None:

@@ -112,7 +112,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
     ) -> PreparedPanel:
         """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-        return encode.prepare_panel(config, source) if state is None else encode.prepare_later(config, state, source)
+        if state is None:
+            return encode.prepare_panel(config, source)
+        return PreparedPanel.later(encode.read_later(config, state, source), state, config)
 
     def check(self, config: ForecastConfig, source: object) -> CheckReport:
         """What is in a file or frame of series."""
@@ -153,7 +155,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             training = training.replace(validation_loss="mae")
         return config.replace(network=config.trains_network(state.windows), training=training, **once)
 
-    def read_plan(
+    def planned(
         self, config: ForecastConfig, prepared: PreparedPanel, spent: float
     ) -> tuple[ForecastConfig, Sequence[str]]:
         """See `multiway.tasks.forecasting.budget`."""
@@ -302,8 +304,21 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """What decides is the first."""
         first = sorted(METRICS, key=lambda metric: metric.name != config.metric)
-        apart = itertools.starmap(_first_steps, itertools.product(config.horizons, ("mse", "mae")))
-        return (*first, *apart, *(_coverage_of(level) for level in config.levels))
+        apart = [
+            Metric(
+                name=f"{metric}_{steps}",
+                title=f"{metric.upper()}, {steps} steps",
+                higher=False,
+                spread=True,
+                where=SCALED,
+            )
+            for steps, metric in itertools.product(config.horizons, ("mse", "mae"))
+        ]
+        held = [
+            Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
+            for level in config.levels
+        ]
+        return (*first, *apart, *held)
 
     def sentence(self, run: Run) -> str:
         """How far the answer and every candidate are off."""
@@ -323,7 +338,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What validation chose."""
-        return {"selections": [_selected(run) for run in runs]}
+        return {"selections": [run.facts["selection"]["sentence"] for run in runs]}
 
     @property
     def has_choice(self) -> bool:
@@ -332,7 +347,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def answer_line(self, run: Run) -> str:
         """What forecasts, and why; or what was chosen by name."""
-        line = f"Answer: {_selected(run)}" if _is_own(run) else run.answer.line()
+        line = f"Answer: {run.facts['selection']['sentence']}" if _is_own(run) else run.answer.line()
         return f"{line}{refit_words(run.facts)}"
 
     def scored_as(self, run: Run) -> str:
@@ -413,15 +428,6 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return batch["past"], batch.get("past_observed")
 
 
-def _first_steps(steps: int, metric: str) -> Metric:
-    title = f"{metric.upper()}, {steps} steps"
-    return Metric(name=f"{metric}_{steps}", title=title, higher=False, spread=True, where=SCALED)
-
-
-def _coverage_of(level: float) -> Metric:
-    return Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
-
-
 def _split_facts(prepared: PreparedPanel, name: str) -> Row:
     start, stop = getattr(prepared.borders, name)
     times = prepared.panel.times
@@ -438,11 +444,6 @@ def _split_facts(prepared: PreparedPanel, name: str) -> Row:
 def _is_own(run: Run) -> bool:
     """Whether what validation or the settings chose answers."""
     return bool(run.answer.name == run.facts["selection"]["answer"])
-
-
-def _selected(run: Run) -> str:
-    """What forecasts, and why."""
-    return str(run.facts["selection"]["sentence"])
 
 
 TASK = Forecasting()
