@@ -18,10 +18,16 @@ from multiway_papers.printed import load_published, published_tables
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 METRICS = {
-    "forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "segment": ("dice",), "stocks": ("acc", "mcc"),
-    "text": ("acc", "auc"), "series": ("f1", "acc"), "images": ("acc", "top5"), "language": ("bpb", "ppl"),
+    "forecast": ("mse", "mae"),
+    "volumes": ("auc", "acc"),
+    "segment": ("dice",),
+    "stocks": ("acc", "mcc"),
+    "text": ("acc", "auc"),
+    "series": ("f1", "acc"),
+    "images": ("acc", "top5"),
+    "language": ("bpb", "ppl"),
     "tabular": ("acc", "auc", "mse", "r2"),
-}  # fmt: skip
+}
 """What a cell without printed figures is told by."""
 SPEED = {
     "nd_linear": "python -m benchmarks nd_linear --threads 2 --repeats 31",

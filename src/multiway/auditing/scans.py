@@ -19,7 +19,7 @@ from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.data import Finding
 from multiway.data.samples import Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, named_splits
-from multiway.data.sources.scans.encoding import BYTES, IntensityScale
+from multiway.data.sources.scans.intensity import BYTES, IntensityScale
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import VolumeHeader

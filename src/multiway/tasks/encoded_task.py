@@ -13,7 +13,7 @@ from multiway.data.checking import Hook, check_samples, warnings_of
 from multiway.data.findings import Findings
 from multiway.data.matching import Far
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
-from multiway.data.sources.budget import within
+from multiway.data.sources.bytes import within
 from multiway.data.sources.tables import source_name
 from multiway.data.splitting import Splits, drawn_notes, split
 from multiway.data.writing import check_target

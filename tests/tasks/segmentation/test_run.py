@@ -14,7 +14,7 @@ from command import outcome, printed
 from data.sources.scans.scans import series
 from data.sources.scans.test_dicom_seg import STUDY
 from multiway.config import merge
-from multiway.data.sources.scans.bodies import to_grid
+from multiway.data.sources.scans.grids import to_grid
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores

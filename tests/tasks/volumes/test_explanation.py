@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from multiway.data.sources.scans.cases import Scans, scan_cases
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.grids import to_scan
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.nifti import write_nifti
-from multiway.data.sources.scans.preparing import to_scan
 from multiway.data.sources.scans.reading import VolumeOptions, read_header, read_volume
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.errors import ConfigError, DataError

@@ -16,7 +16,7 @@ from multiway.data.matching import match_classes
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
 from multiway.data.sources.scans.checking import lists_masks, looks_like_volumes, settings_for
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.tables import pair_of

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError

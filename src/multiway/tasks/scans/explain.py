@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data.sources.scans.cases import Cases, Scans
+from multiway.data.sources.scans.grids import to_scan
 from multiway.data.sources.scans.nifti import write_nifti
-from multiway.data.sources.scans.preparing import to_scan
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError
 from multiway.explain import (

@@ -18,12 +18,12 @@ from multiway.data import CheckReport
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Prepared, Rows, Samples, Splits
+from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases, Scans, named_splits
 from multiway.data.sources.scans.checking import lists_masks
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.loading import check_listed, read_cases
-from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases

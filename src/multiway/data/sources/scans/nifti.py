@@ -23,8 +23,14 @@ SIZES = {1: 348, 2: 540}
 LARGEST_OFFSET = 1 << 24
 LARGEST_REST = 4096
 SMALLER: dict[str, type[np.generic]] = {
-    "b": np.uint8, "?": np.uint8, "e": np.float32, "q": np.int32, "l": np.int32, "L": np.uint32, "Q": np.uint32,
-}  # fmt: skip
+    "b": np.uint8,
+    "?": np.uint8,
+    "e": np.float32,
+    "q": np.int32,
+    "l": np.int32,
+    "L": np.uint32,
+    "Q": np.uint32,
+}
 """Types that NIfTI's readers seldom know, and what is written in their place."""
 
 
@@ -56,10 +62,17 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
     shape = _shape([int(size) for size in header["dim"]], channels, where)
     stored, start, affine = _stored(header, where), _start(header, where), _affine(header, where)
     result = NiftiHeader(
-        sizes=shape[:3], channels=math.prod(shape[3:]), affine=affine, axes=axes_of(affine), stored=stored, start=start,
-        dtype=stored.newbyteorder("=") if slope is None else np.dtype(np.float32), slope=slope, intercept=intercept,
+        sizes=shape[:3],
+        channels=math.prod(shape[3:]),
+        affine=affine,
+        axes=axes_of(affine),
+        stored=stored,
+        start=start,
+        dtype=stored.newbyteorder("=") if slope is None else np.dtype(np.float32),
+        slope=slope,
+        intercept=intercept,
         is_placed=int(header["qform_code"]) > 0 or int(header["sform_code"]) > 0,
-    )  # fmt: skip
+    )
     packed = path.stat().st_size
     present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - start
     check_bytes(math.prod(shape) * int(stored.itemsize), present, limit, where)

@@ -1,4 +1,4 @@
-"""From the volume of a file to the volume of a task: turned, resampled, sized and windowed as the options say."""
+"""Scans and masks on new grids, and back on those of their files: turned, interpolated, windowed, cut and padded."""
 
 import dataclasses
 import functools
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.findings import listed
-from multiway.data.sources.scans import bodies
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import (
     Affine,
@@ -18,6 +17,7 @@ from multiway.data.sources.scans.volume import (
     VolumeHeader,
     axes_of,
     regridded,
+    sizes_in_words,
     spacing_of,
     turned,
     turns,
@@ -27,6 +27,8 @@ from multiway.lazy import load_extra
 
 Step = Callable[[Array], Array]
 """One change of values `(channels, *sizes)`."""
+Grid = tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]
+"""Sizes of a new grid, and on each axis old voxels per new voxel and the old position of the new voxel 0."""
 
 
 def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) -> Volume:
@@ -37,9 +39,7 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
     check_finite(volume)
     header, steps = _plan(volume.header, options, volume.source, is_mask)
     values = functools.reduce(lambda array, step: step(array), steps, volume.values)
-    return dataclasses.replace(
-        volume, values=np.ascontiguousarray(values), affine=header.affine, axes=header.axes
-    )  # fmt: skip
+    return dataclasses.replace(volume, values=np.ascontiguousarray(values), affine=header.affine, axes=header.axes)
 
 
 def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -> VolumeHeader:
@@ -59,7 +59,7 @@ def to_file(
     affine = np.eye(4) if header.affine is None else header.affine
     grid = prepared_header(dataclasses.replace(header, affine=affine), options, source)
     assert grid.affine is not None
-    return bodies.to_grid(values, grid.affine, header.sizes, affine, nearest=nearest)
+    return to_grid(values, grid.affine, header.sizes, affine, nearest=nearest)
 
 
 def check_finite(volume: Volume) -> None:
@@ -75,27 +75,34 @@ def check_finite(volume: Volume) -> None:
         )
 
 
-def _plan(
-    header: VolumeHeader, options: VolumeOptions, source: str, is_mask: bool
-) -> tuple[VolumeHeader, list[Step]]:  # fmt: skip
+def _plan(header: VolumeHeader, options: VolumeOptions, source: str, is_mask: bool) -> tuple[VolumeHeader, list[Step]]:
     """What a volume with this header becomes, and the changes of its values that make it so."""
     steps: list[Step] = []
     if options.orientation is not None:
         header, step = _turn(header, options.orientation, source)
         steps.append(step)
-    grid = _grid(header, options, source)
+    grid = _find_grid(header, options, source)
     if grid is not None:
         sizes, scales, offsets = grid
-        _check_bytes(sizes, header.channels, options, source)
+        needed = 4 * header.channels * math.prod(sizes)
+        if needed > options.max_bytes:
+            raise DataError(
+                f"{source}: resampled it would have {sizes_in_words(sizes, 'x')} voxels and take {needed:,} bytes; a "
+                f"volume may take {options.max_bytes:,}. Set a coarser spacing (",
+                Fix("read.spacing", like="I,J,K"),
+                "), or raise max_bytes.",
+            )
         dtype = np.dtype(np.float64 if header.dtype == np.float64 else np.float32)
         header = dataclasses.replace(_moved(header, sizes, scales, offsets), dtype=dtype)
-        steps.append(lambda array: bodies.interpolated(array, sizes, scales, offsets, nearest=is_mask))
+        steps.append(lambda array: interpolate(array, sizes, scales, offsets, nearest=is_mask))
     if options.window is not None and not is_mask:
         header = dataclasses.replace(header, dtype=np.dtype(np.float32))
-        steps.append(functools.partial(_windowed, window=options.window))
+        low, high = map(np.float32, options.window)
+        steps.append(lambda array: np.clip(array.astype(np.float32), low, high))
     if options.size is not None:
-        header = _moved(header, options.size, (1.0, 1.0, 1.0), bodies.crop_starts(header.sizes, options.size))
-        steps.append(functools.partial(_cropped, sizes=options.size, is_mask=is_mask))
+        size = options.size
+        header = _moved(header, size, (1.0, 1.0, 1.0), crop_starts(header.sizes, size))
+        steps.append(lambda array: crop(array, size, 0.0 if is_mask or not array.size else float(array.min())))
     if options.distance and not is_mask:
         header = dataclasses.replace(header, channels=2 * header.channels, dtype=np.dtype(np.float32))
         steps.append(with_depth)
@@ -126,11 +133,20 @@ def _affine(header: VolumeHeader, source: str, option: str) -> Affine:
     return header.affine
 
 
-def _grid(header: VolumeHeader, options: VolumeOptions, source: str) -> bodies.Grid | None:
+def _find_grid(header: VolumeHeader, options: VolumeOptions, source: str) -> Grid | None:
+    """The grid of another spacing or of other sizes, about the same centre; None where neither is wanted."""
+    sizes = header.sizes
     if options.spacing is not None:
         spacing = spacing_of(_affine(header, source, "spacing"))
-        return bodies.grid_of_spacing(header.sizes, spacing, options.spacing)
-    return None if options.resample_to is None else bodies.grid_of_sizes(header.sizes, options.resample_to)
+        scales = tuple(new / old for new, old in zip(options.spacing, spacing, strict=True))
+        target = tuple(max(1, int(np.floor(size / scale + 0.5))) for size, scale in zip(sizes, scales, strict=True))
+    elif options.resample_to is not None:
+        target = options.resample_to
+        scales = tuple(old / new for old, new in zip(sizes, target, strict=True))
+    else:
+        return None
+    pairs = zip(sizes, target, scales, strict=True)
+    return target, scales, tuple((old - 1) / 2 - scale * (new - 1) / 2 for old, new, scale in pairs)
 
 
 def _moved(
@@ -139,27 +155,6 @@ def _moved(
     """The header on a grid whose voxel j lies at `scale * j + offset` of the old one."""
     affine = None if header.affine is None else regridded(header.affine, scales, offsets)
     return dataclasses.replace(header, sizes=sizes, affine=affine)
-
-
-def _check_bytes(sizes: Sequence[int], channels: int, options: VolumeOptions, source: str) -> None:
-    """Refuse to resample to more bytes than a volume may take."""
-    needed = 4 * channels * math.prod(sizes)
-    if needed > options.max_bytes:
-        raise DataError(
-            f"{source}: resampled it would have {'x'.join(map(str, sizes))} voxels and take {needed:,} bytes; a volume "
-            f"may take {options.max_bytes:,}. Set a coarser spacing (",
-            Fix("read.spacing", like="I,J,K"),
-            "), or raise max_bytes.",
-        )
-
-
-def _windowed(values: Array, window: tuple[float, float]) -> Array:
-    """Set what lies outside to the nearer end, in float32."""
-    return np.clip(values.astype(np.float32), np.float32(window[0]), np.float32(window[1]))
-
-
-def _cropped(values: Array, sizes: tuple[int, ...], is_mask: bool) -> Array:
-    return bodies.cropped(values, sizes, 0.0 if is_mask or not values.size else float(values.min()))
 
 
 def with_depth(values: Array) -> NDArray[np.float32]:
@@ -176,6 +171,82 @@ def with_depth(values: Array) -> NDArray[np.float32]:
     inner = (slice(1, -1),) * (values.ndim - 1)
     depths = [transform(shape)[inner] for shape in framed]
     return np.concatenate([values, depths]).astype(np.float32)
+
+
+def interpolate(
+    values: Array,
+    sizes: Sequence[int],
+    scales: Sequence[float],
+    offsets: Sequence[float],
+    *,
+    nearest: bool = False,
+) -> Array:
+    """Values at voxels `scale * j + offset` of each axis, the border repeated outside.
+
+    One axis after another: linear interpolation on a grid is a product of linear interpolations, so this is exact
+    and needs no grid of coordinates.
+
+    `values` and the result are `(channels, *sizes)`, `scales` are old voxels per new one, and `offsets` the old
+    position of the new voxel 0. Results are float32, or float64 for float64; with `nearest`, as for masks, of the type
+    of `values`.
+    """
+    is_exact = values.dtype.itemsize <= 2 or values.dtype.kind == "f"  # float32 holds every value of the type
+    dtype = values.dtype if nearest else np.result_type(values.dtype, np.float32) if is_exact else np.float64
+    result: Array = values.astype(dtype, copy=False)
+    for axis in sorted(range(len(sizes)), key=lambda axis: sizes[axis] / values.shape[axis + 1]):
+        positions = scales[axis] * np.arange(sizes[axis], dtype=np.float64) + offsets[axis]
+        result = _interpolate_axis(result, axis + 1, positions, nearest)
+    return result if nearest or values.dtype == np.float64 else result.astype(np.float32, copy=False)
+
+
+def _interpolate_axis(values: Array, axis: int, positions: NDArray[np.float64], nearest: bool) -> Array:
+    last = values.shape[axis] - 1
+    if len(positions) == last + 1 and np.array_equal(positions, np.arange(last + 1)):
+        return values
+    positions = np.clip(positions, 0, last)
+    if nearest:
+        return values.take(np.floor(positions + 0.5).astype(np.int64).clip(0, last), axis)
+    low = np.floor(positions).astype(np.int64).clip(0, last)
+    share = (positions - low).astype(values.dtype).reshape(-1, *[1] * (values.ndim - axis - 1))
+    below, above = values.take(low, axis), values.take(np.minimum(low + 1, last), axis)
+    blended: Array = below + (above - below) * share
+    return blended
+
+
+def to_grid(values: Array, affine: Affine, sizes: Sequence[int], target: Affine, *, nearest: bool = False) -> Array:
+    """Bring values to another grid whose axes run along theirs, in any order; what lies outside is 0.
+
+    `values` are `(x, y, z)`; `affine` and `target` lead from voxels of the old and the new grid to millimetres.
+    """
+    way = np.linalg.inv(affine) @ target
+    order = [int(np.abs(way[:3, axis]).argmax()) for axis in range(3)]
+    scales = [float(way[order[axis], axis]) for axis in range(3)]
+    offsets = [float(way[order[axis], 3]) for axis in range(3)]
+    result: Array = interpolate(values.transpose(order)[None], sizes, scales, offsets, nearest=nearest)[0]
+    for axis, size in enumerate(sizes):
+        positions, end = scales[axis] * np.arange(size) + offsets[axis], values.shape[order[axis]] - 0.5
+        beyond = positions >= end if nearest else positions > end
+        result[(slice(None),) * axis + ((positions < -0.5) | beyond,)] = 0
+    return result
+
+
+def crop_starts(sizes: Sequence[int], target: Sequence[int]) -> tuple[int, ...]:
+    """Old index of the new voxel 0 on each axis, negative where padded; the odd voxel goes to the end."""
+    return tuple(
+        (old - new) // 2 if old >= new else -((new - old) // 2) for old, new in zip(sizes, target, strict=True)
+    )
+
+
+def crop(values: Array, target: Sequence[int], fill: float) -> Array:
+    """Cut or pad around the centre."""
+    sizes = values.shape[1:]
+    result = np.full((values.shape[0], *target), fill, dtype=values.dtype)
+    inner, outer = [slice(None)], [slice(None)]
+    for start, old, new in zip(crop_starts(sizes, target), sizes, target, strict=True):
+        inner.append(slice(max(start, 0), max(start, 0) + min(old, new)))
+        outer.append(slice(max(-start, 0), max(-start, 0) + min(old, new)))
+    result[tuple(outer)] = values[tuple(inner)]
+    return result
 
 
 def differing(what: str, values: dict[str, str]) -> str:
