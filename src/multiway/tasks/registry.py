@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from multiway.data import datasets
-from multiway.data.sources.budget import check_folder
+from multiway.data.sources.bytes import check_folder
 from multiway.errors import ConfigError, closest
 from multiway.lazy import extensions
 from multiway.tasks.known import task_of_dataset
