@@ -104,11 +104,21 @@ def text(
         done = [fine_tuned(encoder, name, parts, epochs, rate, seed) for seed in range(seeds)]
         each = [acc for _, acc, _ in done]
         yield {
-            "benchmark": "adapters", "task": "SST-2", "on": on, "adapter": name, "parameters": done[0][0],
-            "acc": round(statistics.mean(each), 4), "acc_sd": round(statistics.stdev(each), 4) if seeds > 1 else None,
-            "each": each, "seconds": round(median([seconds for *_, seconds in done]), 1), "sentences": sentences,
-            "epochs": epochs, "rate": rate, "seeds": seeds, **machine(),
-        }  # fmt: skip
+            "benchmark": "adapters",
+            "task": "SST-2",
+            "on": on,
+            "adapter": name,
+            "parameters": done[0][0],
+            "acc": round(statistics.mean(each), 4),
+            "acc_sd": round(statistics.stdev(each), 4) if seeds > 1 else None,
+            "each": each,
+            "seconds": round(median([seconds for *_, seconds in done]), 1),
+            "sentences": sentences,
+            "epochs": epochs,
+            "rate": rate,
+            "seeds": seeds,
+            **machine(),
+        }
 
 
 def fine_tuned(

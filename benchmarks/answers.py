@@ -72,21 +72,29 @@ def row_of(run: Run) -> dict[str, Any]:
     own, middle = test[run.answer.name], statistics.median(alone.values())
     behind, span = max(0.0, sign * (alone[best] - own["value"])), sign * (alone[best] - middle)
     return {
-        "task": run.task.name, "metric": metric, "answer": run.answer.name, "best": best,
-        "value": own["value"], "low": own["low"], "high": own["high"], "best_value": alone[best],
+        "task": run.task.name,
+        "metric": metric,
+        "answer": run.answer.name,
+        "best": best,
+        "value": own["value"],
+        "low": own["low"],
+        "high": own["high"],
+        "best_value": alone[best],
         "within": bool(behind == 0 or own["low"] <= alone[best] <= own["high"]),
-        "regret": round(min(behind / span, 2.0) if span > 0 else float(behind > 0), 3), "values": values,
+        "regret": round(min(behind / span, 2.0) if span > 0 else float(behind > 0), 3),
+        "values": values,
         "reason": run.answer.line(),
-    }  # fmt: skip
+    }
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """How often the answer is no worse than the best candidate, within its interval, and the mean regret."""
     return {
-        "sets": len(rows), "within": sum(row["within"] for row in rows),
+        "sets": len(rows),
+        "within": sum(row["within"] for row in rows),
         "network_within": sum(_network_within(row) for row in rows),
         "mean_regret": round(statistics.fmean(row["regret"] for row in rows), 3),
-    }  # fmt: skip
+    }
 
 
 def _network_within(row: dict[str, Any]) -> bool:

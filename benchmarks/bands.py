@@ -74,9 +74,12 @@ class Process(NamedTuple):
 
 
 PROCESSES = (
-    Process(walk, 100, None, 20, 5), Process(cycle, 150, None, 20, 5), Process(seasons, 144, "MS", 36, 12),
-    Process(growth, 144, "MS", 36, 12), Process(quarters, 100, "QS", 16, 4),
-)  # fmt: skip
+    Process(walk, 100, None, 20, 5),
+    Process(cycle, 150, None, 20, 5),
+    Process(seasons, 144, "MS", 36, 12),
+    Process(growth, 144, "MS", 36, 12),
+    Process(quarters, 100, "QS", 16, 4),
+)
 
 
 def main() -> None:
@@ -112,9 +115,12 @@ def coverage(process: Process, seed: int) -> float:
 
 def _row(name: str, held: list[float], rows: int) -> dict[str, Any]:
     return {
-        "process": name, "rows read": rows, "draws": len(held), "mean": float(np.mean(held)),
+        "process": name,
+        "rows read": rows,
+        "draws": len(held),
+        "mean": float(np.mean(held)),
         "standard error": float(np.std(held, ddof=1) / len(held) ** 0.5) if len(held) > 1 else None,
-    }  # fmt: skip
+    }
 
 
 if __name__ == "__main__":

@@ -31,10 +31,14 @@ def panel(series: int = SERIES, steps: int = STEPS) -> dict[str, Any]:
             raise SystemExit(done.err)
         scores = {row["model"]: row["value"] for row in load(run).scores if is_decisive(row)}
         return {
-            "bar": "panel", "series": series, "steps": steps, "cpu_seconds": round(_cpu_of_children() - before, 1),
-            "bytes": done.bytes, "mse_over_ridge": round(scores["multiway"] / scores["ridge"], 4),
+            "bar": "panel",
+            "series": series,
+            "steps": steps,
+            "cpu_seconds": round(_cpu_of_children() - before, 1),
+            "bytes": done.bytes,
+            "mse_over_ridge": round(scores["multiway"] / scores["ridge"], 4),
             "answer": load(run).line,
-        }  # fmt: skip
+        }
 
 
 def is_decisive(row: dict[str, Any]) -> bool:

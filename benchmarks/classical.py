@@ -70,9 +70,13 @@ def main() -> None:
 def facts(*, earlier: bool) -> dict[str, Any]:
     """Where and on what a row was measured."""
     return {
-        "commit": commit(), "seed": 0, "machine": platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(), "torch": torch.__version__, "rows": "earlier" if earlier else "all",
-    }  # fmt: skip
+        "commit": commit(),
+        "seed": 0,
+        "machine": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "rows": "earlier" if earlier else "all",
+    }
 
 
 def measure(each: ClassicalSet, *, earlier: bool, classical: bool) -> dict[str, Any]:
@@ -85,14 +89,21 @@ def measure(each: ClassicalSet, *, earlier: bool, classical: bool) -> dict[str, 
     mse = {name: value for (name, metric, scale), value in scores.items() if (metric, scale) == ("mse", "scaled")}
     rivals = best_classical(run) if classical else {}
     return {
-        "set": each.name, "rows read": len(frame), "series": frame.shape[1] - 1, "lookback": each.lookback,
-        "horizon": each.horizon, "answer": run.facts["selection"]["sentence"], "cpu seconds": round(seconds, 2),
-        "mse over ridge": mse[OURS] / mse["ridge"], "best candidate": min(mse, key=lambda name: mse[name]),
+        "set": each.name,
+        "rows read": len(frame),
+        "series": frame.shape[1] - 1,
+        "lookback": each.lookback,
+        "horizon": each.horizon,
+        "answer": run.facts["selection"]["sentence"],
+        "cpu seconds": round(seconds, 2),
+        "mse over ridge": mse[OURS] / mse["ridge"],
+        "best candidate": min(mse, key=lambda name: mse[name]),
         "mse over the best candidate": mse[OURS] / min(value for name, value in mse.items() if name != OURS),
         "coverage_80": scores[OURS, "coverage_80", "original"],
         "coverage_95": scores[OURS, "coverage_95", "original"],
-        "mse of the refit over none": mse[OURS] / error_of(run, model_of(run)), **rivals,
-    }  # fmt: skip
+        "mse of the refit over none": mse[OURS] / error_of(run, model_of(run)),
+        **rivals,
+    }
 
 
 def error_of(run: Run, fitted: WeighedForecasts) -> float:
@@ -159,9 +170,13 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for level in (80, 95):
         measured[f"mean coverage of {level} %"] = 100 * float(np.mean([row[f"coverage_{level}"] for row in rows]))
     return {
-        "set": "all", "sets": len(rows), **measured, "bands of 72 to 88 %": held,
-        "of exact bands": round(sum(map(chance, rows)), 1), "bars": BARS,
-    }  # fmt: skip
+        "set": "all",
+        "sets": len(rows),
+        **measured,
+        "bands of 72 to 88 %": held,
+        "of exact bands": round(sum(map(chance, rows)), 1),
+        "bars": BARS,
+    }
 
 
 def chance(row: dict[str, Any], draws: int = 200) -> float:

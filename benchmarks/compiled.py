@@ -90,9 +90,14 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
         same_answers(compiled, layer, x)
         yield from measure(
             Comparison(
-                benchmark="compiled", shape=name, facts={"input": list(shape)},
-                layers={"compiled": compiled, "eager": layer}, x=x, flops=0, traffic=2 * x.numel(),
+                benchmark="compiled",
+                shape=name,
+                facts={"input": list(shape)},
+                layers={"compiled": compiled, "eager": layer},
+                x=x,
+                flops=0,
+                traffic=2 * x.numel(),
                 bars={"forward": BAR, "forward+backward": BAR},
             ),
             repeats,
-        )  # fmt: skip
+        )

@@ -26,9 +26,17 @@ SPLITS = ("train", "validation", "test")
 CASES = {"nd_linear": "cnn_image_classifier_paper", "linear": "cnn_image_classifier_dense"}
 BAR = 0.95
 TRAINING = TrainingConfig(
-    loss="cross_entropy", optimizer="adam", learning_rate=1e-3, weight_decay=0, batch_size=BATCH, epochs=1, patience=0,
-    schedule="constant", warmup_steps=0, clip_norm=None,
-)  # fmt: skip
+    loss="cross_entropy",
+    optimizer="adam",
+    learning_rate=1e-3,
+    weight_decay=0,
+    batch_size=BATCH,
+    epochs=1,
+    patience=0,
+    schedule="constant",
+    warmup_steps=0,
+    clip_norm=None,
+)
 NEAR = 0.1
 """What two trainings without dropout may differ by, of how far they moved: Adam takes full steps on rounding too."""
 
@@ -46,10 +54,13 @@ def make_images(count: int) -> Prepared[Bytes, ImageState]:
     draw = np.random.default_rng(0)
     total = count + 20
     images = images_of(
-        draw.integers(0, 256, (total, 32, 32, 3), dtype=np.uint8), list(map(str, range(total))), "chance",
-        target=np.arange(total) % 10, classes=tuple(map(str, range(10))),
+        draw.integers(0, 256, (total, 32, 32, 3), dtype=np.uint8),
+        list(map(str, range(total))),
+        "chance",
+        target=np.arange(total) % 10,
+        classes=tuple(map(str, range(10))),
         official=("train",) * count + ("validation",) * 10 + ("test",) * 10,
-    )  # fmt: skip
+    )
     return TASK.prepare(ImageConfig(), images)
 
 

@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 from benchmarks.rows import keep
 from benchmarks.volume_memory import ROOT
 from multiway.tasks.forecasting.forecasts import FIRST
-from multiway.tasks.scores import commit_of_source
+from multiway_papers.cell_rows import commit_of_source
 
 SIDE, CASES = 64, {"train": 64, "val": 16, "test": 32}
 USUAL_BATCH, REPORT_SECONDS, HELP_SECONDS, HELP_MB = 32, 20, 0.6, 120
@@ -145,12 +145,18 @@ def processes_row(data: Path, folder: Path) -> dict[str, Any]:
     apart = max(float((one[name].double() - two[name].double()).abs().max()) for name in one)
     shares = [round(peak / alone, 3) for peak in each]
     return {
-        "benchmark": "processes", "series": PARTS * PART_SERIES, "rows": PART_ROWS,
+        "benchmark": "processes",
+        "series": PARTS * PART_SERIES,
+        "rows": PART_ROWS,
         "files_mb": round(sum(path.stat().st_size for path in data.iterdir()) / 1e6, 1),
-        "seconds": [round(part, 1) for part in seconds], "gb": round(alone / 1e9, 2),
-        "each_gb": [round(peak / 1e9, 2) for peak in each], "shares": shares, "weights_apart": apart,
-        "bars": {"share": SHARE, "apart": EQUAL}, "met": max(shares) <= SHARE and apart <= EQUAL,
-    }  # fmt: skip
+        "seconds": [round(part, 1) for part in seconds],
+        "gb": round(alone / 1e9, 2),
+        "each_gb": [round(peak / 1e9, 2) for peak in each],
+        "shares": shares,
+        "weights_apart": apart,
+        "bars": {"share": SHARE, "apart": EQUAL},
+        "met": max(shares) <= SHARE and apart <= EQUAL,
+    }
 
 
 def check_row(data: Path) -> dict[str, Any]:
@@ -161,12 +167,19 @@ def check_row(data: Path) -> dict[str, Any]:
     size, peak, base = data.stat().st_size, peak_of("check", data), peak_of("check", small)
     times = (peak - base) / size
     return {
-        "benchmark": "check", "rows": LONG_ROWS, "columns": 5, "file_mb": round(size / 1e6, 1),
-        "seconds": round(seconds, 1), "processor_seconds": round(processor, 1), "rounds": CHECK_ROUNDS,
-        "peak_mb": round(peak / 1e6), "base_mb": round(base / 1e6), "times": round(times, 1),
+        "benchmark": "check",
+        "rows": LONG_ROWS,
+        "columns": 5,
+        "file_mb": round(size / 1e6, 1),
+        "seconds": round(seconds, 1),
+        "processor_seconds": round(processor, 1),
+        "rounds": CHECK_ROUNDS,
+        "peak_mb": round(peak / 1e6),
+        "base_mb": round(base / 1e6),
+        "times": round(times, 1),
         "bars": {"seconds": CHECK_SECONDS, "times": CHECK_TIMES},
         "met": seconds <= CHECK_SECONDS and times <= CHECK_TIMES,
-    }  # fmt: skip
+    }
 
 
 def panel_row(data: Path, run: Path, bars: dict[str, float], *words: object) -> dict[str, Any]:
@@ -186,13 +199,21 @@ def panel_row(data: Path, run: Path, bars: dict[str, float], *words: object) -> 
     later = peak_of("predict", run, "--data", data, "--out", run.with_suffix(".parquet")) / 1e9
     settings = yaml.safe_load((run / "config.yaml").read_text())["settings"]
     return {
-        "benchmark": "panel", "data": data.name, "network": settings["network"], "lookback": settings["lookback"],
-        "first_seconds": round(first, 1), "first_processor_seconds": round(spent, 1),
-        "seconds": round(seconds, 1), "processor_seconds": round(processor, 1), "gb": round(peak, 2),
-        "predict_gb": round(later, 2), "bars": bars,
-        "met": first <= bars.get("first_seconds", np.inf) and seconds <= bars.get("seconds", np.inf)
+        "benchmark": "panel",
+        "data": data.name,
+        "network": settings["network"],
+        "lookback": settings["lookback"],
+        "first_seconds": round(first, 1),
+        "first_processor_seconds": round(spent, 1),
+        "seconds": round(seconds, 1),
+        "processor_seconds": round(processor, 1),
+        "gb": round(peak, 2),
+        "predict_gb": round(later, 2),
+        "bars": bars,
+        "met": first <= bars.get("first_seconds", np.inf)
+        and seconds <= bars.get("seconds", np.inf)
         and max(peak, later) <= bars["gb"],
-    }  # fmt: skip
+    }
 
 
 def budget_row(data: Path, run: Path) -> dict[str, Any]:
@@ -202,11 +223,15 @@ def budget_row(data: Path, run: Path) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     stored = json.loads((run / "preprocessing.json").read_text())["facts"]
     return {
-        "benchmark": "budget", "series": BUDGETED[0], "rows": BUDGETED[1], "seconds": round(seconds, 1),
+        "benchmark": "budget",
+        "series": BUDGETED[0],
+        "rows": BUDGETED[1],
+        "seconds": round(seconds, 1),
         "plan": next(note for note in stored["notes"] if note.startswith("Budget")),
         "epochs": stored["best"].get("multiway", {}).get("epoch"),
-        "bars": {"seconds": BUDGET * LATE}, "met": seconds <= BUDGET * LATE,
-    }  # fmt: skip
+        "bars": {"seconds": BUDGET * LATE},
+        "met": seconds <= BUDGET * LATE,
+    }
 
 
 def write_volumes(path: Path) -> Path:
@@ -227,11 +252,14 @@ def help_row() -> dict[str, Any]:
     seconds, processor = seconds_of("--help", rounds=HELP_ROUNDS)
     megabytes = peak_of("--help") / 1e6
     return {
-        "benchmark": "help", "seconds": round(seconds, 3), "processor_seconds": round(processor, 3),
-        "rounds": HELP_ROUNDS, "mb": round(megabytes, 1),
+        "benchmark": "help",
+        "seconds": round(seconds, 3),
+        "processor_seconds": round(processor, 3),
+        "rounds": HELP_ROUNDS,
+        "mb": round(megabytes, 1),
         "bars": {"seconds": HELP_SECONDS, "mb": HELP_MB},
         "met": seconds <= HELP_SECONDS and megabytes <= HELP_MB,
-    }  # fmt: skip
+    }
 
 
 def training_row(data: Path, run: Path) -> dict[str, Any]:
@@ -241,21 +269,29 @@ def training_row(data: Path, run: Path) -> dict[str, Any]:
     training = yaml.safe_load((run / "config.yaml").read_text())["settings"]["training"]
     batch, accumulation = training["batch_size"], training["accumulation"]
     return {
-        "benchmark": "training", "sizes": [SIDE] * 3, "batch": batch, "accumulation": accumulation,
-        "peak_gb": round(peak / 1e9, 2), "over_data_gb": round((peak - held) / 1e9, 2),
+        "benchmark": "training",
+        "sizes": [SIDE] * 3,
+        "batch": batch,
+        "accumulation": accumulation,
+        "peak_gb": round(peak / 1e9, 2),
+        "over_data_gb": round((peak - held) / 1e9, 2),
         "bars": {"batch": "chosen by memory, steps of the usual batch"},
         "met": batch < USUAL_BATCH == batch * accumulation,
-    }  # fmt: skip
+    }
 
 
 def report_row(run: Path) -> dict[str, Any]:
     """Median time of the report of that run."""
     seconds, processor = seconds_of("report", run, rounds=REPORT_ROUNDS)
     return {
-        "benchmark": "report", "sizes": [SIDE] * 3, "seconds": round(seconds, 1),
-        "processor_seconds": round(processor, 1), "rounds": REPORT_ROUNDS,
-        "bars": {"seconds": REPORT_SECONDS}, "met": seconds <= REPORT_SECONDS,
-    }  # fmt: skip
+        "benchmark": "report",
+        "sizes": [SIDE] * 3,
+        "seconds": round(seconds, 1),
+        "processor_seconds": round(processor, 1),
+        "rounds": REPORT_ROUNDS,
+        "bars": {"seconds": REPORT_SECONDS},
+        "met": seconds <= REPORT_SECONDS,
+    }
 
 
 def seconds_of(*words: object, rounds: int) -> list[float]:

@@ -63,15 +63,19 @@ def _row(name: str, length: int, found: Mapping[str, Mapping[str, float]]) -> di
     bars = {"peak_gb": MOST_GB.get(name), "times_slower_than_ours": TIMES_FASTER.get(name, {})}
     is_small = None if bars["peak_gb"] is None else found[OURS]["peak_gb"] <= MOST_GB[name]
     return {
-        "benchmark": "long_graph", "shape": name, "length": length, "dim": DIM, "pass": "forward+backward",
+        "benchmark": "long_graph",
+        "shape": name,
+        "length": length,
+        "dim": DIM,
+        "pass": "forward+backward",
         "step_s": {layer: each["step_s"] for layer, each in found.items()},
         "peak_gb": {layer: each["peak_gb"] for layer, each in found.items()},
-        "before_gb": found[OURS]["before_gb"], "times_slower_than_ours": slower, "bars": bars,
-        "met": {
-            "peak_gb": is_small, **{peer: slower[peer] >= bar for peer, bar in TIMES_FASTER.get(name, {}).items()}
-        },
+        "before_gb": found[OURS]["before_gb"],
+        "times_slower_than_ours": slower,
+        "bars": bars,
+        "met": {"peak_gb": is_small, **{peer: slower[peer] >= bar for peer, bar in TIMES_FASTER.get(name, {}).items()}},
         **machine(),
-    }  # fmt: skip
+    }
 
 
 def table(rows: list[dict]) -> Iterator[str]:

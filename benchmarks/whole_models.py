@@ -109,9 +109,17 @@ MODELS: dict[str, tuple[str, dict[str, Any], str]] = {
 """Name, class of transformers, settings of its config, and what it reads."""
 
 TIMM = (
-    "resnet18", "repvgg_a0", "vit_tiny_patch16_224", "mixer_s32_224", "convnext_atto", "mobilenetv3_small_050",
-    "efficientnet_b0", "regnetx_002", "densenet121", "swin_tiny_patch4_window7_224",
-)  # fmt: skip
+    "resnet18",
+    "repvgg_a0",
+    "vit_tiny_patch16_224",
+    "mixer_s32_224",
+    "convnext_atto",
+    "mobilenetv3_small_050",
+    "efficientnet_b0",
+    "regnetx_002",
+    "densenet121",
+    "swin_tiny_patch4_window7_224",
+)
 
 
 def batch_of(kind: str) -> dict[str, torch.Tensor]:
@@ -162,11 +170,16 @@ def compressed(name: str, folder: Path, *, with_data: bool) -> dict[str, Any]:
     swapped = sum(layer.replacement is not None for layer in plan.layers)
     works = bool(torch.isfinite(before).all()) and torch.equal(before, after) and swapped > 0
     return {
-        "benchmark": "whole_models", "model": name, "data": with_data, "works": works, "swapped": swapped,
-        "left": len(plan.layers) - swapped, "refused": len(plan.refused),
+        "benchmark": "whole_models",
+        "model": name,
+        "data": with_data,
+        "works": works,
+        "swapped": swapped,
+        "left": len(plan.layers) - swapped,
+        "refused": len(plan.refused),
         "parameters": round(plan.parameters[1] / plan.parameters[0], 3),
         "elsewhere": round(sum(plan.left.values()) / plan.parameters[0], 3),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

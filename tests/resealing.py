@@ -8,11 +8,11 @@ from safetensors.torch import load_file, save_file
 
 from multiway import files
 from multiway.files import tensor_digest
-from multiway.training.stored import sealed
+from multiway.training.stored import add_seal
 
 
 def resealed(values):
-    return sealed({name: value for name, value in values.items() if name != "seal"})
+    return add_seal({name: value for name, value in values.items() if name != "seal"})
 
 
 def reseal(run):

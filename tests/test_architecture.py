@@ -1,13 +1,16 @@
 """Imports point one way, ops <- nn <- models, data <- training, both <- tasks <- workflows <- cli, and never round.
 
 A module that is named by a string, to be imported when it is used, counts as imported: `extend`, which a package's
-`__init__` calls for a registry below it, is the way to name one that stands higher.
+`__init__` calls for a registry below it, is the way to name one that stands higher. What another package adds is found
+by its entry points, the papers as well, and never named.
 """
 
 import ast
 import functools
 import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent / "src" / "multiway"
 
@@ -49,26 +52,44 @@ MAY_IMPORT = {
     }
     | GROUND,
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
-    "papers": {"workflows", "tasks", "models", "nn", "report", "data", "metrics", "auditing"} | GROUND,
-    "bench": {"compress", "nn", "ops", "errors", "lazy"},
     "cli": {
-        "papers",
         "workflows",
-        "bench",
         "kernels",
         "errors",
         "files",
+        "lazy",
         "memory",
     },  # the doctor says whether kernels are built
     "__main__": {"cli"},
 }
 
 
-GROUPS = ("multiway.candidates",)
-"""Entry points of other distributions, whose names are those of no module."""
-MODULE = re.compile(r"(multiway(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
+PAPERS = Path(__file__).parent.parent / "src" / "multiway_papers"
+PAPERS_MAY_IMPORT = {
+    "networks": set(),
+    "peers": set(),
+    "stocks": {"networks"},
+    "language": {"networks"},
+    "protocols": {"stocks"},
+    "grid": set(),
+    "printed": set(),
+    "cells": {"grid", "printed"},
+    "verdicts": {"cells", "printed"},
+    "open_tasks": set(),
+    "open_floor": {"open_tasks"},
+    "cell_rows": set(),
+    "charts": set(),
+    "open_benchmarks": {"cell_rows", "open_floor", "open_tasks"},
+    "rows": {"cells", "open_benchmarks", "printed"},
+    "page": {"cells", "charts", "printed", "rows", "verdicts"},
+    "reproducing": {"cell_rows", "cells", "open_benchmarks", "page", "verdicts"},
+    "bench": set(),
+    "commands": {"bench", "stocks"},
+}
+"""Of the papers themselves; of `multiway` they may import whatever they like."""
+MODULE = re.compile(r"(multiway(?:_papers)?(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
 """A string that may name a module, one of its objects as `module:name`, or what a module's name begins with."""
-BY_NAME = {"lazy.py", "tasks/candidate.py", "tasks/protocol.py", "compress/kinds.py"}
+BY_NAME = {"lazy.py", "tasks/candidate.py", "compress/kinds.py"}
 """Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 
@@ -78,13 +99,11 @@ def nodes(text: str) -> list[ast.AST]:
     return list(ast.walk(ast.parse(text)))
 
 
-def imported_layers(path: Path) -> set[str]:
+def imported_layers(path: Path, package: str = "multiway") -> set[str]:
     """Second part of every `multiway.x` that the file imports or names, wherever it does."""
     names: set[str] = set()
     for node in nodes(path.read_text()):
         if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
-            if node.value in GROUPS:
-                continue
             names.add(named[1])
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -92,7 +111,7 @@ def imported_layers(path: Path) -> set[str]:
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             raise AssertionError(f"{path}: relative imports hide the direction; write the whole name")
-    return {name.split(".")[1] for name in names if name.startswith("multiway.")}
+    return {name.split(".")[1] for name in names if name.startswith(f"{package}.")}
 
 
 def test_imports_only_point_down():
@@ -109,11 +128,31 @@ def test_imports_only_point_down():
     assert not broken, "\n".join(broken)
 
 
-def test_the_table_names_every_layer():
+def test_nothing_of_the_library_names_the_papers():
+    """In code, in a text or in a file of data: they are found by entry points alone."""
+    files = [
+        path for path in ROOT.rglob("*") if path.is_file() and path.suffix in {".py", ".json", ".yaml", ".c", ".h"}
+    ]
+    assert len(files) > 300
+    assert [path for path in files if re.search(r"multiway[._]papers|\bimport papers\b", path.read_text())] == []
+
+
+def test_imports_of_the_papers_point_one_way():
+    broken = []
+    for path in sorted(PAPERS.rglob("*.py")):
+        layer = path.relative_to(PAPERS).parts[0].removesuffix(".py")
+        if layer != "__init__":
+            others = imported_layers(path, "multiway_papers") - PAPERS_MAY_IMPORT[layer] - {layer}
+            broken += [f"{path.relative_to(PAPERS)} imports multiway_papers.{name}" for name in sorted(others)]
+    assert not broken, "\n".join(broken)
+
+
+@pytest.mark.parametrize(("root", "table"), [(ROOT, MAY_IMPORT), (PAPERS, PAPERS_MAY_IMPORT)], ids=lambda each: "")
+def test_the_table_names_every_layer(root, table):
     layers = {
-        path.name.removesuffix(".py") for path in ROOT.iterdir() if path.suffix == ".py" or any(path.glob("*.py"))
+        path.name.removesuffix(".py") for path in root.iterdir() if path.suffix == ".py" or any(path.glob("*.py"))
     }
-    assert layers - {"__init__", "__pycache__", "py.typed"} <= set(MAY_IMPORT)
+    assert layers - {"__init__", "__pycache__"} == set(table) - ({"__init__"} - layers)
 
 
 def test_a_planted_upward_import_is_seen(tmp_path):
@@ -136,8 +175,6 @@ def imported_files(path: Path, files: dict[str, Path]) -> set[str]:
     names: set[str] = set()
     for node in nodes(path.read_text()):
         if isinstance(node, ast.Constant) and (named := MODULE.fullmatch(str(node.value))):
-            if node.value in GROUPS:
-                continue
             names |= {named[1]} - {f"multiway.{path.parent.name}"}  # whose resources it reads
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -173,8 +210,9 @@ def reach(start: str, arrows: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def test_no_files_import_each_other():
-    assert not circles(ROOT), "\n".join(circles(ROOT))
+@pytest.mark.parametrize("root", [ROOT, PAPERS], ids=lambda root: root.name)
+def test_no_files_import_each_other(root):
+    assert not circles(root), "\n".join(circles(root))
 
 
 def test_a_planted_circle_is_seen(tmp_path):

@@ -12,6 +12,7 @@ LONGEST = 20
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
     *(page for folder in (".", "guides", "reference") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
 ]
 LEFT_OUT = re.compile(r"^```.*?^```|^<(\w+).*?^</\1>|^(?:[|#!]|\$\$).*?$", re.MULTILINE | re.DOTALL)

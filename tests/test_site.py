@@ -13,7 +13,7 @@ from docs.build.site import SITE
 import multiway as mw
 from multiway.tasks.estimator import Estimator
 
-ESTIMATORS = [name for name in mw.__all__ if inspect.isclass(made := getattr(mw, name)) and issubclass(made, Estimator)]
+ESTIMATORS = [name for name in dir(mw) if inspect.isclass(made := getattr(mw, name)) and issubclass(made, Estimator)]
 ROW = re.compile(r'<tr class="doc-section-item">(.*?)</tr>', re.DOTALL)
 PAGES = ("index", "guides/layers", "reference/multiway")
 SCREENS = ((1280, 900), (390, 844))

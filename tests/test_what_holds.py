@@ -52,6 +52,13 @@ def test_the_page_of_the_papers_counts_the_claims_of_each_verdict():
     assert found == Counter(claim.verdict for claim in claims())
 
 
+def test_the_readme_counts_the_claims_of_each_verdict():
+    told = " ".join((ROOT / "README.md").read_text().split())
+    count = Counter(claim.verdict for claim in claims())
+    words = "{holds} hold, {does not} do not, {leaks} measure something else, and {untested} are untested."
+    assert f"at {count.total()} of their claims: {words.format_map(count)}" in told
+
+
 def test_every_paper_has_claims_and_each_a_verdict_and_what_says_so():
     assert len(claims()) >= 30 and {claim.paper for claim in claims()} == {"HOT", "stock HOT", "NdLinear", "TGA"}
     for claim in claims():

@@ -23,8 +23,10 @@ class Browser:
         plumbing = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
         self.process = subprocess.Popen(
             ["bash", "-c", plumbing, "-", str(hears), str(writes), PROGRAM, *SWITCHES, f"--user-data-dir={profile}"],
-            pass_fds=(hears, writes), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=(hears, writes),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(hears), os.close(writes)
         self.says, self.reads = os.fdopen(says, "wb", buffering=0), os.fdopen(reads, "rb", buffering=0)
         self.numbers, self.rest, self.events = itertools.count(1), b"", []
@@ -81,9 +83,10 @@ class Browser:
         kinds = ("Runtime.exceptionThrown", "Log.entryAdded")
         errors = [event for event in self.events if event.get("method") in kinds]
         errors += [
-            event for event in self.events
+            event
+            for event in self.events
             if event.get("method") == "Runtime.consoleAPICalled" and event["params"]["type"] == "error"
-        ]  # fmt: skip
+        ]
         return [json.dumps(event["params"])[:300] for event in errors]
 
     def evaluate(self, script: str) -> Any:

@@ -94,8 +94,11 @@ def stories(folder: Path) -> Path:
 
 SHORT = {"epochs": 6, "warmup_steps": 5, "batch_size": 16}
 GALLERY = {
-    "forecast": Shown("Four stores and their holidays", table("store_sales", "store_plan"),
-                      {"horizon": 14, "lookback": 56, "future": ["holiday"]}),
+    "forecast": Shown(
+        "Four stores and their holidays",
+        table("store_sales", "store_plan"),
+        {"horizon": 14, "lookback": 56, "future": ["holiday"]},
+    ),
     "tabular": Shown("Who is ill", table("patients"), {"read": {"target": "ill"}, "training": SHORT}),
     "series": Shown("Early and late beats", table("beats"), {"training": SHORT}),
     "text": Shown("Good and bad reviews", table("reviews"), {"text": {"encoder": "hashed"}, "training": SHORT}),
@@ -104,7 +107,7 @@ GALLERY = {
     "segment": Shown("Where the ball is", arrays("lesions", "mask"), {"training": SHORT}),
     "stocks": Shown("Four stocks", table("prices"), {"training": SHORT}),
     "language": Shown("Stories of a farm", stories, {"training": SHORT}),
-}  # fmt: skip
+}
 
 
 def write_reports() -> None:

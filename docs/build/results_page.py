@@ -10,18 +10,24 @@ from multiway.config import leaves
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
-from multiway.tasks.scores import own_parameters
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.cell_rows import own_parameters
 from multiway_papers.cells import recipes_of, table_names
 from multiway_papers.printed import load_published, published_tables
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 METRICS = {
-    "forecast": ("mse", "mae"), "volumes": ("auc", "acc"), "segment": ("dice",), "stocks": ("acc", "mcc"),
-    "text": ("acc", "auc"), "series": ("f1", "acc"), "images": ("acc", "top5"), "language": ("bpb", "ppl"),
+    "forecast": ("mse", "mae"),
+    "volumes": ("auc", "acc"),
+    "segment": ("dice",),
+    "stocks": ("acc", "mcc"),
+    "text": ("acc", "auc"),
+    "series": ("f1", "acc"),
+    "images": ("acc", "top5"),
+    "language": ("bpb", "ppl"),
     "tabular": ("acc", "auc", "mse", "r2"),
-}  # fmt: skip
+}
 """What a cell without printed figures is told by."""
 SPEED = {
     "nd_linear": "python -m benchmarks nd_linear --threads 2 --repeats 31",

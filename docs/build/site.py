@@ -17,6 +17,7 @@ from typing import Any
 from docs.build import claims_page, results_page
 
 import multiway
+from multiway.lazy import extensions
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -77,6 +78,7 @@ extensions = ["{extension}"]
 def public_names() -> dict[str, dict[str, str]]:
     """By page, where each public name is defined: those of `multiway`, and what its packages export."""
     pages = {"multiway": dict(_exported("multiway", multiway.__file__, set(multiway.__all__)))}
+    pages["multiway"] |= {name: place.replace(":", ".") for name, place in extensions("estimators").items()}
     for package in PACKAGES:
         pages[package] = dict(_exported(f"multiway.{package}", ROOT / "src" / "multiway" / package / "__init__.py"))
     packages = {f"multiway.{name}" for name in (*PACKAGES, "errors", "tasks")}

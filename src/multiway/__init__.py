@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from multiway import errors as errors
 from multiway.errors import MultiwayError as MultiwayError
-from multiway.lazy import extend, lazily
+from multiway.lazy import extensions, lazily
 
 if TYPE_CHECKING:
     from multiway import compress, data, explain, models, nn, ops, report, tasks, training, workflows
@@ -18,19 +18,15 @@ if TYPE_CHECKING:
     from multiway.tasks.tabular import TabularClassifier, TabularRegressor
     from multiway.tasks.text import TextClassifier
     from multiway.workflows import audit, check, compare, train, tune
-    from multiway_papers.language import LanguageModel
-    from multiway_papers.stocks import StockMovementClassifier
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Forecaster",
     "ImageClassifier",
-    "LanguageModel",
     "MultiwayError",
     "Segmenter",
     "SeriesClassifier",
-    "StockMovementClassifier",
     "TabularClassifier",
     "TabularRegressor",
     "TextClassifier",
@@ -60,18 +56,9 @@ __all__ = [
 ]
 
 # All but the errors is imported when first used: a command's help costs no torch, and a layer nothing but torch.
-__getattr__ = lazily(__name__)
-
-# Rooms that nothing below imports say here what they add to: it is imported with the first name that is used.
-extend("models", "multiway_papers.networks")
-extend("models", "multiway_papers.peers")
-extend("recipes", "multiway_papers.cells")
-extend("spaces", "multiway_papers.cells")
-extend("stock protocols", "multiway_papers.protocols.stocknet")
-extend("stock protocols", "multiway_papers.protocols.stock_hot_code")
-extend("data sets", "multiway_papers.protocols.stocknet_set", "stocknet")
-extend("window protocols", "multiway_papers.protocols.random_windows")
+# Estimators of tasks that other packages add are names of this one.
+__getattr__ = lazily(__name__, "estimators")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *extensions("estimators")})

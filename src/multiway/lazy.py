@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,14 +15,21 @@ from typing import Any
 from multiway.errors import ConfigError
 
 
-def lazily(package: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a package: it imports what the package's file lists under `if TYPE_CHECKING`."""
+def lazily(package: str, registry: str = "") -> Callable[[str], Any]:
+    """The `__getattr__` of a package: it imports what the package's file lists under `if TYPE_CHECKING`.
+
+    Args:
+        package: Its name.
+        registry: One whose extensions are names of the package as well.
+    """
 
     @functools.cache
     def origins() -> dict[str, tuple[str, str]]:
         return dict(_listed(ast.parse(inspect.getsource(sys.modules[package]))))
 
     def get(name: str) -> Any:
+        if registry and not name.startswith("_") and name not in origins() and name in extensions(registry):
+            return load_extension(registry, name)
         if name.startswith("__") or name not in origins():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, original = origins()[name]
@@ -41,29 +49,51 @@ def _listed(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
                     yield from ((alias.asname or alias.name, (line.module, alias.name)) for alias in line.names)
 
 
-_EXTENSIONS: dict[str, dict[str, str]] = {}
+_OURS: dict[str, dict[str, str]] = {}
 
 
-def extend(registry: str, module: str, name: str = "") -> None:
-    """Name a module that adds to a registry below it, which never imports it; the module does so as it is imported.
+def extend(registry: str, place: str, name: str = "") -> None:
+    """Name what adds to a registry below it, which never imports it; a package's `__init__` does so.
 
     Args:
         registry: What it adds to.
-        module: Where it stands.
-        name: Under which the registry knows it, where it looks for one module alone.
+        place: A module, or an object of one as `module:name`.
+        name: Under which the registry knows it, where it looks for one alone.
     """
-    extensions(registry)[name or module] = module
+    _OURS.setdefault(registry, {})[name or place] = place
 
 
 def extensions(registry: str) -> dict[str, str]:
-    """Modules that add to a registry, by the names under which it knows them."""
-    return _EXTENSIONS.setdefault(registry, {})
+    """Places of what adds to a registry, by name: our own, then those of the entry points `multiway.REGISTRY`."""
+    ours = _OURS.get(registry, {})
+    added = {each.name: each.value for each in installed().select(group=f"multiway.{registry}")}
+    return {**ours, **{name: place for name, place in sorted(added.items()) if name not in ours}}
 
 
-def load_extensions(registry: str) -> None:
-    """Import what adds to a registry: it does so itself, when it misses a name or lists all of them."""
-    for module in extensions(registry).values():
-        importlib.import_module(module)
+@functools.cache
+def installed() -> Any:
+    """Entry points of all distributions, which are looked through once."""
+    import importlib.metadata  # what starts a layer needs none
+
+    return importlib.metadata.entry_points()
+
+
+def load_extension(registry: str, name: str) -> Any:
+    """What adds to a registry under a name.
+
+    Raises:
+        ConfigError: It cannot be imported.
+    """
+    place = extensions(registry)[name]
+    try:
+        return pkgutil.resolve_name(place)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"{name} is listed among the {registry} as {place}, which fails: {error}.") from error
+
+
+def load_extensions(registry: str) -> dict[str, Any]:
+    """All that adds to a registry, by name; a module that is named may register what it has as it is imported."""
+    return {name: load_extension(registry, name) for name in extensions(registry)}
 
 
 def is_installed(name: str) -> bool:

@@ -1,14 +1,15 @@
-"""The papers' own room: their tables as printed, a recipe per cell, what measures them, and the equations as printed.
+"""The papers: their tables as printed, a recipe for each cell, what measures them, and two tasks of their own.
+
+`multiway` finds it by the entry points of `pyproject.toml`, as it would a package of anybody, and never names it.
 
 `recipes/` has a grid of cells per table, `settings/` what a paper states of all its experiments, `tables/` every figure
 in print, once, and `spaces/` the searches. `peers/` holds the other networks of these tables,
-`protocols/` splits and labels as published, `reference/` the equations, apart from the code that they test. Nothing of
-the product imports this room: it registers recipes, spaces, models and protocols below it.
+`protocols/` splits and labels as published, `networks/` those of the tasks that stand here, `stocks` and `language`.
 """
 
 from typing import TYPE_CHECKING
 
-from multiway.lazy import lazily
+from multiway.lazy import extend, lazily
 
 if TYPE_CHECKING:
     from multiway_papers.cells import recipe_names as recipe_names
@@ -23,3 +24,7 @@ if TYPE_CHECKING:
     from multiway_papers.rows import published as published
 
 __getattr__ = lazily(__name__)
+
+# Protocols of stocks are registered where the task asks for them.
+extend("stock protocols", "multiway_papers.protocols.stocknet")
+extend("stock protocols", "multiway_papers.protocols.stock_hot_code")

@@ -72,9 +72,17 @@ def change_bytes(path: Path, chance: random.Random) -> str:
 def change_file(path: Path, chance: random.Random) -> str:
     """Change a value, where the format of the file is known; else its bytes."""
     changes: dict[str, Callable[[Path, random.Random], str]] = {
-        ".json": _json, ".jsonl": _jsonl, ".yaml": _yaml, ".csv": _csv, ".parquet": _parquet,
-        ".safetensors": _tensors, ".npy": _array, ".gz": _packed, ".xlsx": _members, ".npz": _members,
-    }  # fmt: skip
+        ".json": _json,
+        ".jsonl": _jsonl,
+        ".yaml": _yaml,
+        ".csv": _csv,
+        ".parquet": _parquet,
+        ".safetensors": _tensors,
+        ".npy": _array,
+        ".gz": _packed,
+        ".xlsx": _members,
+        ".npz": _members,
+    }
     known = changes.get(path.suffix)
     if known is None or not path.is_file() or chance.random() < 0.15:
         return change_bytes(path, chance)

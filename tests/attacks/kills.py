@@ -79,10 +79,14 @@ def measure(folder: Path, count: int, tasks: list[str], seconds: float = float("
         number += 1
     names = ("kills", "inside_a_save", "as_if_undisturbed")
     return {
-        "benchmark": "kills", **{name: counts[name] for name in names}, "commands": len(commands),
+        "benchmark": "kills",
+        **{name: counts[name] for name in names},
+        "commands": len(commands),
         "by_command": {name: counts[name] for name in dict.fromkeys(command.name for command in commands)},
-        "tasks": tasks, "seconds": round(time.monotonic() - start, 1), **origin(),
-    }  # fmt: skip
+        "tasks": tasks,
+        "seconds": round(time.monotonic() - start, 1),
+        **origin(),
+    }
 
 
 def commands_of(task: Task, result: Path) -> list[Command]:
@@ -151,9 +155,10 @@ def one_kill(command: Command, number: int) -> collections.Counter[str]:
     inside = command.saves > 0 and chance.random() < 0.5
     before = contents(command.task.folder)
     when: dict[str, Any] = (
-        {"kill_after_saves": chance.randrange(1, command.saves + 1), "inside_save": True} if inside
+        {"kill_after_saves": chance.randrange(1, command.saves + 1), "inside_save": True}
+        if inside
         else {"kill_after": chance.uniform(0, command.seconds)}
-    )  # fmt: skip
+    )
     if not forked(command.words, **when).killed:
         return collections.Counter()
     untouched = contents(command.task.folder) == before

@@ -67,10 +67,14 @@ def measure(
         counts += judged(number, made[name], kind, folder / "mutant")
     names = ("tried", "refused", "tracebacks", "over_memory", "over_time", "silent_differences")
     return {
-        "benchmark": "mutants", **{name: counts[name] for name in names},
-        "by_kind": {kind: counts[kind] for kind in kinds}, "tasks": tasks, "first": numbers.start,
-        "seconds": round(time.monotonic() - start, 1), **origin(),
-    }  # fmt: skip
+        "benchmark": "mutants",
+        **{name: counts[name] for name in names},
+        "by_kind": {kind: counts[kind] for kind in kinds},
+        "tasks": tasks,
+        "first": numbers.start,
+        "seconds": round(time.monotonic() - start, 1),
+        **origin(),
+    }
 
 
 def prepared(name: str, folder: Path, kinds: list[str]) -> Task:
@@ -92,9 +96,11 @@ def judged(number: int, task: Task, kind: str, folder: Path) -> collections.Coun
     outcome = forked(mutant.words, seconds=MOST_SECONDS)
     differs = outcome.code == 0 and kind not in MEANT and not same(task, mutant)
     found = {
-        "tracebacks": outcome.crashed, "over_memory": outcome.bytes > MOST_BYTES, "over_time": outcome.timed_out,
+        "tracebacks": outcome.crashed,
+        "over_memory": outcome.bytes > MOST_BYTES,
+        "over_time": outcome.timed_out,
         "silent_differences": differs,
-    }  # fmt: skip
+    }
     for fault in (name for name, is_so in found.items() if is_so):
         print(described(number, task, kind, mutant, outcome, fault), file=sys.stderr, flush=True)
     return collections.Counter(

@@ -120,11 +120,12 @@ def of_resealed_run(task: Task, folder: Path, chance: random.Random) -> Mutant:
 def _using(task: Task, run: Path, folder: Path, chance: random.Random, change: str) -> Mutant:
     command = chance.choice(SEALED_COMMANDS)
     words = {
-        "evaluate": ["evaluate", run], "resume": ["train", "--resume", run],
+        "evaluate": ["evaluate", run],
+        "resume": ["train", "--resume", run],
         "report": ["report", run, "--out", folder / "report.html"],
         "explain": ["explain", run, "--out", folder / "explained"],
         "compress": ["compress", run, "--rule", ".*=lowrank:rank=1", "--out", folder / "smaller"],
-    }.get(command) or predicting(task.tiny, run, folder / "out")  # fmt: skip
+    }.get(command) or predicting(task.tiny, run, folder / "out")
     return Mutant(words, folder / "out", change)
 
 
@@ -137,8 +138,14 @@ def of_state(task: Task, folder: Path, chance: random.Random) -> Mutant:
 
 
 MUTATIONS: dict[str, Callable[[Task, Path, random.Random], Mutant]] = {
-    "data": of_data, "format": of_format, "recipe": of_recipe, "space": of_space, "stranger": of_stranger,
-    "sealed": of_sealed_run, "resealed": of_resealed_run, "state": of_state,
-}  # fmt: skip
+    "data": of_data,
+    "format": of_format,
+    "recipe": of_recipe,
+    "space": of_space,
+    "stranger": of_stranger,
+    "sealed": of_sealed_run,
+    "resealed": of_resealed_run,
+    "state": of_state,
+}
 MEANT = ("data", "format", "recipe", "space", "stranger", "resealed")
 """Kinds of files that somebody may have meant as they are: nothing tells them from others."""

@@ -14,9 +14,7 @@ from data.encoders.networks import save_network
 from data.sources.scans.scans import nifti, series
 from tasks.later_data import Later, json_lines, packed, parquet, workbook
 
-TABLES: dict[str, Callable[..., Path]] = {
-    ".parquet": parquet, ".xlsx": workbook, ".jsonl": json_lines, ".gz": packed
-}  # fmt: skip
+TABLES: dict[str, Callable[..., Path]] = {".parquet": parquet, ".xlsx": workbook, ".jsonl": json_lines, ".gz": packed}
 SCANS = (".nii", ".nii.gz", ".npz", ".dcm")
 PICTURES = (".npz", ".bmp", ".jpg", ".gif", ".tiff", ".webp")
 STRANGERS = ("text", "stocks", "images", "language")
@@ -24,8 +22,11 @@ STRANGERS = ("text", "stocks", "images", "language")
 
 
 REPLACED: dict[str, tuple[str, ...]] = {
-    "text": ("inputs", "model", "text"), "stocks": ("text",), "images": (), "language": ("tokens",)
-}  # fmt: skip
+    "text": ("inputs", "model", "text"),
+    "stocks": ("text",),
+    "images": (),
+    "language": ("tokens",),
+}
 """Settings in whose place those of such a network stand."""
 
 
@@ -105,7 +106,7 @@ def trained_with(task: Task, network: Path, out: Path) -> list[str]:
         "stocks": encoder,
         "images": {"distill": {"teacher": str(network)}},
         "language": {"tokens": {"tokenizer": str(network), "context": 16}},
-    }[task.tiny.task]  # fmt: skip
+    }[task.tiny.task]
     settings = {name: value for name, value in task.tiny.settings.items() if name not in REPLACED[task.tiny.task]}
     tiny = dataclasses.replace(task.tiny, settings=settings)
     return tiny.train(out, **changes, training__epochs=1)

@@ -9,7 +9,7 @@ from torch import nn
 from compress.models import encoder
 from multiway import compress
 from multiway.compress import LowRank
-from multiway.compress.attentions import OpenAttention, opened
+from multiway.compress.attentions import OpenAttention, open_attentions
 from multiway.errors import ConfigError, RunError
 from multiway.nn import LowRankLinear
 from tolerances import LONG32, assert_same
@@ -55,7 +55,7 @@ def test_an_open_attention_answers_as_torchs(need_weights, batch_first, bias, in
     query, key = inputs if batch_first else (each.transpose(0, 1) for each in inputs)
     for name, options in masks(generator).items():
         expected = model(query, key, key.sin(), need_weights=need_weights, **options)
-        with opened(model):
+        with open_attentions(model):
             assert type(model) is OpenAttention
             found = model(query, key, key.sin(), need_weights=need_weights, **options)
         assert_same(found[0], expected[0])
@@ -67,7 +67,7 @@ def test_an_open_attention_answers_as_torchs(need_weights, batch_first, bias, in
 def test_one_sample_without_a_batch_is_attended_to_as_torch_does(inputs):
     model, (query, key) = attention(), (each[0] for each in inputs)
     expected = model(query, key, key)
-    with opened(model):
+    with open_attentions(model):
         found = model(query, key, key)
         with pytest.raises(ConfigError, match=r"is_causal is a hint on attn_mask\. Give the mask"):
             model(query, key, key, is_causal=True)
@@ -78,7 +78,7 @@ def test_one_sample_without_a_batch_is_attended_to_as_torch_does(inputs):
 def test_opening_leaves_the_same_parameters_behind():
     model = encoder().eval()
     state, owned = copy.deepcopy(model.state_dict()), [id(each) for each in model.parameters()]
-    with opened(model):
+    with open_attentions(model):
         assert not model.use_nested_tensor and "layers.1.self_attn.in_proj.weight" in model.state_dict()
     assert [id(each) for each in model.parameters()] == owned and model.use_nested_tensor
     assert model.state_dict().keys() == state.keys() and type(model.layers[0].self_attn) is nn.MultiheadAttention
@@ -86,7 +86,7 @@ def test_opening_leaves_the_same_parameters_behind():
 
 def test_dropped_weights_are_dropped_in_training_only(inputs):
     model, (query, _) = attention(dropout=0.5), inputs
-    with opened(model):
+    with open_attentions(model):
         assert not torch.equal(model(query, query, query)[0], model(query, query, query)[0])
         model.eval()
         assert torch.equal(model(query, query, query)[0], model(query, query, query)[0])

@@ -9,7 +9,7 @@ from torch import nn
 from compress.models import perceptron
 from multiway import compress
 from multiway.compress import CP, LowRank, NdLinear, TensorTrain, Tucker
-from multiway.compress.budget import LayerChoice, filled_up, share_out
+from multiway.compress.budget import LayerChoice, fill_up, share_out
 from multiway.compress.layer_fits import fit_of_layer
 from multiway.compress.measuring import count_flops
 from multiway.errors import ConfigError
@@ -41,7 +41,7 @@ def test_what_is_left_of_a_budget_is_spent_where_it_fits(generator):
     for _ in range(5):
         layers = layers_of(generator)
         chosen = share_out(layers, 4.0)
-        full = filled_up(chosen, layers, 4.0)
+        full = fill_up(chosen, layers, 4.0)
         cost = sum(each.cost for each in full)
         assert cost <= 4.0 + 1e-12 and all(new.harm <= old.harm for old, new in zip(chosen, full, strict=True))
         for own, choices in zip(full, layers, strict=True):
@@ -118,7 +118,7 @@ RULES = [
 @pytest.mark.parametrize(("rule", "layer"), RULES, ids=lambda each: type(each).__name__)
 def test_an_empty_layer_is_built_as_the_fitted_one(rule, layer):
     fit = fit_of_layer(rule, layer)
-    ranks = fit.fixed(2)
+    ranks = fit.limit_ranks(2)
     empty, fitted = fit.empty(ranks), fit.build(ranks)
     assert type(empty) is type(fitted)
     assert [each.shape for each in empty.parameters()] == [each.shape for each in fitted.parameters()]

@@ -101,15 +101,15 @@ def test_the_layers_are_of_the_rules_kind_and_dtype(linear):
     for rule in RULES:
         for dtype in (torch.float64, torch.float32, torch.bfloat16):
             fit = fit_of(rule, linear.to(dtype))
-            layer = fit.build(fit.fixed(2))
+            layer = fit.build(fit.limit_ranks(2))
             assert type(layer) is kinds[type(rule)]
             assert {each.dtype for each in layer.parameters()} == {dtype}
 
 
 def test_a_fixed_rank_is_lowered_to_what_the_weight_can_use(linear):
-    assert fit_of(LowRank(), linear).fixed(99) == (12,)
-    assert fit_of(TensorTrain(in_sizes=(4, 3), out_sizes=(5, 7)), linear).fixed(99) == (20,)
-    assert fit_of(RULES[3], linear).fixed(4) == (4, 2)
+    assert fit_of(LowRank(), linear).limit_ranks(99) == (12,)
+    assert fit_of(TensorTrain(in_sizes=(4, 3), out_sizes=(5, 7)), linear).limit_ranks(99) == (20,)
+    assert fit_of(RULES[3], linear).limit_ranks(4) == (4, 2)
 
 
 OPTIONS = [RankChoice(10, 0.5, (1,)), RankChoice(20, 0.2, (2,)), RankChoice(30, 0.0, (3,))]

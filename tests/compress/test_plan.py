@@ -24,7 +24,7 @@ from multiway.compress.measuring import (
     spread_of_errors,
 )
 from multiway.compress.page import advice_of, advice_of_model, time_sentence
-from multiway.compress.swap import swapped
+from multiway.compress.swap import lend_layers
 from multiway.errors import ConfigError, ShapeError
 from tolerances import STEPS64, SUMS64, assert_same
 
@@ -158,7 +158,7 @@ def test_a_slow_layer_makes_the_whole_model_slow(batch):
             return nn.functional.linear(x, torch.zeros(35, 12, dtype=x.dtype))
 
     model = perceptron()
-    found = compare_models(model, lambda: swapped(model, {("0",): Slow()}), batch)
+    found = compare_models(model, lambda: lend_layers(model, {("0",): Slow()}), batch)
     assert found.is_slower and found.after.low > 0.002 and type(model[0]) is nn.Linear
 
 

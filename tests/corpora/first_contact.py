@@ -55,8 +55,13 @@ def measured(case: Case) -> dict[str, Any]:
         done = forked([*shlex.split(row["command"])[1:], *SHORT, "--out", Path(name) / "run"])
         last = done.err.strip().splitlines()[-1:] if done.code else []
         command = row["command"].replace(name + "/", "")
-        return {**row, "command": command, "train": done.code, "said": last,
-                "holds": row["wrong"] is None and done.code == 0}  # fmt: skip
+        return {
+            **row,
+            "command": command,
+            "train": done.code,
+            "said": last,
+            "holds": row["wrong"] is None and done.code == 0,
+        }
 
 
 def main() -> None:

@@ -33,9 +33,13 @@ from multiway.tasks.run import Run
 from multiway.tasks.samples import answer_samples
 
 SETTINGS = {
-    "read": {"target": "outcome"}, "model": {"hidden": [4], "dropout": 0.0}, "draws": 2, "answer": "logistic",
-    "training": {"epochs": 1, "batch_size": 64}, "baselines": ["majority", "logistic"],
-}  # fmt: skip
+    "read": {"target": "outcome"},
+    "model": {"hidden": [4], "dropout": 0.0},
+    "draws": 2,
+    "answer": "logistic",
+    "training": {"epochs": 1, "batch_size": 64},
+    "baselines": ["majority", "logistic"],
+}
 
 
 class Told(NamedTuple):
@@ -74,9 +78,14 @@ def measure(numbers: range) -> dict[str, Any]:
         for line in wrong:
             print(f"{number} {line}", file=sys.stderr, flush=True)
     return {
-        "benchmark": "formats", "tables": len(numbers), "formats": len(FORMATS), "equal": len(numbers) - len(faults),
-        "refused_in_all": refused, "seconds": round(time.monotonic() - start, 1), **origin(),
-    }  # fmt: skip
+        "benchmark": "formats",
+        "tables": len(numbers),
+        "formats": len(FORMATS),
+        "equal": len(numbers) - len(faults),
+        "refused_in_all": refused,
+        "seconds": round(time.monotonic() - start, 1),
+        **origin(),
+    }
 
 
 def compared(number: int) -> tuple[Told, list[str]]:

@@ -57,7 +57,7 @@ CELLS: dict[str, list[str]] = {
     "few halves": ["0.5", "1.5", "2.5"],
     "signs of the zodiac": ["\u2648", "\u2649", "\U0001f9ea", "\u200bx", "x"],
     "accounts": ["12-34", "(5)", "5-", "--5"],
-}  # fmt: skip
+}
 """Cells of a column by what is hard about them."""
 NUMERIC = ("thousands", "few halves", "few numbers", "powers", "minus zero")
 """Kinds that may be a target of numbers."""
@@ -88,8 +88,9 @@ def long_table(number: int, steps: int = 4) -> Frame:
     classes = CELLS[kinds[(number + 11) % len(kinds)]]
     rows = [
         (name, str(step), repr(place + step / 8), classes[place % len(classes)] or "x")
-        for place, name in enumerate(names) for step in range(steps)
-    ]  # fmt: skip
+        for place, name in enumerate(names)
+        for step in range(steps)
+    ]
     return Frame(rows, columns=["who", "step", "x", "outcome"], dtype=object)
 
 
@@ -174,6 +175,10 @@ def to_polars(rows: Frame, folder: Path) -> Any:
 
 
 FORMATS: dict[str, Callable[[Frame, Path], Any]] = {
-    "csv": to_csv, "parquet": to_parquet, "xlsx": to_excel, "jsonl": to_json_lines,
-    "frame": lambda rows, folder: typed(rows), "polars": to_polars,
-}  # fmt: skip
+    "csv": to_csv,
+    "parquet": to_parquet,
+    "xlsx": to_excel,
+    "jsonl": to_json_lines,
+    "frame": lambda rows, folder: typed(rows),
+    "polars": to_polars,
+}

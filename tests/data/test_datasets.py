@@ -47,7 +47,7 @@ def site(tmp_path):
 
 def register(monkeypatch, url: str, sha256: str | None, rows: int = 30) -> None:
     fields = {"files": ("small.csv",), "url": url, "known_hash": sha256, "holds": f"{rows} rows x 2 variates"}
-    monkeypatch.setitem(datasets.ADDED, "small", catalogue.entries()["exchange"].replace(**fields))
+    monkeypatch.setitem(catalogue.entries(), "small", catalogue.entries()["exchange"].replace(**fields))
 
 
 def test_a_download_is_kept_and_found(nowhere, site, monkeypatch, capfd):
@@ -204,10 +204,10 @@ def test_sets_of_volumes(tmp_path, monkeypatch):
 def test_a_download_of_volumes_is_compared_with_its_md5(nowhere, site, monkeypatch):
     digest = md5(site[1].read_bytes()).hexdigest()
     known = datasets.dataset("organmnist3d").replace(url=site[0], files=("o.npz",), known_hash=f"md5:{digest}")
-    monkeypatch.setitem(datasets.ADDED, "organmnist3d", known)
+    monkeypatch.setitem(catalogue.entries(), "organmnist3d", known)
     assert datasets.fetch_dataset("organmnist3d").read_bytes() == site[1].read_bytes()
     datasets.dataset_path("organmnist3d").unlink()
-    monkeypatch.setitem(datasets.ADDED, "organmnist3d", known.replace(known_hash="md5:" + "0" * 32))
+    monkeypatch.setitem(catalogue.entries(), "organmnist3d", known.replace(known_hash="md5:" + "0" * 32))
     with pytest.raises(DataError, match=r"organmnist3d could not be fetched from http.*hash"):
         datasets.fetch_dataset("organmnist3d")
 

@@ -36,9 +36,10 @@ def written(folder: Path, cases: list[Case], **read: Any) -> dict[str, Any]:
         np.save(folder / f"mask{row:02d}.npy", mask)
     rows = np.arange(COUNT)
     names = {
-        "path": [f"image{row:02d}.npy" for row in rows], "mask": [f"mask{row:02d}.npy" for row in rows],
+        "path": [f"image{row:02d}.npy" for row in rows],
+        "mask": [f"mask{row:02d}.npy" for row in rows],
         "split": np.where(rows < TRAIN, "train", np.where(rows < VALIDATION, "validation", "test")),
-    }  # fmt: skip
+    }
     pd.DataFrame(names).to_csv(folder / "cases.csv", index=False)
     return {"data": str(folder / "cases.csv"), **({"read": read} if read else {})}
 

@@ -65,9 +65,11 @@ def audited(task: str, leak_set: LeakSet, seed: int = 0) -> dict[str, object]:
         draw = np.random.default_rng([zlib.crc32(leak_set.name.encode()), seed])
         report = workflows.audit(task, leak_set.make(Path(folder), draw))
     kinds = sorted({finding.kind for finding in report.findings if finding.severity == "error"})
-    outcome = ("flagged" if kinds else "passed") if leak_set.kind is None else (
-        "caught" if leak_set.kinds & set(kinds) else "missed"
-    )  # fmt: skip
+    outcome = (
+        ("flagged" if kinds else "passed")
+        if leak_set.kind is None
+        else ("caught" if leak_set.kinds & set(kinds) else "missed")
+    )
     return {"set": leak_set.name, "origin": leak_set.origin, "outcome": outcome, "leaks": kinds}
 
 
@@ -76,9 +78,12 @@ def summary(rows: list[dict[str, object]]) -> dict[str, object]:
     count = collections.Counter(row["outcome"] for row in rows)
     wrong = {name: [row["set"] for row in rows if row["outcome"] == name] for name in ("missed", "flagged")}
     return {
-        "leaky": count["caught"] + count["missed"], "caught": count["caught"], "missed": wrong["missed"],
-        "sound": count["passed"] + count["flagged"], "flagged": wrong["flagged"],
-    }  # fmt: skip
+        "leaky": count["caught"] + count["missed"],
+        "caught": count["caught"],
+        "missed": wrong["missed"],
+        "sound": count["passed"] + count["flagged"],
+        "flagged": wrong["flagged"],
+    }
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:

@@ -44,10 +44,15 @@ def _ships_and_trucks() -> tuple[Bytes, NDArray[np.int64]]:
 def written(folder: Path, images: Bytes, labels: NDArray[np.int64], *, official: bool = True) -> dict[str, Any]:
     """Settings of an archive of arrays, split as they stand or at random."""
     parts = {"train": TRAIN, "val": VALIDATION, "test": TEST}
-    arrays = {"images": images, "labels": labels} if not official else {
-        f"{name}_{what}": values[rows] for name, rows in parts.items()
-        for what, values in (("images", images), ("labels", labels))
-    }  # fmt: skip
+    arrays = (
+        {"images": images, "labels": labels}
+        if not official
+        else {
+            f"{name}_{what}": values[rows]
+            for name, rows in parts.items()
+            for what, values in (("images", images), ("labels", labels))
+        }
+    )
     np.savez(folder / "images.npz", **arrays)
     return {"data": str(folder / "images.npz")}
 

@@ -37,7 +37,7 @@ def recording(draw: Draw, label: int, steps: int = 900) -> Values:
 
 def windows(
     draw: Draw, length: int, stride: int, people: int = 4, change: Any = None
-) -> tuple[list[Values], list[str]]:  # fmt: skip
+) -> tuple[list[Values], list[str]]:
     """Windows of one recording per person and class, and their classes."""
     series, labels = [], []
     for label in range(len(CLASSES)):

@@ -110,8 +110,12 @@ def clean_visits(folder: Path, draw: Draw) -> dict[str, Any]:
 def clean_trailing(folder: Path, draw: Draw) -> dict[str, Any]:
     """The mean demand of the day before this hour."""
     frame = hours(draw)
-    return written(folder, frame.assign(usual=frame["demand"].shift(1).rolling(24, min_periods=1).mean()).iloc[1:],
-                   "demand", time="time")  # fmt: skip
+    return written(
+        folder,
+        frame.assign(usual=frame["demand"].shift(1).rolling(24, min_periods=1).mean()).iloc[1:],
+        "demand",
+        time="time",
+    )
 
 
 SETS = (

@@ -28,8 +28,12 @@ def sentences(draw: Draw, name: str = "subj", rows: int = ROWS) -> pd.DataFrame:
 def written(folder: Path, frame: pd.DataFrame, **read: Any) -> dict[str, Any]:
     """Settings of a table of texts."""
     frame.to_csv(folder / "texts.csv", index=False)
-    return {"data": str(folder / "texts.csv"), "read": {"text": "text", "target": "label", **read}, "inputs": "words",
-            "text": {"encoder": "hashed"}}  # fmt: skip
+    return {
+        "data": str(folder / "texts.csv"),
+        "read": {"text": "text", "target": "label", **read},
+        "inputs": "words",
+        "text": {"encoder": "hashed"},
+    }
 
 
 def _parts(frame: pd.DataFrame) -> pd.DataFrame:
@@ -96,9 +100,10 @@ def clean_letters(folder: Path, draw: Draw) -> dict[str, Any]:
     """Sentences in a frame of courtesy that all letters of a firm share."""
     frame = sentences(draw, "mr")
     frame["text"] = (
-        "Dear Sir or Madam , thank you for your letter of today . You write : " + frame["text"]
+        "Dear Sir or Madam , thank you for your letter of today . You write : "
+        + frame["text"]
         + " We shall answer within three days , and remain yours faithfully , the team of customer care ."
-    )  # fmt: skip
+    )
     return written(folder, frame)
 
 

@@ -23,11 +23,17 @@ def patients(draw: Draw, rows: int = ROWS) -> pd.DataFrame:
     age = np.where(ill, draw.normal(62, 10, rows), draw.normal(54, 12, rows)).round()
     marker = np.where(ill, draw.lognormal(1.1, 0.4, rows), draw.lognormal(0.4, 0.4, rows)).round(2)
     pressure = draw.normal(125 + 8 * ill, 14).round()
-    return pd.DataFrame({
-        "age": age, "marker": marker, "pressure": pressure, "sex": draw.choice(["f", "m"], rows),
-        "city": draw.choice(["Rome", "Bern", "Oslo", "Lima"], rows), "smoker": draw.random(rows) < 0.2 + 0.15 * ill,
-        "ill": np.where(ill, "yes", "no"),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "age": age,
+            "marker": marker,
+            "pressure": pressure,
+            "sex": draw.choice(["f", "m"], rows),
+            "city": draw.choice(["Rome", "Bern", "Oslo", "Lima"], rows),
+            "smoker": draw.random(rows) < 0.2 + 0.15 * ill,
+            "ill": np.where(ill, "yes", "no"),
+        }
+    )
 
 
 def flats(draw: Draw, rows: int = ROWS) -> pd.DataFrame:
@@ -36,10 +42,16 @@ def flats(draw: Draw, rows: int = ROWS) -> pd.DataFrame:
     city = draw.choice(["Rome", "Bern", "Oslo", "Lima"], rows)
     level = pd.Series(city).map({"Rome": 4.0, "Bern": 7.5, "Oslo": 6.0, "Lima": 2.0}).to_numpy()
     price = area * level * (1 - 0.003 * age) * draw.lognormal(0, 0.06, rows)
-    return pd.DataFrame({
-        "area": area.round(1), "age": age, "city": city, "floor": draw.integers(0, 12, rows),
-        "rooms": (area / 25 + draw.normal(0, 0.5, rows)).round().clip(1), "price": price.round(2),
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "area": area.round(1),
+            "age": age,
+            "city": city,
+            "floor": draw.integers(0, 12, rows),
+            "rooms": (area / 25 + draw.normal(0, 0.5, rows)).round().clip(1),
+            "price": price.round(2),
+        }
+    )
 
 
 def clean_patients(folder: Path, draw: Draw) -> dict[str, Any]:

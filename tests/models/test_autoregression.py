@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.models.autoregression import Autoregression, run_on
 from multiway.tasks.forecasting.candidate import Rows, Sizes
 from multiway.tasks.forecasting.candidates import ridge
-from multiway.tasks.forecasting.candidates.autoregression import CANDIDATE
+from multiway.tasks.forecasting.candidates.autoregression import CANDIDATE, Autoregression, run_on
 from multiway.tasks.forecasting.floor import fit_floor
 from multiway.tasks.forecasting.windows import Windows
 from tolerances import LONG32, LONG64

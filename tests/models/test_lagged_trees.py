@@ -6,9 +6,9 @@ import torch
 from safetensors.torch import load, save
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from multiway.models import lagged_trees
-from multiway.models.lagged_trees import LaggedTrees
 from multiway.models.regression import Regressors
+from multiway.tasks.forecasting.candidates import trees as lagged_trees
+from multiway.tasks.forecasting.candidates.trees import LaggedTrees
 from tolerances import LONG32, ROUNDING32
 
 LOOKBACK, HORIZON = 17, 7

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from multiway import ops
-from multiway.models.arima_forecaster import ArimaForecaster
-from multiway.models.flair import Flair
 from multiway.models.series_units import Units
 from multiway.models.smoothing import ADDED, NONE, TIMES, Smoothing, Theta
-from multiway.models.transformed_ridge import TransformedRidge
+from multiway.tasks.forecasting.candidates.arima import ArimaForecaster
+from multiway.tasks.forecasting.candidates.flair import Flair
+from multiway.tasks.forecasting.candidates.ridge_log import TransformedRidge
 from tolerances import LONG32, SUMS64
 
 SEASON, LOOKBACK, HORIZON = 5, 23, 7

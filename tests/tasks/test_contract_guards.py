@@ -16,7 +16,7 @@ from multiway.data.findings import Findings
 from multiway.data.matching import far_columns, hold_to_training
 from multiway.data.scaling import Scaler
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.scans.encoding import IntensityScale, far_scan
+from multiway.data.sources.scans.intensity import IntensityScale, find_far
 from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
 from multiway.errors import DataError
@@ -261,8 +261,8 @@ def test_a_tenth_of_far_rows_is_told_and_not_refused():
 def test_voxels_of_another_unit_are_told_from_thick_slices():
     scale, trained = IntensityScale((0.0,), (1.0,)), ((0.8, 1.0), (0.8, 1.0), (1.0, 5.0))
     values = np.zeros((1, 2, 2, 2))
-    assert not far_scan(values, (1.0, 1.0, 5.0), scale, trained) and not far_scan(values, None, scale, trained)
-    (far,) = far_scan(values, (0.1, 0.1, 0.5), scale, trained)
+    assert not find_far(values, (1.0, 1.0, 5.0), scale, trained) and not find_far(values, None, scale, trained)
+    (far,) = find_far(values, (0.1, 0.1, 0.5), scale, trained)
     assert far.is_refused and far.words == "voxels of 0.1 x 0.1 x 0.5 mm are 8 times those of the training"
 
 
@@ -347,7 +347,7 @@ def test_reading_has_a_budget_of_files_and_seconds_that_an_option_lifts(task, tm
 
 def test_a_folder_of_too_many_files_is_refused_before_anything_looks_at_them(tmp_path, monkeypatch):
     data = TINY["images"](tmp_path).data
-    monkeypatch.setattr("multiway.data.sources.budget.check_folder.__defaults__", (5,))
+    monkeypatch.setattr("multiway.data.sources.bytes.check_folder.__defaults__", (5,))
     code, _, err = outcome("check", data)
     assert code == 1 and "holds more than 5 files" in err and len(err.splitlines()) == 1
 

@@ -82,7 +82,7 @@ def test_an_error_is_better_where_it_is_lower_in_every_task():
 def declared_metrics():
     """Those that stand in modules of tasks: alone, in tuples and in mappings."""
     for name, module in list(sys.modules.items()):
-        if name.startswith("multiway.tasks."):
+        if name.startswith(("multiway.tasks.", "multiway_papers.")):
             for value in vars(module).values():
                 parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
                 yield from (part for part in parts if isinstance(part, Metric))

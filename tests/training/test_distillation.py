@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from multiway.training.losses import DistillationLoss, Taught, class_loss, distilled_loss, divergence
+from multiway.training.losses import DistillationLoss, Taught, class_loss, distillation_loss, divergence
 from tolerances import assert_same
 
 SAMPLES, CLASSES = 7, 5
@@ -31,7 +31,7 @@ def test_the_divergence_is_torchs(drawn, temperature):
 
 def test_the_loss_is_a_mean_of_both_parts(drawn):
     student, teacher, labels = drawn
-    total, count = distilled_loss(student, teacher, labels, temperature=3.0, alpha=0.3, smoothing=0.1)
+    total, count = distillation_loss(student, teacher, labels, temperature=3.0, alpha=0.3, smoothing=0.1)
     soft = 9 * F.kl_div(F.log_softmax(student / 3, 1), F.softmax(teacher / 3, 1), reduction="batchmean")
     hard = F.cross_entropy(student, labels, label_smoothing=0.1)
     assert count == SAMPLES
@@ -41,7 +41,7 @@ def test_the_loss_is_a_mean_of_both_parts(drawn):
 def test_without_a_share_for_the_teacher_it_is_cross_entropy(drawn):
     student, teacher, labels = drawn
     weights = torch.tensor([1.0, 2.0, 0.5, 1.5, 3.0])
-    ours = distilled_loss(student, teacher, labels, weights, temperature=3.0, alpha=0.0)
+    ours = distillation_loss(student, teacher, labels, weights, temperature=3.0, alpha=0.0)
     for mine, other in zip(ours, class_loss(student, labels, weights), strict=True):
         assert_same(mine, other)
 
@@ -49,9 +49,9 @@ def test_without_a_share_for_the_teacher_it_is_cross_entropy(drawn):
 def test_a_sample_weighs_as_its_class_in_both_parts(drawn):
     student, teacher, labels = drawn
     weights = torch.tensor([1.0, 2.0, 0.5, 1.5, 3.0])
-    total, count = distilled_loss(student, teacher, labels, weights, temperature=3.0, alpha=0.5)
+    total, count = distillation_loss(student, teacher, labels, weights, temperature=3.0, alpha=0.5)
     alone = [
-        distilled_loss(
+        distillation_loss(
             student[row : row + 1], teacher[row : row + 1], labels[row : row + 1], temperature=3.0, alpha=0.5
         )
         for row in range(SAMPLES)
@@ -78,7 +78,7 @@ def test_each_sample_keeps_its_teachers_logits(drawn):
     batch = Taught(Source(), teacher).gather(torch.tensor([4, 1]))
     loss = DistillationLoss(temperature=3.0, alpha=0.5)
     rows = [4, 1]
-    expected = distilled_loss(student[rows], teacher[rows], labels[rows], temperature=3.0, alpha=0.5)
+    expected = distillation_loss(student[rows], teacher[rows], labels[rows], temperature=3.0, alpha=0.5)
     assert_same(loss(nn.Identity(), batch)[0], expected[0].detach())
     del batch["teacher"]
     assert_same(loss(nn.Identity(), batch)[0], F.cross_entropy(student[rows], labels[rows], reduction="sum").detach())

@@ -1,5 +1,6 @@
 """The lines of a training in progress: shown where they are requested, with the score where there is one."""
 
+import contextlib
 import sys
 from types import SimpleNamespace
 
@@ -20,7 +21,7 @@ PLAIN = "epoch 1.5  train 0.2500  validation 0.1250"
 @pytest.mark.parametrize(("more", "text"), [({}, PLAIN), (SCORES, f"{PLAIN}  score 0.5000 (best 0.7500)")])
 def test_a_validation_is_a_line_where_there_is_no_terminal(more, text, capsys):
     progress = TrainingProgress(40, show=True)
-    with progress.shown():
+    with contextlib.closing(progress):
         progress.show(30, None)
         progress.show(30, {**ROW, **more})
         progress.say(["a note", "another"])
@@ -30,7 +31,7 @@ def test_a_validation_is_a_line_where_there_is_no_terminal(more, text, capsys):
 
 def test_a_quiet_training_says_nothing(capsys):
     progress = TrainingProgress(40, show=False)
-    with progress.shown():
+    with contextlib.closing(progress):
         progress.show(30, None)
         progress.show(30, ROW)
         progress.say(["a note"])

@@ -12,7 +12,7 @@ from torch import nn
 
 from multiway.errors import ConfigError, RunError
 from multiway.training import LOSSES, RunFolder, TrainingConfig, learning_rate_at, train
-from multiway.training.losses import by_answer, doubled_pinball
+from multiway.training.losses import by_answer, double_pinball
 from tolerances import LONG32, ROUNDING32, SUMS32
 from training.toy import Points, make_config, make_model, objective
 
@@ -212,10 +212,10 @@ def test_the_pinball_loss_is_twice_that_of_scikit_learn_over_observed_cells():
     prediction, target = torch.randn(2, 6, 5, generator=generator, dtype=torch.float64)
     observed = torch.rand(6, 5, generator=generator) < 0.7
     for share in (0.1, 0.5, 0.8):
-        total, count = doubled_pinball(prediction, target, observed, quantile=share)
+        total, count = double_pinball(prediction, target, observed, quantile=share)
         expected = metrics.mean_pinball_loss(target[observed], prediction[observed], alpha=share)
         assert float(total / count) == pytest.approx(2 * expected, rel=1e-12)
-    whole, cells = doubled_pinball(prediction, target, quantile=0.5)
+    whole, cells = double_pinball(prediction, target, quantile=0.5)
     assert (float(whole), float(cells)) == (pytest.approx(float((prediction - target).abs().sum())), 30)
 
 
@@ -224,7 +224,7 @@ def test_each_answer_has_its_own_loss_and_no_gradient_of_an_unseen_cell():
     answers = torch.randn(9, 2, generator=generator, dtype=torch.float64).requires_grad_()
     target = torch.randn(3, 2, generator=generator, dtype=torch.float64)
     observed = torch.rand(3, 2, generator=generator) < 0.6
-    losses = [partial(doubled_pinball, quantile=0.1), LOSSES["mse"], partial(doubled_pinball, quantile=0.9)]
+    losses = [partial(double_pinball, quantile=0.1), LOSSES["mse"], partial(double_pinball, quantile=0.9)]
     total, count = by_answer(losses)(answers, target.repeat(3, 1), observed.repeat(3, 1))
     sums = [loss(answers[3 * place : 3 * place + 3], target, observed) for place, loss in enumerate(losses)]
     assert float(count) == 3 * int(observed.sum())

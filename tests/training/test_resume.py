@@ -251,5 +251,5 @@ def test_a_state_that_does_not_fit_is_one_line_whatever_its_hash(tmp_path, monke
 def test_dropout_in_several_processes_is_noted(dropout, world):
     engine = Engine(make_model(dropout), make_config())
     engine.world = world
-    notes = loop._about_dropout(engine)
+    notes = loop.list_cautions(engine)
     assert [note[:32] for note in notes] == ["Dropout draws its masks in each "] * (dropout > 0 and world > 1)

@@ -13,11 +13,10 @@ from torch import nn
 
 import multiway_papers as papers
 from interruption import left_over
-from multiway import workflows
+from multiway import lazy, workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
-from multiway.tasks import registry
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Task
@@ -117,7 +116,7 @@ def toy(monkeypatch):
     module = types.ModuleType("toy_task")
     module.TASK = Toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
-    monkeypatch.setitem(registry.MODULES, "volumes", "toy_task")
+    monkeypatch.setitem(lazy._OURS["tasks"], "volumes", "toy_task:TASK")
 
 
 def train(folder, **options):

@@ -10,7 +10,7 @@ import typer
 from multiway.cli import data, declared, doctor, runs, train
 from multiway.cli.declared import TASKS, example_of, purpose_of
 from multiway.cli.show import Output
-from multiway_papers import commands as recipes
+from multiway.lazy import extensions, load_extension
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 
@@ -77,11 +77,7 @@ COMMANDS = (
     (runs.report_command, None),
     (runs.compare_command, None),
     (data.audit_command, TASKS),
-    (recipes.recipes_command, None),
-    (recipes.published_command, None),
-    (recipes.reproduce_command, None),
     (runs.compress_command, None),
-    (recipes.bench_command, None),
     (doctor.doctor_command, None),
 )
 """In the order of the help, each with the tasks whose options it has."""
@@ -91,13 +87,15 @@ for function, tasks in COMMANDS:
 known.command("list")(command(data.list_command, "list"))
 known.command("fetch")(command(data.fetch_command, "fetch"))
 known.command("make")(command(data.make_command, "make"))
-known.command("encode")(command(recipes.encode_command, "encode"))
 for task in TASKS:
     purpose = purpose_of(task)
     training.command(task, help=purpose)(command(train.training_of(task), "train", [task]))
     tuning.command(task, help=f"Search settings on validation: {purpose}")(
         command(train.tuning_of(task), "train", [task])
     )
+for place in extensions("commands"):
+    group, _, name = place.rpartition(".")
+    {"": app, "data": known}[group].command(name)(command(load_extension("commands", place), name))
 app.add_typer(known, name="data")
 app.add_typer(training, name="train")
 app.add_typer(tuning, name="tune")

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from multiway import files
-from multiway.compress.attentions import Opened, close, open_names, opened
+from multiway.compress.attentions import Opened, close, open_attentions, open_names
 from multiway.compress.branches import branch_weight, zero_branch
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of
@@ -107,7 +107,7 @@ def adapt(
     if not inplace:
         with torch.no_grad():
             model = copy.deepcopy(model)
-    with opened(model):
+    with open_attentions(model):
         targets, _ = find_targets(model, rules, families=("dense",))
     layers = {}
     for target in targets:
@@ -201,7 +201,7 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     if ADAPTERS in model.__dict__:
         raise ConfigError("load_adapters: this model has adapters already. Merge or remove them first.")
     tensors = read_tensors(path / TENSORS)
-    with opened(model):
+    with open_attentions(model):
         try:
             adapted = {
                 tuple(entry["names"]): _stored_layer(model, entry, tensors, path / TENSORS)
@@ -244,7 +244,7 @@ def _put_in(model: nn.Module, layers: Mapping[tuple[str, ...], Adapted]) -> nn.M
     """Freeze a model and put adapted layers in the places of its own; what was trainable is remembered."""
     record = Adaptation(trainable=[tensor for tensor in model.parameters() if tensor.requires_grad])
     model.requires_grad_(False)
-    with opened(model):
+    with open_attentions(model):
         for names, adapted in layers.items():
             set_module(model, names, adapted.train(adapted.dense.training))
             record.names.append(names)

@@ -16,7 +16,8 @@ class OpenAttention(nn.Module):
     """What `nn.MultiheadAttention` computes, its projections called as layers `in_proj` and `out_proj`.
 
     Of each distinct input all three projections are formed: attention to other tokens forms them twice.
-    No object is made of this class: `opened` lends it to an attention that there is, as torch's parametrisations do.
+    No object is made of this class: `open_attentions` lends it to an attention that there is, as torch's
+    parametrisations do.
     """
 
     in_proj: nn.Module
@@ -40,12 +41,16 @@ class OpenAttention(nn.Module):
         if is_causal and attn_mask is None:
             raise ConfigError("MultiheadAttention: is_causal is a hint on attn_mask. Give the mask.")
         q, k, v = self._heads(query, key, value)
-        mask = _added(attn_mask, key_padding_mask, q)
+        mask = _add_masks(attn_mask, key_padding_mask, q)
         dropout = self.dropout if self.training else 0.0
-        weights = F.dropout(_weights(q, k, mask), dropout) if need_weights else None
-        mixed = F.scaled_dot_product_attention(q, k, v, mask, dropout) if weights is None else weights @ v
-        if weights is not None and average_attn_weights:
-            weights = weights.mean(1)
+        weights: Tensor | None = None
+        if need_weights:
+            scores = q @ k.mT / q.shape[-1] ** 0.5
+            weights = F.dropout((scores if mask is None else scores + mask).softmax(-1), dropout)
+            mixed = weights @ v
+            weights = weights.mean(1) if average_attn_weights else weights
+        else:
+            mixed = F.scaled_dot_product_attention(q, k, v, mask, dropout)
         out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         if query.ndim == 2:
             return out[0], None if weights is None else weights[0]
@@ -53,23 +58,16 @@ class OpenAttention(nn.Module):
 
     def _heads(self, *inputs: Tensor) -> list[Tensor]:
         """Queries, keys and values, each (batch, heads, length, head_dim)."""
-        joined = {key: self.in_proj(self._batched(x)) for key, x in {id(x): x for x in inputs}.items()}
+        joined = {}
+        for x in inputs:
+            if id(x) not in joined:
+                batch = x[None] if x.ndim == 2 else x if self.batch_first else x.transpose(0, 1)
+                joined[id(x)] = self.in_proj(batch)
         parts = [joined[id(x)].chunk(3, -1)[index] for index, x in enumerate(inputs)]
         return [part.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for part in parts]
 
-    def _batched(self, x: Tensor) -> Tensor:
-        if x.ndim == 2:
-            return x[None]
-        return x if self.batch_first else x.transpose(0, 1)
 
-
-def _weights(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor:
-    scores = query @ key.mT / query.shape[-1] ** 0.5
-    weights: Tensor = (scores if mask is None else scores + mask).softmax(-1)
-    return weights
-
-
-def _added(attn_mask: Tensor | None, padding: Tensor | None, like: Tensor) -> Tensor | None:
+def _add_masks(attn_mask: Tensor | None, padding: Tensor | None, like: Tensor) -> Tensor | None:
     """Both masks as one that is added to the scores (batch, heads, length, length)."""
     masks = []
     if attn_mask is not None:
@@ -95,7 +93,7 @@ class Opened(NamedTuple):
 
 
 @contextlib.contextmanager
-def opened(model: nn.Module) -> Iterator[Opened]:
+def open_attentions(model: nn.Module) -> Iterator[Opened]:
     """Let the joined projections of a model's attentions be layers for a moment, on the same parameters.
 
     Where one of an attention's layers is then another than before, it stays open.
@@ -112,7 +110,7 @@ def opened(model: nn.Module) -> Iterator[Opened]:
 
 
 def close(model: nn.Module, lent: Opened) -> None:
-    """Undo what `opened` did wherever both layers are dense."""
+    """Undo what `open_attentions` did wherever both layers are dense."""
     for name in lent.names:
         _close(model.get_submodule(name))
     take_fast_paths(model, lent.settings)

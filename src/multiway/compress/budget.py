@@ -15,7 +15,7 @@ from multiway.compress.kinds import example_input
 from multiway.compress.layer_fits import fit_of_layer
 from multiway.compress.measuring import Observed
 from multiway.compress.rules import NdLinear, check_share
-from multiway.compress.swap import swapped
+from multiway.compress.swap import lend_layers
 from multiway.compress.targets import Target
 from multiway.errors import ConfigError, Fix, MultiwayError
 
@@ -96,7 +96,7 @@ class RankSearch:
         """Cost of the model as it is."""
         if self.meter is None:
             return count_parameters(self.model)
-        with swapped(self.model, self.dense), measuring.evaluating(self.model):
+        with lend_layers(self.model, self.dense), measuring.evaluating(self.model):
             return sum(self.meter(self.model, batch) for batch in measuring.batches_of(self.data))
 
     def cost(self, layer: nn.Module, target: Target, seen: Observed) -> float:
@@ -110,17 +110,12 @@ class RankSearch:
         most, dense = self.budget.max_error, count_parameters(target.module)
         options = [each for each in fit.options() if each.parameters < dense and (most is None or each.error <= most)]
         options = options if self.meter is None else some_of(options)
-        harms = self._harms(target, fit, options)
-        smaller = [
-            LayerChoice(self._cost_of(option, target, fit, seen), harm, option.ranks)
-            for option, harm in zip(options, harms, strict=True)
-        ]
-        return [LayerChoice(self.cost(target.module, target, seen)), *smaller]
-
-    def _cost_of(self, option: RankChoice, target: Target, fit: Fit, seen: Observed) -> float:
-        if self.meter is None:
-            return option.parameters
-        return self.cost(fit.empty(option.ranks).to(target.module.get_parameter("weight")), target, seen)
+        choices, weight = [LayerChoice(self.cost(target.module, target, seen))], target.module.get_parameter("weight")
+        for option, harm in zip(options, self._harms(target, fit, options), strict=True):
+            is_counted = self.meter is None
+            cost = option.parameters if is_counted else self.cost(fit.empty(option.ranks).to(weight), target, seen)
+            choices.append(LayerChoice(cost, harm, option.ranks))
+        return choices
 
     def _harms(self, target: Target, fit: Fit, options: Sequence[RankChoice]) -> list[float]:
         """Squared relative change of the model's outputs at each choice, between the ones that are measured."""
@@ -137,7 +132,7 @@ class RankSearch:
 
     def _outputs(self, layers: dict[tuple[str, ...], nn.Module]) -> list[Tensor]:
         """Of the model with other layers; fused paths step aside for all, as they will."""
-        with swapped(self.model, self.dense | layers):
+        with lend_layers(self.model, self.dense | layers):
             return measuring.layer_outputs(self.model, self.data)
 
 
@@ -160,7 +155,9 @@ def fit_layers(
     choices: dict[int, list[LayerChoice]] = {}
     for index, target in enumerate(targets):
         fit = _fit(target)
-        if (budget.unit or budget.max_error) and _is_open(target):
+        rule = target.rule
+        is_open = rule.rank is None and rule.max_error is None and rule.max_share is None
+        if (budget.unit or budget.max_error) and is_open:
             choices[index] = search.choices(target, fit, seen[index])
         else:
             ranks = _own_ranks(target, fit)
@@ -178,7 +175,7 @@ def fit_layers(
             if layer is not None
         )
         others = total - saved - sum(options[0].cost for options in choices.values())
-        chosen = chosen_within(list(choices.values()), others=others, total=total, budget=budget)
+        chosen = choose_within(list(choices.values()), others=others, total=total, budget=budget)
     for index, choice in zip(choices, chosen, strict=True):  # fitted anew: all spectra together would fill memory
         fitted[index] = None if choice.ranks is None else _fit(targets[index]).build(choice.ranks)
     return [fitted[index] for index in range(len(targets))]
@@ -197,21 +194,16 @@ def _fit(target: Target) -> Fit:
         raise type(error)(f"{target.names[0]}: {error}") from None
 
 
-def _is_open(target: Target) -> bool:
-    rule = target.rule
-    return rule.rank is None and rule.max_error is None and rule.max_share is None
-
-
 def _own_ranks(target: Target, fit: Fit) -> tuple[int, ...] | None:
     rule, dense = target.rule, count_parameters(target.module)
     if rule.rank is not None:
-        return fit.fixed(rule.rank)
+        return fit.limit_ranks(rule.rank)
     if rule.max_error is not None:
         option = smaller(within_error(fit.options(), rule.max_error), dense)
     elif rule.max_share is not None:
         option = within_share(fit.options(), rule.max_share, dense)
     elif isinstance(rule, NdLinear):
-        return fit.fixed(1)
+        return fit.limit_ranks(1)
     else:
         raise ConfigError(
             f"{target.names[0]}: {type(rule).__name__} needs a rank. Set rank, max_error or max_share "
@@ -244,7 +236,7 @@ def some_of(options: Sequence[RankChoice]) -> list[RankChoice]:
     return [options[place - 1] for place in places]
 
 
-def chosen_within(
+def choose_within(
     layers: Sequence[Sequence[LayerChoice]], *, others: float, total: float, budget: ModelBudget
 ) -> list[LayerChoice]:
     """One choice per layer, all of them, with the rest of the model, within the budget."""
@@ -254,7 +246,7 @@ def chosen_within(
     chosen = share_out(layers, most - others)
     least = others + sum(choice.cost for choice in chosen)
     if least <= most * (1 + ROUNDING):
-        return filled_up(chosen, layers, most - others)
+        return fill_up(chosen, layers, most - others)
     goal = f"{limit:g} ms" if is_time else f"{limit:.1%} of its {UNITS[option]}"
     error = "" if budget.max_error is None else f" within max_error={budget.max_error}"
     reached = f"{least:.3g} ms" if is_time else f"{least / total:.1%}"
@@ -286,9 +278,7 @@ def share_out(layers: Sequence[Sequence[LayerChoice]], limit: float) -> list[Lay
     return chosen
 
 
-def filled_up(
-    chosen: Sequence[LayerChoice], layers: Sequence[Sequence[LayerChoice]], limit: float
-) -> list[LayerChoice]:
+def fill_up(chosen: Sequence[LayerChoice], layers: Sequence[Sequence[LayerChoice]], limit: float) -> list[LayerChoice]:
     """What the last steps saved beyond need, spent again: layer by layer, most harmed first, the best that fits."""
     choices, left = list(chosen), limit - sum(choice.cost for choice in chosen)
     for index in sorted(range(len(choices)), key=lambda index: -choices[index].harm):

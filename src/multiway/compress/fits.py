@@ -36,7 +36,7 @@ class Fit(Protocol):
         """Choices of ranks, cheapest first; each loses less than the one before."""
         ...
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """Ranks for a rule that gives one; what a weight cannot use is left out."""
         ...
 
@@ -112,7 +112,7 @@ class LowRankFit:
         """One for each rank."""
         return _by_rank(self.spectrum, self.linear, self.linear.in_features + self.linear.out_features)
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """At most the smaller side."""
         return (min(rank, *self.linear.weight.shape),)
 
@@ -124,7 +124,7 @@ class LowRankFit:
     def build(self, ranks: tuple[int, ...]) -> Compressed:
         """Two factors of the weight."""
         up, down = self.spectrum.factors(*ranks)
-        return _filled(self.empty(ranks).to(self.linear.weight), self.linear, {"up": up, "down": down})
+        return _fill_layer(self.empty(ranks).to(self.linear.weight), self.linear, {"up": up, "down": down})
 
 
 class PairFit:
@@ -145,7 +145,7 @@ class PairFit:
         """One for each rank."""
         return _by_rank(self.spectrum, self.linear, sum(map(operator.mul, self.in_sizes, self.out_sizes)))
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """At most the smaller side of the rearranged matrix."""
         return (min(rank, *map(operator.mul, self.in_sizes, self.out_sizes)),)
 
@@ -168,7 +168,7 @@ class PairFit:
             values = {"cores.0": first.permute(2, 1, 0)[None], "cores.1": second.mT[..., None]}
         else:
             values = {"weights.0": first, "weights.1": second}
-        return _filled(self.empty(ranks).to(self.linear.weight), self.linear, values)
+        return _fill_layer(self.empty(ranks).to(self.linear.weight), self.linear, values)
 
 
 class ByThreshold(abc.ABC):
@@ -183,10 +183,11 @@ class ByThreshold(abc.ABC):
         """One for each threshold; the error promised is the bound of successive SVDs, which the layer stays within."""
         allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
         choices = {tuple(first_within(errors, limit) for errors in self.errors) for limit in allowed}
-        return falling([RankChoice(self._parameters(ranks), self._bound(ranks), ranks) for ranks in choices])
-
-    def _bound(self, ranks: tuple[int, ...]) -> float:
-        return math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, ranks, strict=True)))
+        options = []
+        for ranks in choices:
+            bound = math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, ranks, strict=True)))
+            options.append(RankChoice(self._parameters(ranks), bound, ranks))
+        return falling(options)
 
     @abc.abstractmethod
     def _parameters(self, ranks: tuple[int, ...]) -> int:
@@ -210,7 +211,7 @@ class TrainFit(ByThreshold):
             for bond in range(1, count)
         ]
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """At most what each bond can hold."""
         return tuple(min(rank, len(errors)) for errors in self.errors)
 
@@ -248,7 +249,7 @@ class ByDoubling(abc.ABC, Generic[DenseT]):
             rank *= 2
         return falling(options)
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """As given."""
         return (rank,)
 
@@ -256,11 +257,11 @@ class ByDoubling(abc.ABC, Generic[DenseT]):
         """Fit once per rank."""
         (rank,) = ranks
         if rank not in self.built:
-            self.built[rank] = self._fitted(rank)
+            self.built[rank] = self._fit_rank(rank)
         return self.built[rank]
 
     @abc.abstractmethod
-    def _fitted(self, rank: int) -> Compressed:
+    def _fit_rank(self, rank: int) -> Compressed:
         """The layer of so many terms."""
 
 
@@ -275,7 +276,7 @@ class TermsFit(ByDoubling[nn.Linear]):
         """Of so many terms."""
         return _terms(self.in_sizes, self.out_sizes, *ranks, has_bias=self.dense.bias is not None)
 
-    def _fitted(self, rank: int) -> Compressed:
+    def _fit_rank(self, rank: int) -> Compressed:
         return NdLayer.from_linear(self.dense, self.in_sizes, self.out_sizes, rank=rank)
 
 
@@ -308,7 +309,7 @@ def approximation_of(layer: Compressed) -> Approximation:
     return layer.approximation
 
 
-def _filled(layer: NdLayer | TTLinear | LowRankLinear, linear: nn.Linear, values: dict[str, Tensor]) -> Compressed:
+def _fill_layer(layer: NdLayer | TTLinear | LowRankLinear, linear: nn.Linear, values: dict[str, Tensor]) -> Compressed:
     """Copy factors and bias into a new layer and measure its error."""
     bias = layer.full_bias if isinstance(layer, NdLayer) else layer.bias
     with torch.no_grad():

@@ -49,7 +49,7 @@ class TuckerFit(ByThreshold):
         modes = (1, 0) if self.places > 1 else (0,)
         return [LowRankSpectrum(self.weight.movedim(mode, 0).flatten(1)).errors() for mode in modes]
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """At most the channels of each side."""
         out, into = self.weight.shape[:2]
         return (min(rank, into), min(rank, out)) if self.places > 1 else (min(rank, into, out),)
@@ -80,7 +80,7 @@ class CPFit(ByDoubling[Convolution]):
         """Of so many products."""
         return CPConv(self.dense, ranks)
 
-    def _fitted(self, rank: int) -> Compressed:
+    def _fit_rank(self, rank: int) -> Compressed:
         return CPConv.from_convolution(self.dense, (rank,))
 
 
@@ -97,9 +97,9 @@ class TableFit:
         """Those of the train."""
         return self.fit.options()
 
-    def fixed(self, rank: int) -> tuple[int, ...]:
+    def limit_ranks(self, rank: int) -> tuple[int, ...]:
         """At most what each bond can hold."""
-        return self.fit.fixed(rank)
+        return self.fit.limit_ranks(rank)
 
     def empty(self, ranks: tuple[int, ...]) -> TTEmbedding:
         """With these bonds."""

@@ -41,6 +41,11 @@ def plan_page(plan: Comparison, title: str) -> str:
     """One self-contained HTML page."""
     verdict, *remarks = summary(plan)
     bars = _bars(plan.layers)
+    machine = [
+        Fact("torch", torch.__version__),
+        Fact("threads", str(torch.get_num_threads())),
+        Fact("platform", platform.platform()),
+    ]
     return render(
         Page(
             title=title,
@@ -56,7 +61,12 @@ def plan_page(plan: Comparison, title: str) -> str:
                 ),
                 *_layers(plan),
                 *_advice(plan),
-                _environment()._replace(is_method=True),
+                PagePart(
+                    id="environment",
+                    title="Environment",
+                    content=[FactList(items=machine, style="listing")],
+                    is_method=True,
+                ),
             ],
         )
     )
@@ -134,12 +144,6 @@ def _advice(plan: Comparison) -> list[PagePart]:
     return [PagePart(id="advice", title="Advice", side=side, content=[*lines, *refused])] if lines or rows else []
 
 
-def _environment() -> PagePart:
-    facts = {"torch": torch.__version__, "threads": str(torch.get_num_threads()), "platform": platform.platform()}
-    content = [FactList(items=[Fact(*item) for item in facts.items()], style="listing")]
-    return PagePart(id="environment", title="Environment", content=content)
-
-
 SLOWER = 0.95
 """Speed against the dense layer below which a swap is called slower, if it lies outside of the noise."""
 LOSSY, MODEL_LOSSY = 0.3, 0.1
@@ -184,7 +188,7 @@ def _is_slower(times: Times) -> bool:
     return times.is_slower and times.speed.middle < SLOWER
 
 
-def measured_layer(target: Target, layer: Compressed | None, seen: measuring.Observed, *, measure: bool) -> LayerPlan:
+def measure_layer(target: Target, layer: Compressed | None, seen: measuring.Observed, *, measure: bool) -> LayerPlan:
     """Count, time and compare one layer before and after."""
     in_features, out_features = features_of(target.module)
     x = example_input(target.module, seen.shape, measuring.DEFAULT_ROWS)
@@ -235,7 +239,15 @@ MISSING = "-"
 def report_text(plan: Comparison) -> str:
     """A table of layers, then totals, how it was measured, advice, and what was refused."""
     head = ["layer", "becomes", "parameters", "share", "FLOPs", "time", "weight error", "output error"]
-    lines = _aligned([head, *(_cells(layer) for layer in plan.layers)])
+    rows = [head, *(_cells(layer) for layer in plan.layers)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
     lines += ["", *summary(plan)]
     lines += [f"advice  {text}" for text in advice_lines(plan)]
     lines += [f"refused {refusal.name}: {refusal.reason}" for refusal in plan.refused]
@@ -259,9 +271,14 @@ def summary(plan: Comparison) -> list[str]:
         f"{swapped} of {len(plan.layers)} layers swapped: {before:,} -> {after:,} parameters ({after / before:.1%})."
     ]
     if sum(plan.left.values()):
-        said.append(_left(plan))
+        share = sum(plan.left.values()) / before
+        holders = [f"{name} {count / before:.1%}" for name, count in list(plan.left.items())[:MOST_CLASSES]]
+        more = ", …" * (len(plan.left) > MOST_CLASSES)
+        said.append(f"{share:.1%} of the parameters lie in other layers: {', '.join(holders)}{more}.")
     if plan.output_error is not None:
-        said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm{_samples(plan)}.")
+        spread = plan.sample_errors
+        single = "" if spread is None else f", of single samples by {plain_range(spread)} (quartiles)"
+        said.append(f"The model's outputs on the data change by {plan.output_error:.3g} of their norm{single}.")
     if plan.times is not None:
         said.append(time_sentence(plan.times))
     if not plan.has_data:
@@ -274,18 +291,6 @@ def summary(plan: Comparison) -> list[str]:
             f"slower than dense."
         )
     return said
-
-
-def _left(plan: Comparison) -> str:
-    """What share of the parameters no rule touches, and who holds it."""
-    total = plan.parameters[0]
-    largest = [f"{name} {count / total:.1%}" for name, count in list(plan.left.items())[:MOST_CLASSES]]
-    more = ", …" * (len(plan.left) > MOST_CLASSES)
-    return f"{sum(plan.left.values()) / total:.1%} of the parameters lie in other layers: {', '.join(largest)}{more}."
-
-
-def _samples(plan: Comparison) -> str:
-    return "" if plan.sample_errors is None else f", of single samples by {plain_range(plan.sample_errors)} (quartiles)"
 
 
 def time_sentence(times: Times) -> str:
@@ -319,15 +324,4 @@ def _cells(layer: LayerPlan) -> list[str]:
         f"{layer.flops[1] / layer.flops[0]:.1%}" if layer.flops[0] else MISSING,
         speed(layer.times),
         *(MISSING if error is None else f"{error:.3g}" for error in (layer.weight_error, layer.output_error)),
-    ]
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
     ]

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from multiway.compress import measuring
-from multiway.compress.attentions import close, opened
+from multiway.compress.attentions import close, open_attentions
 from multiway.compress.budget import ModelBudget, count_parameters, fit_layers
 from multiway.compress.fits import Compressed
 from multiway.compress.measuring import Times
-from multiway.compress.page import advice_of_model, measured_layer, report_text
-from multiway.compress.reading import leave_fast_paths, take_fast_paths, watched
+from multiway.compress.page import advice_of_model, measure_layer, report_text
+from multiway.compress.reading import leave_fast_paths, take_fast_paths, watch_weights
 from multiway.compress.rules import Rule
-from multiway.compress.swap import copy_without, swap_in, swapped
+from multiway.compress.swap import copy_without, lend_layers, swap_in
 from multiway.compress.targets import Comparison, LayerPlan, Refused, Target, find_targets
 from multiway.errors import ConfigError
 
@@ -92,8 +92,10 @@ class Plan(Comparison):
             ConfigError: The model changed since the plan was made.
         """
         chosen = {layer.names: layer.replacement for layer in self.layers if layer.replacement is not None}
-        with opened(self.model) as lent:
-            self._check_unchanged()
+        with open_attentions(self.model) as lent:
+            for layer in self.layers:
+                if _version(self.model.get_submodule(layer.name)) != self.versions[layer.name]:
+                    raise ConfigError(f"plan: {layer.name} changed since the plan was made. Make a new plan.")
             model = self.model if inplace else copy_without(self.model, list(chosen))
         if not inplace:
             close(model, lent)
@@ -120,12 +122,6 @@ class Plan(Comparison):
             sample_errors=None,
             times=None,
         )
-
-    def _check_unchanged(self) -> None:
-        for layer in self.layers:
-            module = self.model.get_submodule(layer.name)
-            if _version(module) != self.versions[layer.name]:
-                raise ConfigError(f"plan: {layer.name} changed since the plan was made. Make a new plan.")
 
 
 def plan(
@@ -163,7 +159,7 @@ def plan(
     budget = ModelBudget(
         max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error
     )
-    with opened(model):
+    with open_attentions(model):
         targets, refused = find_targets(model, rules)
         if data is not None:
             targets, refused = _without_read(model, targets, refused, data)
@@ -172,10 +168,10 @@ def plan(
             built = fit_layers(model, targets, budget, data, _watch(model, targets, [None] * len(targets), data))
         watched = _watch(model, targets, built, data)
         layers = [
-            measured_layer(target, layer, seen, measure=measure)
+            measure_layer(target, layer, seen, measure=measure)
             for target, layer, seen in zip(targets, built, watched, strict=True)
         ]
-        left = _left_parameters(model, targets)
+        left = _count_left(model, targets)
         versions = {target.names[0]: _version(target.module) for target in targets}
     saved = sum(layer.parameters[0] - layer.parameters[1] for layer in layers)
     outputs, times = (None, None) if data is None else _whole(model, layers, data, measure=measure)
@@ -199,7 +195,7 @@ def _without_read(
     """Leave layers whose weight the model reads on the data as they are."""
     settings = [setting for target in targets for setting in leave_fast_paths(model, target.names)]
     try:
-        with watched({target.names[0]: target.module for target in targets}) as read:
+        with watch_weights({target.names[0]: target.module for target in targets}) as read:
             measuring.layer_outputs(model, data)
     finally:
         take_fast_paths(model, settings)
@@ -212,7 +208,7 @@ def _without_read(
     return kept, [*refused, *(Refused(target.names[0], reason) for target in targets if target.names[0] in read)]
 
 
-def _left_parameters(model: nn.Module, targets: list[Target]) -> dict[str, int]:
+def _count_left(model: nn.Module, targets: list[Target]) -> dict[str, int]:
     """Parameters outside of the matched layers by the class that holds them, most first; a shared one counts once."""
     seen = {id(parameter) for target in targets for parameter in target.module.parameters()}
     counts: dict[str, int] = {}
@@ -239,7 +235,7 @@ def _whole(
     """Outputs of the whole model before and after, and the times that they take."""
     before = measuring.layer_outputs(model, data)
     chosen = {layer.names: layer.replacement for layer in layers if layer.replacement is not None}
-    lent = functools.partial(swapped, model, chosen)
+    lent = functools.partial(lend_layers, model, chosen)
     try:
         with lent():
             after = measuring.layer_outputs(model, data)

@@ -135,7 +135,7 @@ def distil_pretrained(
     batches, others = (
         [take(rows[start : start + BATCH]) for start in range(0, len(rows), BATCH)] for rows in (learnt, held)
     )
-    known = None if labels is None else _numbered(labels, large.config)[held]
+    known = None if labels is None else _number_labels(labels, large.config)[held]
     exact, swapped = layer_outputs(large, others), layer_outputs(small, others)
     distil(small, large, batches, epochs=epochs, rate=rate)
     named = {"before": exact, "after": swapped, "recovered": layer_outputs(small, others)}
@@ -198,7 +198,7 @@ def _keys(data: Rows) -> list[Any]:
     return [b"".join(each[row].tobytes() for each in numbers) for row in range(*counts)]
 
 
-def _numbered(labels: Sequence[str | int], config: Any) -> Tensor:
+def _number_labels(labels: Sequence[str | int], config: Any) -> Tensor:
     """Classes as numbers, by the names of the model's config or as numbers of its outputs."""
     known = {str(number): number for number in range(config.num_labels)} | dict(config.label2id)
     unknown = next((label for label in labels if str(label) not in known), None)

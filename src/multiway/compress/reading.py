@@ -117,7 +117,7 @@ def _chain(node: ast.expr) -> str:
 
 
 @contextlib.contextmanager
-def watched(layers: Mapping[str, nn.Module]) -> Iterator[set[str]]:
+def watch_weights(layers: Mapping[str, nn.Module]) -> Iterator[set[str]]:
     """Names of those layers whose weight is read while the block runs, other than by their own forward."""
     seen, kinds = set[str](), {name: type(layer) for name, layer in layers.items()}
     try:

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from multiway import files, hub
-from multiway.compress.attentions import opened
+from multiway.compress.attentions import open_attentions
 from multiway.compress.budget import count_parameters
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import features_of, layer_kind, transformers
 from multiway.compress.layers import build_layer, describe_layer
 from multiway.compress.page import becomes
-from multiway.compress.swap import is_swapped, required_record, swap_in, to_save
+from multiway.compress.swap import is_swapped, require_record, swap_in, to_save
 from multiway.errors import ConfigError, MultiwayError, RunError, in_a_line
 from multiway.models.registry import Created, create_model
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
@@ -76,7 +76,7 @@ def describe_swaps(model: nn.Module) -> list[str]:
     if not is_swapped(model):
         return []
     after, rows, saved = count_parameters(model), list[str](), 0
-    for name in required_record(model).swaps:
+    for name in require_record(model).swaps:
         layer: Any = model.get_submodule(name)
         dense, small = dense_parameters(layer), count_parameters(layer)
         error = "-" if layer.approximation is None else f"{layer.approximation.error:.3f}"
@@ -203,7 +203,7 @@ def restore(model: nn.Module, folder: Path) -> None:
     """
     try:
         entries = {tuple(entry["names"]): entry for entry in _read_swaps(folder)["layers"]}
-        with opened(model):
+        with open_attentions(model):
             layers = {names: _layer(model, names, entry) for names, entry in entries.items()}
         swap_in(model, layers, keep_originals=False)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -214,7 +214,7 @@ def restore(model: nn.Module, folder: Path) -> None:
 
 def write_swaps(model: nn.Module, folder: Path, **facts: Any) -> None:
     """Write `compression.json`: every swapped layer's names, kind, sizes and ranks."""
-    record = required_record(model)
+    record = require_record(model)
     layers = [
         {"names": swap.names, "dense": swap.kind, **describe_layer(model.get_submodule(name))}  # type: ignore[arg-type]
         for name, swap in record.swaps.items()

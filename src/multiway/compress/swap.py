@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from multiway.compress.attentions import OpenAttention, Opened, close, open_names, opened
+from multiway.compress.attentions import OpenAttention, Opened, close, open_attentions, open_names
 from multiway.compress.fits import Compressed
 from multiway.compress.kinds import FAMILY, OF_TORCH, dense_of, layer_kind
 from multiway.compress.reading import ancestors, leave_fast_paths, reads, take_fast_paths
@@ -51,7 +51,7 @@ def is_swapped(model: nn.Module) -> bool:
 def swap_in(model: nn.Module, layers: Mapping[tuple[str, ...], Compressed], *, keep_originals: bool) -> None:
     """Put layers in the places of dense ones, under all their names."""
     record = model.__dict__.setdefault(RECORD, Record())
-    with opened(model):
+    with open_attentions(model):
         for names, layer in layers.items():
             dense = model.get_submodule(names[0])
             weight = dense.get_parameter("weight")
@@ -76,7 +76,7 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
     Raises:
         ConfigError: Nothing was swapped in this model.
     """
-    record = required_record(model)
+    record = require_record(model)
     for swap in record.swaps.values():
         layer: Compressed = model.get_submodule(swap.names[0])  # type: ignore[assignment]
         factor = next(layer.parameters())
@@ -89,7 +89,7 @@ def undo(model: nn.Module, *, originals: bool = True) -> nn.Module:
     return model
 
 
-def required_record(model: nn.Module) -> Record:
+def require_record(model: nn.Module) -> Record:
     """The memory of a compressed model."""
     if not is_swapped(model):
         raise ConfigError("compress: nothing was swapped in this model. Give the model that plan.apply() returned.")
@@ -113,9 +113,9 @@ def set_module(model: nn.Module, names: tuple[str, ...], module: nn.Module) -> N
 
 
 @contextlib.contextmanager
-def swapped(model: nn.Module, layers: Mapping[tuple[str, ...], nn.Module]) -> Iterator[None]:
+def lend_layers(model: nn.Module, layers: Mapping[tuple[str, ...], nn.Module]) -> Iterator[None]:
     """Lend a model other layers for a moment; whatever happens, it gets its own back."""
-    with opened(model):
+    with open_attentions(model):
         own = {names: model.get_submodule(names[0]) for names in layers}
         settings: list[tuple[str, str, Any]] = []
         try:

@@ -53,7 +53,7 @@ def find_targets(
     for pattern, rule in rules.items():
         for name in matched[pattern]:
             module = modules[name]
-            reason = refusal(model, name, module, owners) or unsuited(rule, module, families)
+            reason = refusal(model, name, module, owners) or explain_unfit(rule, module, families)
             if reason is not None:
                 refused.setdefault(name, reason)
             elif id(module) not in targets:
@@ -67,7 +67,7 @@ def find_targets(
     ]
 
 
-def unsuited(rule: Rule, module: nn.Module, families: Collection[str]) -> str | None:
+def explain_unfit(rule: Rule, module: nn.Module, families: Collection[str]) -> str | None:
     """Why a rule does not fit this kind of layer, or None."""
     family = FAMILY[layer_kind(module) or "Linear"]
     if family not in families:

@@ -24,4 +24,4 @@ from multiway.data.sources.options import ReadOptions as ReadOptions
 from multiway.lazy import extend
 
 # How sets are made that stand in `catalogue.yaml` and at no address.
-extend("data sets", "multiway.data.made")
+extend("makers", "multiway.data.made")

@@ -24,7 +24,7 @@ from multiway.data.sources.tables import load_table
 from multiway.data.writing import write_table
 from multiway.errors import DataError, in_a_line
 from multiway.files import atomic_folder, make_folder
-from multiway.lazy import is_installed
+from multiway.lazy import is_installed, load_extensions
 
 FILE = Path(__file__).with_suffix(".yaml")
 LARGEST = 4 * 2**30
@@ -81,6 +81,7 @@ class Entry(Config):
 
     def fetch(self, name: str, folder: Path) -> Path:
         """Download or make it in a folder unless it is there, verify it, and return its path."""
+        load_extensions("makers")
         return FETCH.get(self.form, _file)(self, name, folder)
 
 

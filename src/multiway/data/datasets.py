@@ -51,19 +51,14 @@ class Dataset(Protocol):
         """Download or make it in a folder unless it is there, verify it, and return its path."""
 
 
-ADDED: dict[str, Dataset] = {}
-"""Data sets that rooms above add."""
-
-
 def catalogue() -> dict[str, Dataset]:
     """Every known data set by its name."""
-    load_extensions("data sets")
-    return {**entries(), **ADDED}
+    return {**entries(), **load_extensions("datasets")}
 
 
 def is_dataset(name: str) -> bool:
-    """Whether a name is one of the known data sets; a room above is not imported for it."""
-    return name in entries() or name in ADDED or name in extensions("data sets")
+    """Whether a name is one of the known data sets; a package that adds one is not imported for it."""
+    return name in entries() or name in extensions("datasets")
 
 
 def dataset(name: str) -> Dataset:

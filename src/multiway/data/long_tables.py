@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed
 from multiway.data.sources.bytes import Itself, once
-from multiway.data.sources.cells import ID_NAMES, RawTable, as_text, distinct_cells, looks_numeric, words
+from multiway.data.sources.cells import ID_NAMES, RawTable, as_text
 from multiway.data.sources.columns import require_column, require_columns, usual_column
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.times import looks_like_time
@@ -60,7 +60,7 @@ def find_long(
 
 
 def _long(table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings) -> Long | None:
-    keys = Keys(table.frame, times)
+    keys = Keys(table, times)
     others = [name for name in table.names if name != time]
     if options.id_column is not None:
         ids = tuple(require_columns(others, options.id_column, "id_column", findings))
@@ -91,8 +91,9 @@ def _ids(keys: "Keys | None", others: Sequence[str]) -> tuple[str, ...]:
 class Keys:
     """Columns of a table that may tell apart the rows of one time."""
 
-    def __init__(self, frame: pd.DataFrame, times: pd.Index) -> None:
-        self.frame, self.times = frame, times
+    def __init__(self, table: RawTable, times: pd.Index) -> None:
+        self.table, self.frame, self.times = table, table.frame, times
+        frame = table.frame
         self.codes = functools.cache(functools.partial(_codes_of, frame))  # no method: codes go with the keys
 
     @functools.cached_property
@@ -140,6 +141,11 @@ class Keys:
         """Whether a column says more than its time, as a calendar does, and than its series, as a size of a shop."""
         parts = (self.stamps, self.series(ids))
         return all(_count(_joined([part, self.codes(name)])) > _count(part) for part in parts)
+
+    def holds_numbers(self, name: str) -> bool:
+        """Whether a column holds numbers, and no dates."""
+        is_read = pd.api.types.is_numeric_dtype(self.frame[name])
+        return is_read or (not looks_like_time(self.frame[name]) and self.table.column(name).holds_numbers)
 
     def _counts(self, name: str) -> bool:
         return pd.api.types.is_numeric_dtype(self.frame[name])
@@ -197,7 +203,7 @@ def _value(keys: Keys, ids: tuple[str, ...], left: list[str], named: str | None,
     if named is not None:
         return require_column(left, named, "value_column", findings)
     usual = usual_column(left, VALUE_NAMES)
-    numbers = [name for name in left if _is_of_numbers(keys.frame[name])]
+    numbers = [name for name in left if keys.holds_numbers(name)]
     if usual is not None:
         return usual
     own = numbers if len(numbers) < 2 else [name for name in numbers if keys.differs(name, ids)]
@@ -206,10 +212,3 @@ def _value(keys: Keys, ids: tuple[str, ...], left: list[str], named: str | None,
         fix = (f"Set value_column to one of {listed(own or left)} (", Fix("read.value_column", like="NAME"), ").")
         raise findings.fatal("columns", "the column of values is not clear", fix)
     return chosen
-
-
-def _is_of_numbers(raw: pd.Series) -> bool:
-    if pd.api.types.is_numeric_dtype(raw):
-        return True
-    text, rows = distinct_cells(raw)
-    return not looks_like_time(raw) and looks_numeric(words(text), rows)

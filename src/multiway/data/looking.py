@@ -3,122 +3,88 @@
 import contextlib
 import dataclasses
 import functools
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, Unreadable, soundly
+from multiway.data.findings import Findings, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
-from multiway.data.recordings import Recordings, find_recordings
 from multiway.data.sources.across import times_of_header, with_months_in_rows
-from multiway.data.sources.cells import RawTable, distinct_cells, looks_numeric, parse_cells, words
-from multiway.data.sources.columns import column_of_times, usual_column
+from multiway.data.sources.cells import RawTable
+from multiway.data.sources.columns import FEW_ROWS, Kind, column_of_times, kind_of, usual_column
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.parts import holds_parts
 from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import load_spelled, load_table, source_name
-from multiway.data.sources.times import looks_like_time, parse_times
+from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix
 
-Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
-NEARLY_ALL = 0.95
-"""Share of rows with a value of their own from which on a column of words says who, not what."""
-IDLE = {
-    "empty": "hold no value",
-    "constant": "never change",
-    "identifier": "say which row it is (nearly every value differs)",
-}
-"""Kinds of columns that nothing can be learnt from, in words."""
-TAKEN: tuple[Kind, ...] = ("number", "category", "date")
-"""Kinds of columns that are inputs."""
-FEW_ROWS = 20
-"""Below so many rows, values that are all different say nothing yet."""
 MOST_ROWS = 100_000
 """Rows that show whether numbers are smooth."""
-
-
-def kind_of(raw: pd.Series, name: str, categories: Collection[str] = ()) -> Kind:
-    """Judge a column by its cells, and identifiers by their name too; `categories` are what the user says are some."""
-    is_date = pd.api.types.is_datetime64_any_dtype(raw) or isinstance(raw.dtype, pd.PeriodDtype)
-    own, rows = distinct_cells(raw)
-    text = None if is_date or is_numeric(raw) else words(own)
-    present = raw.notna().to_numpy(bool) if text is None else (text != "").to_numpy(bool)
-    if not present.any():
-        return "empty"
-    said = raw if text is None else text
-    if present.all() and len(raw) > 1 and (said == said.iloc[0]).all():
-        return "constant"
-    if name in categories:
-        return "category"
-    if is_date:
-        return "date"
-    if text is None or looks_numeric(text, rows):
-        values = parse_cells(raw if text is None else text)[0][rows]
-        return "identifier" if _counts_rows(values, name) else "number"
-    if _holds_dates(text[present]):
-        return "date"
-    is_own = len(raw) >= FEW_ROWS and text[present].nunique() >= NEARLY_ALL * len(raw)
-    return "identifier" if is_own else "category"
-
-
-def is_numeric(raw: pd.Series) -> bool:
-    """Whether a column was read as numbers."""
-    is_other = pd.api.types.is_bool_dtype(raw) or pd.api.types.is_complex_dtype(raw)
-    return pd.api.types.is_numeric_dtype(raw) and not is_other
-
-
-def _counts_rows(values: NDArray[np.float64], name: str) -> bool:
-    """Whether whole numbers all differ, and rise from row to row or stand in a column named as identifiers are."""
-    if len(values) < FEW_ROWS or not np.isfinite(values).all() or (values != np.round(values)).any():
-        return False
-    is_named = re.search(r"(?i)(^|[_ .-])(id|uuid|index)$", name) is not None
-    return bool((np.diff(values) > 0).all() or (is_named and len(np.unique(values)) == len(values)))
-
-
-def _holds_dates(text: pd.Series) -> bool:
-    return all(looks_like_time(pd.Series([cell])) for cell in text.drop_duplicates().iloc[:20])
-
-
-def judge(
-    table: RawTable, names: Sequence[str], categories: Collection[str], findings: Findings, *, is_named: bool
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Columns of numbers, of categories and of dates; what cannot be an input is left out.
-
-    is_named: The user named them: they are inputs, be they constant, empty or identifiers.
-    """
-    kinds = {name: kind_of(table.frame[name], name, categories) for name in names}
-    if not is_named:
-        kinds = _without_idle(kinds, findings)
-    if not kinds:
-        raise findings.fatal("columns", "no column is left to learn from", "Give a table with other columns.")
-    numeric = {name: is_numeric(table.frame[name]) for name in kinds}
-    inputs = {
-        name: kind if kind in TAKEN else "number" if kind in IDLE and numeric[name] else "category"
-        for name, kind in kinds.items()
-    }
-    numbers, categories, dates = (tuple(name for name, own in inputs.items() if own == kind) for kind in TAKEN)
-    return numbers, categories, dates
-
-
-def _without_idle(kinds: dict[str, Kind], findings: Findings) -> dict[str, Kind]:
-    """Leave out columns that nothing can be learnt from, and say so."""
-    fix = ("Name the inputs to keep them (", Fix("read.columns", like="NAME,NAME"), ").")
-    for idle, said in IDLE.items():
-        places = [Place(column=name) for name, kind in kinds.items() if kind == idle]
-        if places:
-            findings.add(idle, "warning", f"columns {said} and are left out", fix, places)
-    return {name: kind for name, kind in kinds.items() if kind not in IDLE}
 
 
 TARGETS = ("target", "label", "class", "outcome", "diagnosis", "y", "response", "species", "quality", "survived")
 """Names that columns to predict have, the usual ones first."""
 SMOOTH = 0.3
 """Correlation of successive rows below which columns of numbers are no series."""
+
+
+FEWEST, SHORTEST = 4, 4
+"""Recordings, and rows of one on average, from which on a counter that restarts says so."""
+
+
+class Recordings(NamedTuple):
+    """Columns of a table of recordings."""
+
+    id: str
+    time: str
+    target: str
+
+    def settings(self) -> tuple[Fix, ...]:
+        """Those of the task `series` that read it."""
+        return tuple(Fix(f"read.{role}", name) for role, name in self._asdict().items())
+
+
+def find_recordings(table: RawTable, kinds: Mapping[str, Kind]) -> Recordings | None:
+    """The columns by which rows are recordings one after another; None where they are not.
+
+    A counter of steps begins at 0 or 1 and restarts with each recording. The name and the class do not change within
+    one; names differ between all, and a class has several. Some other column of numbers is measured.
+    """
+    numbers = [name for name, kind in kinds.items() if kind == "number"]
+    for time in numbers:
+        starts = _starts(table.column(time).numbers[0])
+        if len(starts) >= FEWEST and len(table.rows) >= SHORTEST * len(starts):
+            found = _roles(table.frame, time, [name for name in kinds if name != time], numbers, starts)
+            if found is not None:
+                return found
+    return None
+
+
+def _starts(steps: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rows at which a counter begins; none where the column is no counter."""
+    starts = np.flatnonzero(np.append(True, ~(np.diff(steps) > 0)))
+    is_counter = steps[0] in (0, 1) and bool((steps[starts] == steps[0]).all())
+    return starts if is_counter else starts[:0]
+
+
+def _roles(
+    frame: pd.DataFrame, time: str, others: list[str], numbers: list[str], starts: NDArray[np.int64]
+) -> Recordings | None:
+    lengths = np.diff(np.append(starts, len(frame)))
+    kept = {name: frame[name].iloc[starts] for name in others}
+    kept = {
+        name: firsts for name, firsts in kept.items()
+        if (frame[name].to_numpy() == np.repeat(firsts.to_numpy(), lengths)).all()
+    }  # fmt: skip
+    names = [name for name, firsts in kept.items() if firsts.is_unique]
+    classes = [name for name, firsts in kept.items() if 2 <= firsts.nunique() <= len(starts) / 2]
+    is_measured = any(name not in kept and name != time for name in numbers)
+    return Recordings(names[0], time, classes[-1]) if names and classes and is_measured else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -205,18 +171,13 @@ def _look(source: object) -> Look | None:
     table = with_joined_times(with_months_in_rows(raw, None, findings), None, FileOptions(), findings)
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
-    kinds = {name: kind_of(raw.frame[name], name) for name in raw.names}
-    recordings = find_recordings(table.frame, kinds) if time is None else None
+    kinds = {name: kind_of(raw.column(name)) for name in raw.names}
+    recordings = find_recordings(table, kinds) if time is None else None
     return Look(
         kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(raw, kinds),
-        has_names=any(kind == "identifier" and _says_words(raw.frame[name]) for name, kind in kinds.items()),
+        has_names=any(kind == "identifier" and not raw.column(name).holds_numbers for name, kind in kinds.items()),
         is_across=time is None and bool(times_of_header(table)), recordings=recordings,
     )  # fmt: skip
-
-
-def _says_words(raw: pd.Series) -> bool:
-    """Whether cells are no numbers, also where they are kept as text."""
-    return not is_numeric(raw) and not looks_numeric(words(raw))
 
 
 def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
@@ -235,7 +196,7 @@ def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
 
 def _is_smooth(table: RawTable, kinds: Mapping[str, Kind]) -> bool:
     """Whether successive numbers are alike in the middle column, or there are too few rows to tell."""
-    columns = [parse_cells(table.frame[name])[0] for name, kind in kinds.items() if kind == "number"]
+    columns = [table.column(name).numbers[0] for name, kind in kinds.items() if kind == "number"]
     columns = [values[np.isfinite(values)] for values in columns]
     shares = [_successive(values) for values in columns if len(values) >= FEW_ROWS and values.std() > 0]
     return not shares or float(np.median(shares)) >= SMOOTH

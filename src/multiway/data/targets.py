@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed, quoted, refuse_huge
-from multiway.data.sources.cells import LARGEST, RawTable, has_comma, looks_numeric, parse_cells, with_truths, words
+from multiway.data.sources.cells import LARGEST, Column, RawTable, has_comma, parse_cells, with_truths
 from multiway.data.sources.columns import AS_DECIMALS
 from multiway.data.sources.tables import as_pandas
 from multiway.errors import DataError, Fix, Message
@@ -36,12 +36,16 @@ def read_target(
     kind: Of the target; `auto` takes words, truth values and a few whole numbers as classes, all else as numbers.
     otherwise: What helps where they are no classes.
     """
-    raw = table.frame[name]
-    text = named_truths(words(raw), classes)
-    _refuse_missing(table, name, text, findings)
-    if classes is not None or (kind != "number" and _are_classes(raw, text, kind)):
+    column = table.column(name)
+    text = named_truths(column.words, classes)
+    rows = np.flatnonzero(text == "")
+    if len(rows):
+        rule = f"{len(rows)} of {len(text)} rows have no target"
+        places = [table.place(int(row), name) for row in rows[:20]]
+        raise findings.fatal("target", rule, "Fill it in, or leave these rows out.", places, len(rows))
+    if classes is not None or (kind != "number" and (kind == "classes" or _are_classes(column))):
         return _labels(table, name, text, classes, kind, findings, otherwise)
-    return _numbers(table, name, text, findings), None
+    return _numbers(table, column, text, findings), None
 
 
 def named_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.Series:
@@ -51,18 +55,11 @@ def named_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.
     return named if known == {"False", "True"} else text
 
 
-def _refuse_missing(table: RawTable, name: str, text: pd.Series, findings: Findings) -> None:
-    rows = np.flatnonzero(text == "")
-    if len(rows):
-        rule = f"{len(rows)} of {len(text)} rows have no target"
-        places = [table.place(int(row), name) for row in rows[:20]]
-        raise findings.fatal("target", rule, "Fill it in, or leave these rows out.", places, len(rows))
-
-
-def _are_classes(raw: pd.Series, text: pd.Series, kind: TargetKind) -> bool:
-    if kind == "classes" or pd.api.types.is_bool_dtype(raw) or not looks_numeric(text):
+def _are_classes(column: Column) -> bool:
+    """Whether cells are words, truth values, or a few whole numbers that repeat."""
+    if not column.holds_numbers:
         return True
-    values = parse_cells(text)[0]
+    values = column.numbers[0]
     distinct = len(np.unique(values))
     return bool((values == np.round(values)).all() and distinct <= min(FEW_NUMBERS, len(values) / ROWS_PER_CLASS))
 
@@ -130,8 +127,8 @@ def classes_of(labels: Sequence[str], source: str, word: str) -> tuple[str, ...]
     return classes
 
 
-def _numbers(table: RawTable, name: str, text: pd.Series, findings: Findings) -> NDArray[np.float64]:
-    values, bad, _ = parse_cells(text)
+def _numbers(table: RawTable, column: Column, text: pd.Series, findings: Findings) -> NDArray[np.float64]:
+    name, (values, bad, _) = column.name, column.numbers
     rows = np.flatnonzero(bad)
     if len(rows):
         cells = [text.iloc[row] for row in rows[:20]]

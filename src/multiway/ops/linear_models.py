@@ -37,9 +37,12 @@ def seasonal_naive(past: Tensor, horizon: int, season: int) -> Tensor:
 
 
 def ridge_path(
-    gram: Float[Tensor, "*groups rows columns"], cross: Float[Tensor, "*groups in out"], penalties: Sequence[float]
+    gram: Float[Tensor, "*groups rows columns"],
+    cross: Float[Tensor, "*groups in out"],
+    penalties: Sequence[float],
+    towards: Tensor | None = None,
 ) -> Iterator[Float[Tensor, "*groups out in"]]:
-    """Yield, penalty by penalty, the weights that minimise ‖Y - X Wᵀ‖² + penalty ‖W‖².
+    """Yield, penalty by penalty, the weights that minimise ‖Y - X Wᵀ‖² + penalty ‖W - S‖².
 
     W = ((XᵀX + λI)⁻¹ XᵀY)ᵀ with XᵀX = U diag(e) Uᵀ, so each penalty costs one product and no new factorisation. The
     penalty is added to the sum over rows as it is, so its meaning depends on the number of rows and on the scale of
@@ -49,6 +52,7 @@ def ridge_path(
         gram: XᵀX, symmetric: `(*groups, in, in)`.
         cross: XᵀY.
         penalties: λ > 0 each; each solution is computed on demand.
+        towards: S, weights that these are drawn towards, `(*groups, out, in)` or one group for all; zero if not given.
 
     Raises:
         ShapeError: `gram` is not square, or `cross` does not belong to it.
@@ -56,6 +60,9 @@ def ridge_path(
         DataError: A moment is NaN or infinite.
     """
     _check_moments(gram, cross, penalties)
+    if towards is not None:
+        rest = cross - gram @ towards.to(gram.dtype).mT
+        return (towards + weight for weight in ridge_path(gram, rest, penalties))
     values, vectors = torch.linalg.eigh(gram.double())
     rotated = cross.double().mT @ vectors  # (*groups, out, in)
     values = values.clamp_min(0)[..., None, :]

@@ -3,20 +3,19 @@
 import abc
 import functools
 import importlib
-import importlib.metadata
 import importlib.util
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import nn
+
+from multiway.lazy import extensions, load_extension
 
 FactsT = TypeVar("FactsT")
 SizesT = TypeVar("SizesT")
 DataT = TypeVar("DataT")
 ModelT = TypeVar("ModelT", bound=nn.Module)
-GROUP = "multiway.candidates"
-"""Entry points of other distributions, each named `TASK.NAME`: a module's `CANDIDATE`."""
 
 
 class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
@@ -50,9 +49,7 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
 
 def names_of(package: str, task: str) -> tuple[str, ...]:
     """Names of the candidates of a task, found without importing any of them."""
-    spec = importlib.util.find_spec(package)
-    folders = () if spec is None else spec.submodule_search_locations or ()
-    return tuple([each.name for each in pkgutil.iter_modules(folders)] + list(_entries(task)))
+    return (*(each.name for each in pkgutil.iter_modules(_folders(package))), *_added(task))
 
 
 @functools.cache
@@ -61,14 +58,17 @@ def discover(package: str, task: str) -> Mapping[str, Any]:
 
     Each module of a package is one, its `CANDIDATE`; other distributions add theirs by entry points.
     """
-    others = _entries(task)
-    own = [name for name in names_of(package, task) if name not in others]
+    own = [each.name for each in pkgutil.iter_modules(_folders(package))]
     found = [importlib.import_module(f"{package}.{name}").CANDIDATE for name in own]
-    found += [entry.load() for entry in others.values()]
+    found += [load_extension("candidates", f"{task}.{name}") for name in _added(task)]
     return {each.name: each for each in sorted(found, key=lambda each: each.cost)}
 
 
-def _entries(task: str) -> dict[str, importlib.metadata.EntryPoint]:
-    """Entry points of the candidates of a task, by their names."""
-    every = importlib.metadata.entry_points(group=GROUP)
-    return {entry.name.partition(".")[2]: entry for entry in every if entry.name.startswith(f"{task}.")}
+def _folders(package: str) -> Sequence[str]:
+    spec = importlib.util.find_spec(package)
+    return () if spec is None else spec.submodule_search_locations or ()
+
+
+def _added(task: str) -> list[str]:
+    """Names of the candidates of a task that other distributions add, by entry points `TASK.NAME`."""
+    return [name.removeprefix(f"{task}.") for name in extensions("candidates") if name.startswith(f"{task}.")]

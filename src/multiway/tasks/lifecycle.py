@@ -18,8 +18,8 @@ from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_op
 from multiway.tasks.run import load as load
 from multiway.terminal import tell
 from multiway.training import History, RunFolder
-from multiway.training.memory import kept_per_sample
-from multiway.training.processes import create_once, held, is_main
+from multiway.training.memory import count_kept_per_sample
+from multiway.training.processes import create_once, hold_folder, is_main
 
 
 def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = False) -> Run:
@@ -62,7 +62,7 @@ def start(task: AnyTask, config: TaskConfig, path: Path, *, progress: bool = Fal
         raise RunError("a run on disk needs data: give a file or folder, or the name of a known data set.")
     run = warn_of_data(make(task, config, task.locate(config.data), progress=progress))
     folder = create_once(path, opening(run))
-    with held(folder):
+    with hold_folder(folder):
         return _fit_and_store(run, folder, progress)
 
 
@@ -72,7 +72,7 @@ def continue_run(path: Path, *, progress: bool = False) -> Run:
     if folder.is_finished:
         folder.drop_state()
         return load(path)
-    with held(folder):
+    with hold_folder(folder):
         folder.clean()
         task, config, digest = read_opening(folder)
         run = warn_of_data(make(task, config, task.locate(config.data or ""), progress=progress))
@@ -224,7 +224,7 @@ def costs_of(run: Run) -> dict[str, int | None]:
     except ConfigError:
         return {"flops": None, "kept": None}
     one = tuple(None if part is None else part[:1] for part in sample)
-    return {"flops": count_flops(network, *one), "kept": kept_per_sample(network, one)}
+    return {"flops": count_flops(network, *one), "kept": count_kept_per_sample(network, one)}
 
 
 def _best(history: History) -> Row:

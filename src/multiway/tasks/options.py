@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from torch import nn
 
 from multiway.config import Plain, merge, nest
-from multiway.data.sources.budget import Limits
+from multiway.data.sources.options import Limits
 from multiway.data.splitting import Shares
 from multiway.errors import Fix, closest
 from multiway.models import create_model, list_models, model_config

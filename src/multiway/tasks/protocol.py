@@ -1,7 +1,6 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import dataclasses
-import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
 from multiway.errors import ConfigError, Fix, Message, closest, warn
-from multiway.lazy import extensions
+from multiway.lazy import load_extension
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
@@ -368,7 +367,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
 
     def headline(self, run: Run) -> str:
         """The same for a reader: models in words, or what the report begins with."""
-        return self.page.SUBJECT.scores([run]).told(self.sentence(run))
+        return self.page.SUBJECT.scores([run]).name_models(self.sentence(run))
 
     def scored_as(self, run: Run) -> str:
         """Name that the scores of the answer stand under."""
@@ -442,7 +441,7 @@ AnyTask = Task[Any, Any, Any]
 
 def task_named(name: str) -> AnyTask:
     """The registered task of that name."""
-    task: AnyTask = importlib.import_module(extensions("tasks")[name]).TASK
+    task: AnyTask = load_extension("tasks", name)
     return task
 
 

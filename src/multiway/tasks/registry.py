@@ -4,15 +4,17 @@ from collections.abc import Collection
 from pathlib import Path
 
 from multiway.data import datasets
-from multiway.data.sources.budget import check_folder
+from multiway.data.sources.bytes import check_folder
 from multiway.errors import ConfigError, closest
 from multiway.lazy import extensions
 from multiway.tasks.known import task_of_dataset
 from multiway.tasks.protocol import AnyTask, options_of, task_named
 
+GENERAL = ("text", "tabular")
+"""Tasks that nearly any table can be for: what others recognise, those of other packages too, is for these."""
 MODULES = extensions("tasks")
-"""Module of each task, whose `TASK` it is, as `tasks/__init__.py` lists them."""
-TASKS = tuple(MODULES)
+"""Place of each task: ours as `tasks/__init__.py` lists them, and those of other packages."""
+TASKS = (*(name for name in MODULES if name not in GENERAL), *GENERAL)
 
 
 def task_of(name: str) -> AnyTask:

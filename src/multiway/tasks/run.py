@@ -19,7 +19,7 @@ from multiway.tasks.protocol import Run as Run
 from multiway.tasks.registry import TASKS, task_of
 from multiway.tasks.stored import Preprocessing, ScoreRow
 from multiway.training import RunFolder, seed_everything
-from multiway.training.stored import columns_of, sketched, stored_table
+from multiway.training.stored import build_on_meta, columns_of, read_table
 
 FORMAT = 10
 """Of run folders; one more whenever an older one cannot be read any longer."""
@@ -57,7 +57,7 @@ class Models(Mapping[str, nn.Module]):
         seed_everything(self.config.training.seed)
         if self.folder is None:
             return self.task.build(self.config, self.state, name)
-        with sketched():  # sizes that are not those of the file cost nothing here
+        with build_on_meta():  # sizes that are not those of the file cost nothing here
             self.folder.check_weights(self._build_stored(name, self.folder), weights_of(name))
         model = self._build_stored(name, self.folder)
         self.folder.load_weights(model, weights_of(name))
@@ -112,7 +112,7 @@ def load(path: Path) -> Run:
             calibration=folder.load_tensors(CALIBRATION),
             facts=stored.facts,
             folder=folder,
-            tables={table.stem: stored_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
+            tables={table.stem: read_table(table, stored.tables.get(table.stem)) for table in folder.tables()},
         )
         run.models[task.own]
         for name in stored.answer.shares:

@@ -1,8 +1,7 @@
 """Rows of a training's log, and how they are shown: one bar on a terminal, lines elsewhere, all on stderr."""
 
-import contextlib
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -42,10 +41,8 @@ class TrainingProgress:
         """Move the bar, and show a validation where there is one: on the bar, or as a line."""
         if self.is_shown:
             self._bar.update(completed=step)
-        if row is not None:
-            self._report(row)
-
-    def _report(self, row: dict[str, Any]) -> None:
+        if row is None:
+            return
         text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
         if "validation_score" in row:
             best = row["best_score"]  # none where no score was defined, as of weights that have overflown
@@ -61,10 +58,6 @@ class TrainingProgress:
             if self._shows:
                 print(note, file=sys.stderr, flush=True)
 
-    @contextlib.contextmanager
-    def shown(self) -> Iterator[None]:
-        """Take the bar down after this block."""
-        try:
-            yield
-        finally:
-            self._bar.close()
+    def close(self) -> None:
+        """Take the bar down."""
+        self._bar.close()

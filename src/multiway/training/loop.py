@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import nn
@@ -95,17 +95,30 @@ def train(
     engine = Engine(model, config)
     steps = Steps(engine, objective, training, config)
     last = steps.total if epochs is None else max(round(epochs * steps.per_epoch), 1)
-    held_out = None if validation is None else Validation(
-        samples=validation, objective=validation_objective or objective, score=validation_score, watch=watch,
-        stops=stops, batch_size=config.validation_batch_size or max(config.batch_size, BATCH),
-    )  # fmt: skip
+    held_out = None
+    if validation is not None:
+        held_out = Validation(
+            samples=validation,
+            objective=validation_objective or objective,
+            score=validation_score,
+            watch=watch,
+            stops=stops,
+            batch_size=config.validation_batch_size or max(config.batch_size, BATCH),
+        )
     checkpoint = Checkpoint(run, steps)
     standing, notes = checkpoint.restore()
-    notes = (*((SHARDED,) if engine.sharded else ()), *_about_dropout(engine), *notes)
+    notes = (*list_cautions(engine), *notes)
     bar = TrainingProgress(last, progress and engine.is_main)
     bar.say(notes)
-    with StopRequest() as request, bar.shown(), _told(callbacks, run, config, engine) as told:
-        _run(standing, steps, last, held_out, checkpoint, bar, request, told)
+    listeners = list(callbacks)
+    if config.track is not None and run is not None and engine.is_main:
+        listeners.append(Tracker(config.track, run))
+    with StopRequest() as request, contextlib.closing(bar):
+        try:
+            _run(standing, steps, last, held_out, checkpoint, bar, request, listeners)
+        finally:
+            for listener in listeners:
+                listener.finish()
     engine.unwrap()
     if standing.best:
         model.load_state_dict(standing.best)
@@ -141,7 +154,8 @@ def _run(
         is_due = time.monotonic() - saved >= steps.config.checkpoint_seconds
         row = None
         if held_out is None and standing.step == last:
-            steps.settle(standing)
+            with steps.average_in_place():
+                standing.best, standing.finished = steps.engine.weights(), True
         if held_out is not None and steps.ends_stretch(standing.step):
             row = held_out.judge(steps, standing, started)
             if checkpoint.folder is not None:
@@ -164,23 +178,8 @@ def _run(
             raise Interrupted(f"training stopped by {stop} after step {standing.step} of {last}. {where}")
 
 
-@contextlib.contextmanager
-def _told(
-    callbacks: Sequence[Callback], run: RunFolder | None, config: TrainingConfig, engine: Engine
-) -> Iterator[Sequence[Callback]]:
-    """Those of the caller, and in the main process the tracker of the config; all hear of the end."""
-    told = list(callbacks)
-    if config.track is not None and run is not None and engine.is_main:
-        told.append(Tracker(config.track, run))
-    try:
-        yield told
-    finally:
-        for callback in told:
-            callback.finish()
-
-
-def _about_dropout(engine: Engine) -> tuple[str, ...]:
-    """Some layer drops values in training, and several processes draw which."""
+def list_cautions(engine: Engine) -> list[str]:
+    """What several processes do otherwise than one: no state is saved, or layers draw which values they drop."""
     shares = (getattr(module, name, 0) for module in engine.model.modules() for name in ("p", "dropout"))
     draws = any(isinstance(share, float) and share > 0 for share in shares)
-    return (APART.format(engine.world),) if draws and engine.world > 1 else ()
+    return [SHARDED] * engine.sharded + [APART.format(engine.world)] * (draws and engine.world > 1)

@@ -25,12 +25,12 @@ SMOOTH = 1.0
 """Added above and below in a soft Dice, so that a sample without a class still has a gradient."""
 
 
-def squared(prediction: Tensor, target: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def squared_error(prediction: Tensor, target: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Sum of squared errors over observed cells, and their number."""
     return _reduce(F.mse_loss(prediction, target, reduction="none"), observed)
 
 
-def absolute(prediction: Tensor, target: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def absolute_error(prediction: Tensor, target: Tensor, observed: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Sum of absolute errors over observed cells, and their number."""
     return _reduce(F.l1_loss(prediction, target, reduction="none"), observed)
 
@@ -47,7 +47,7 @@ def pinball_terms(levels: Tensor, target: Tensor, quantiles: Sequence[float]) ->
     return torch.maximum(shares * error, (shares - 1) * error).mean(-1)
 
 
-def doubled_pinball(
+def double_pinball(
     prediction: Tensor, target: Tensor, observed: Tensor | None = None, *, quantile: float
 ) -> tuple[Tensor, Tensor]:
     """Sum of twice the pinball losses over observed cells, at 0.5 the absolute errors, and their number."""
@@ -68,7 +68,7 @@ def by_answer(losses: Sequence[Loss]) -> Loss:
     return loss
 
 
-LOSSES: dict[str, Loss] = {"mse": squared, "mae": absolute, "huber": huber}
+LOSSES: dict[str, Loss] = {"mse": squared_error, "mae": absolute_error, "huber": huber}
 
 
 def _reduce(cells: Tensor, observed: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -137,10 +137,17 @@ def divergence(logits: Tensor, teacher: Tensor, temperature: float) -> Tensor:
     return temperature**2 * (target.exp() * (target - student)).sum(1)
 
 
-def distilled_loss(
-    logits: Tensor, teacher: Tensor, labels: Tensor, weights: Tensor | None = None,
-    *, temperature: float, alpha: float, smoothing: float = 0.0, student: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def distillation_loss(
+    logits: Tensor,
+    teacher: Tensor,
+    labels: Tensor,
+    weights: Tensor | None = None,
+    *,
+    temperature: float,
+    alpha: float,
+    smoothing: float = 0.0,
+    student: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     """Sum of `alpha` times the divergence and the rest times the cross-entropy, and the number or weight of samples.
 
     student: Logits that learn from the teacher, where those of the labels are others.
@@ -155,7 +162,7 @@ def distilled_loss(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class DistillationLoss:
-    """`distilled_loss` of a batch with a teacher's logits; cross-entropy of one without, as in validation.
+    """`distillation_loss` of a batch with a teacher's logits; cross-entropy of one without, as in validation.
 
     A network of two heads gives a pair of logits: of the labels, and of the teacher.
 
@@ -173,10 +180,16 @@ class DistillationLoss:
         logits, student = out if isinstance(out, tuple) else (out, None)
         if TEACHER not in batch:
             return class_loss(logits, labels)
-        return distilled_loss(
-            logits, batch[TEACHER], labels, self.weights,
-            temperature=self.temperature, alpha=self.alpha, smoothing=self.smoothing, student=student,
-        )  # fmt: skip
+        return distillation_loss(
+            logits,
+            batch[TEACHER],
+            labels,
+            self.weights,
+            temperature=self.temperature,
+            alpha=self.alpha,
+            smoothing=self.smoothing,
+            student=student,
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -35,10 +35,10 @@ WORK = 2
 
 def bytes_per_sample(model: nn.Module, shape: tuple[int, ...]) -> int:
     """Bytes that a training step takes for one sample more, by a forward pass without numbers."""
-    return WORK * kept_bytes(model.train(), torch.empty(2, *shape, device="meta")) // 2
+    return WORK * count_kept_bytes(model.train(), torch.empty(2, *shape, device="meta")) // 2
 
 
-def kept_bytes(model: nn.Module, *inputs: Tensor | None) -> int:
+def count_kept_bytes(model: nn.Module, *inputs: Tensor | None) -> int:
     """Bytes that a call keeps for its gradient, weights apart and every storage once."""
     sizes: dict[int, int] = {}
     own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
@@ -56,16 +56,16 @@ def kept_bytes(model: nn.Module, *inputs: Tensor | None) -> int:
     return sum(sizes.values())
 
 
-def kept_per_sample(network: nn.Module, sample: Sequence[Tensor | None]) -> int:
+def count_kept_per_sample(network: nn.Module, sample: Sequence[Tensor | None]) -> int:
     """Bytes that two samples more make of a batch of two, for one of them: norms over a batch need two."""
     own = copy.deepcopy(network).train()  # so that no running statistic of the network itself moves
     batches = [[None if part is None else torch.cat([part] * count) for part in sample] for count in (2, 4)]
     with torch.random.fork_rng(), torch.enable_grad():
-        two, four = (kept_bytes(own, *batch) for batch in batches)
+        two, four = (count_kept_bytes(own, *batch) for batch in batches)
     return (four - two) // 2
 
 
-def settled(
+def fit_batches(
     config: ConfigT, build: Callable[[], Sequence[nn.Module]], shape: tuple[int, ...], unit: str, *, progress: bool
 ) -> ConfigT:
     """The config with its usual batch split so that no network takes more memory than is free; one given stays.

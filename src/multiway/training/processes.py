@@ -124,7 +124,7 @@ def everywhere(own: bytes) -> list[bytes]:
     return [part[:count].numpy().tobytes() for part, count in zip(every, size.tolist(), strict=True)]
 
 
-def joined(own: NDArray[Any], axis: int) -> NDArray[Any]:
+def join_arrays(own: NDArray[Any], axis: int) -> NDArray[Any]:
     """Arrays of every process one after another along an axis, in the first process; elsewhere its own.
 
     Arrays may differ in that axis alone. They come one by one, so that the first holds no copy besides the whole.
@@ -157,7 +157,7 @@ def create_once(path: Path, settings: dict[str, Any]) -> RunFolder:
 
 
 @contextlib.contextmanager
-def held(folder: RunFolder) -> Iterator[None]:
+def hold_folder(folder: RunFolder) -> Iterator[None]:
     """Hold the folder in the process that writes."""
     try:
         with folder.lock() if is_main() else contextlib.nullcontext():
@@ -217,7 +217,7 @@ class Engine:
         self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
         self.backward: Callable[[Tensor], None] = self._accelerator.backward
         self.sharded = self.world > 1 and os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"
-        self.model = sharded(copy.deepcopy(model).to(self.device), config) if self.sharded else model.to(self.device)
+        self.model = shard(copy.deepcopy(model).to(self.device), config) if self.sharded else model.to(self.device)
         compiled: nn.Module = torch.compile(self.model) if config.compile else self.model  # type: ignore[assignment]
         self.wrapped: nn.Module = compiled if self.sharded else self._accelerator.prepare_model(compiled)
 
@@ -232,7 +232,7 @@ class Engine:
         own: Tensor = index.tensor_split(self.world)[self.rank] if held is None else held(index)
         return own
 
-    def synchronised(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
+    def sync_gradients(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
         """Processes exchange gradients once per step, with the last batch."""
         if self.sharded:
             self.model.set_requires_gradient_sync(is_last)  # type: ignore[operator]  # of FSDP's module
@@ -248,7 +248,9 @@ class Engine:
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the whole state of the model; all processes take part where it lies in parts."""
-        return {name: _whole(tensor.detach()).cpu().clone() for name, tensor in self.model.state_dict().items()}
+        state = {name: tensor.detach() for name, tensor in self.model.state_dict().items()}
+        whole = {name: part.full_tensor() if hasattr(part, "full_tensor") else part for name, part in state.items()}
+        return {name: tensor.cpu().clone() for name, tensor in whole.items()}
 
     def unwrap(self) -> None:
         """Leave the model in its own precision, which is a matter of the training."""
@@ -256,13 +258,7 @@ class Engine:
             self._accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)
 
 
-def _whole(tensor: Tensor) -> Tensor:
-    """What lies in parts, put together."""
-    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
-    return whole
-
-
-def sharded(model: nn.Module, config: TrainingConfig) -> nn.Module:
+def shard(model: nn.Module, config: TrainingConfig) -> nn.Module:
     """The model with its weights in parts on all processes: those of each outermost list of layers one by one."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 

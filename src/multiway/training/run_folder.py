@@ -17,7 +17,7 @@ from multiway import files, leftovers
 from multiway.config import load_yaml
 from multiway.errors import RunError, StorageError, in_a_line, typed
 from multiway.training.log import LogRow
-from multiway.training.stored import Manifest, check_shapes, is_whole, run_environment, sealed
+from multiway.training.stored import Manifest, add_seal, check_shapes, is_whole, run_environment
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
@@ -62,7 +62,10 @@ class RunFolder:
         files.make_folder(path.parent)
         try:
             with files.atomic_folder(path) as unfinished:
-                _begin(unfinished, config)
+                content = yaml.safe_dump(add_seal(config), sort_keys=False, allow_unicode=True).encode()
+                with files.storing(unfinished, lambda: len(content)):
+                    (unfinished / CONFIG).write_bytes(content)
+                    files.sync_file(unfinished / CONFIG)
                 yield (folder := cls(unfinished))
         except StorageError:
             cls.check_free(path)
@@ -202,7 +205,7 @@ class RunFolder:
             for path in sorted(self.path.rglob("*"))
             if path.suffix in KEPT and path.is_file() and self.state_dir not in path.parents and path.name != MANIFEST
         }
-        self.write_json(MANIFEST, sealed({**facts, **run_environment(), "sha256": hashes}))
+        self.write_json(MANIFEST, add_seal({**facts, **run_environment(), "sha256": hashes}))
         self.drop_state()
 
     def drop_state(self) -> None:
@@ -219,7 +222,10 @@ class RunFolder:
             raise RunError(f"{self.path / MANIFEST} was changed since training. Restore it, or train the run again.")
         hashes = Manifest.parse(stored, str(self.path / MANIFEST)).sha256
         files.add_input(self.path / MANIFEST, *(self.path / name for name in hashes))
-        wrong = [name for name, value in hashes.items() if not _matches(self.path / name, value)]
+        wrong = []
+        for name, value in hashes.items():
+            if not (self.path / name).is_file() or files.sha256_of(self.path / name) != value:
+                wrong.append(name)
         if wrong:
             raise RunError(
                 f"{self.path}: changed or missing since training: {', '.join(wrong[:5])}. Train the run again."
@@ -233,14 +239,6 @@ def resuming(path: Path) -> str:
     return f"`{typed('train', resume=path)}`"
 
 
-def _begin(folder: Path, config: dict[str, Any]) -> None:
-    """Write the config, by which a folder is a run."""
-    content = yaml.safe_dump(sealed(config), sort_keys=False, allow_unicode=True).encode()
-    with files.storing(folder, lambda: len(content)):
-        (folder / CONFIG).write_bytes(content)
-        files.sync_file(folder / CONFIG)
-
-
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _refuse(text)
@@ -249,7 +247,3 @@ def _finite(text: str) -> float:
 def _refuse(text: str) -> float:
     """JSON of a run has neither NaN nor numbers beyond the largest."""
     raise ValueError(f"{text} is no finite number")
-
-
-def _matches(path: Path, value: str) -> bool:
-    return path.is_file() and files.sha256_of(path) == value

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import torch
 from pydantic import Field, field_validator, model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from multiway import files
 from multiway.config import Config
@@ -79,17 +79,33 @@ class Checkpoint:
         """Where the training stands, with notes; at its start if no state lies there."""
         if self.run is None:
             return Standing(), ()
-        steps, standing = self.steps, Standing()
-        notes: tuple[str, ...] = ()
-        stored = load_state(self.run.state_dir, steps.engine.model, steps.optimizer)
-        if stored is not None:
-            position, best, average = stored
+        path, standing, notes = self.run.state_dir / STATE_FILE, Standing(), tuple[str, ...]()
+        if path.is_file():
+            tensors, position = _read(path)
+            parts = {name: _part(tensors, f"{name}.") for name in ("model", "best", "average")}
+            self._fill(path, tensors, parts)
             notes = self._check_same_training(position, self.run)
-            standing = Standing(**{name: getattr(position, name) for name in CARRIED}, best=best)
-            if steps.average is not None:
-                steps.average.restore(average)
+            standing = Standing(**{name: getattr(position, name) for name in CARRIED}, best=parts["best"])
+            if self.steps.average is not None:
+                self.steps.average.restore(parts["average"])
         self.run.rewrite_log(standing.rows)
         return standing, notes
+
+    def _fill(self, path: Path, tensors: dict[str, Tensor], parts: dict[str, dict[str, Tensor]]) -> None:
+        """Give model, optimiser and generators what was saved of them."""
+        model = self.steps.engine.model
+        shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+        try:
+            for name in ("best", "average"):  # none at all, or those of the model
+                if parts[name] and {key: tensor.shape for key, tensor in parts[name].items()} != shapes:
+                    raise ValueError("the weights that were kept are those of another model")
+            model.load_state_dict(parts["model"])
+            _restore_optimizer(self.steps.optimizer, _part(tensors, "optimizer."))
+            torch.set_rng_state(tensors["random.torch"])
+            if torch.cuda.is_available() and "random.cuda" in tensors:
+                torch.cuda.set_rng_state(tensors["random.cuda"])
+        except UNFIT as error:
+            raise RunError(f"{path} does not fit this model: {in_a_line(error)}. Start the run anew.") from None
 
     def _check_same_training(self, position: Position, run: RunFolder) -> tuple[str, ...]:
         """Refuse what would be another training; another machine only rounds differently, which is noted."""
@@ -126,62 +142,29 @@ class Checkpoint:
         }
 
     def save(self, standing: Standing) -> None:
-        """Save the state, in the process that writes."""
-        if self.folder is None or self.steps.engine.sharded:
+        """Save model, optimiser, best and averaged weights, random state and position, in the process that writes."""
+        steps = self.steps
+        if self.folder is None or steps.engine.sharded:
             return
+        average = {} if steps.average is None else steps.average.values
+        parts = {"model": steps.engine.model.state_dict(), "best": standing.best, "average": average}
+        tensors = {f"{part}.{name}": tensor for part, named in parts.items() for name, tensor in named.items()}
+        for number, state in steps.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{key}": torch.as_tensor(value) for key, value in state.items()}
+        tensors["random.torch"] = torch.get_rng_state()
+        if torch.cuda.is_available():
+            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
         carried = {name: getattr(standing, name) for name in CARRIED}
         position = Position(config_sha256=self.folder.config_sha256, **self._circumstances(), **carried)
-        steps = self.steps
-        average = {} if steps.average is None else steps.average.values
-        save_state(self.folder.state_dir, steps.engine.model, steps.optimizer, standing.best, average, position)
+        text = json.dumps(position.model_dump())
+        files.make_folder(self.folder.state_dir, parents=False)
+        path = self.folder.state_dir / STATE_FILE
+        files.write_tensors(path, plain, {"position": text, "sha256": files.tensor_digest(plain, text)})
 
     def how_to_continue(self) -> str:
         """What a user does after a stop."""
         return "Nothing was saved." if self.run is None else f"Continue with {resuming(self.run.root)}."
-
-
-def save_state(
-    folder: Path,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    best: dict[str, Tensor],
-    average: dict[str, Tensor],
-    position: Position,
-) -> None:
-    """Write model, optimiser, best and averaged weights, random state and position, with their hash."""
-    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
-    tensors |= {f"average.{name}": tensor for name, tensor in average.items()}
-    tensors |= _optimizer_tensors(optimizer)
-    tensors["random.torch"] = torch.get_rng_state()
-    if torch.cuda.is_available():
-        tensors["random.cuda"] = torch.cuda.get_rng_state()
-    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    files.make_folder(folder, parents=False)
-    text = json.dumps(position.model_dump())
-    files.write_tensors(folder / STATE_FILE, plain, {"position": text, "sha256": files.tensor_digest(plain, text)})
-
-
-def load_state(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> tuple[Position, dict[str, Tensor], dict[str, Tensor]] | None:
-    """Restore what `save_state` wrote, in place; position, best and averaged weights, or None without a state."""
-    path = folder / STATE_FILE
-    if not path.is_file():
-        return None
-    tensors, position = _read(path)
-    best, average = _part(tensors, "best."), _part(tensors, "average.")
-    try:
-        for kept in (best, average):
-            _check_like(kept, model.state_dict())
-        model.load_state_dict(_part(tensors, "model."))
-        _restore_optimizer(optimizer, tensors)
-        torch.set_rng_state(tensors["random.torch"])
-        if torch.cuda.is_available() and "random.cuda" in tensors:
-            torch.cuda.set_rng_state(tensors["random.cuda"])
-    except UNFIT as error:
-        raise RunError(f"{path} does not fit this model: {in_a_line(error)}. Start the run anew.") from None
-    return position, best, average
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], Position]:
@@ -202,27 +185,11 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def _check_like(tensors: dict[str, Tensor], weights: dict[str, Tensor]) -> None:
-    """Kept weights are none at all, or those of the model."""
-    shapes, own = ({name: tensor.shape for name, tensor in part.items()} for part in (tensors, weights))
-    if shapes and shapes != own:
-        raise ValueError("the weights that were kept are those of another model")
-
-
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    states = optimizer.state_dict()["state"]
-    return {
-        f"optimizer.{number}.{key}": torch.as_tensor(value)
-        for number, state in states.items()
-        for key, value in state.items()
-    }
-
-
 def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """The hyperparameters come from the config; only moments and step counts are stored."""
     state: dict[int, dict[str, Tensor]] = {}
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    for name, tensor in _part(tensors, "optimizer.").items():
+    for name, tensor in tensors.items():
         number, key = name.split(".", 1)
         if tensor.shape != (torch.Size() if key == "step" else parameters[int(number)].shape):
             raise ValueError(f"{name} is of another shape")

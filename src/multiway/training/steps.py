@@ -95,7 +95,9 @@ class Steps:
 
     def take(self, standing: Standing, request: StopRequest) -> str | None:
         """One optimiser step; returns the name of a stop signal that any process has seen."""
-        self._set_learning_rate(standing.step)
+        rate = learning_rate_at(standing.step, self.total, self.config)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["factor"]
         self.optimizer.zero_grad(set_to_none=True)
         batches = self._rows(standing.step).split(self.config.batch_size)
         totals = torch.zeros(3, dtype=torch.float64)
@@ -103,7 +105,9 @@ class Steps:
             totals[:2] += self._backward(part, standing.step, is_last=number == len(batches))
         totals[2] = float(request.name is not None)
         totals = self.engine.sum(totals)
-        self._scale_gradients(float(totals[1]))
+        # From sums to the mean over every term of the step; processes have been averaged, not added, before
+        gradients = [weight.grad for weight in self.engine.model.parameters() if weight.grad is not None]
+        torch._foreach_mul_(gradients, self.engine.world / max(float(totals[1]), 1.0))
         if self.modes.penalties:
             self.modes.add_penalties()
         if self.config.clip_norm is not None:
@@ -116,14 +120,9 @@ class Steps:
         standing.loss_count += float(totals[1])
         return (request.name or "a signal to another process") if totals[2] else None
 
-    def averaged(self) -> contextlib.AbstractContextManager[None]:
+    def average_in_place(self) -> contextlib.AbstractContextManager[None]:
         """Within this block the model holds the average of its weights, where one is kept."""
         return contextlib.nullcontext() if self.average is None else self.average.in_place()
-
-    def settle(self, standing: Standing) -> None:
-        """End a training without validation with the weights that it has."""
-        with self.averaged():
-            standing.best, standing.finished = self.engine.weights(), True
 
     def _rows(self, step: int) -> Tensor:
         """Samples of a step, in the order of its epoch."""
@@ -136,7 +135,7 @@ class Steps:
         """Add the gradient of one batch's sum of losses; an idle process runs one sample with weight zero."""
         own = self.engine.share(part, self.samples)
         idle = len(own) == 0
-        with self.engine.synchronised(is_last=is_last):
+        with self.engine.sync_gradients(is_last=is_last):
             batch = self.engine.gather(self.samples, torch.zeros(1, dtype=torch.long) if idle else own)
             total, count = self.objective(self.engine.wrapped, batch)
             value = float(total.detach())
@@ -144,16 +143,6 @@ class Steps:
                 raise self._bad_loss(step, own, batch)
             self.engine.backward(total * 0 if idle else total)
         return torch.tensor([0.0, 0.0] if idle else [value, float(count)], dtype=torch.float64)
-
-    def _scale_gradients(self, count: float) -> None:
-        """From sums to the mean over every term of the step; processes have been averaged, not added, before."""
-        parameters = self.engine.model.parameters()
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        torch._foreach_mul_(gradients, self.engine.world / max(count, 1.0))
-
-    def _set_learning_rate(self, step: int) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate_at(step, self.total, self.config) * group["factor"]
 
     def _bad_loss(self, step: int, rows: Tensor, batch: Batch) -> RunError:
         epoch, position = divmod(step, self.per_epoch)

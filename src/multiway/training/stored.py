@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import hashlib
 import importlib.metadata
-import itertools
 import json
 import platform
 import time
@@ -57,7 +56,7 @@ class Manifest(Config):
         return hashes
 
 
-def sealed(values: Mapping[str, Any]) -> dict[str, Any]:
+def add_seal(values: Mapping[str, Any]) -> dict[str, Any]:
     """The same values with their hash."""
     return {**values, SEAL: _digest(values)}
 
@@ -100,10 +99,12 @@ def check_shapes(path: Path, model: nn.Module) -> None:
     with files.usable(path), safe_open(path, framework="pt") as file:
         stored = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
     expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    for name in itertools.chain.from_iterable(map(_open_names, *zip(*model.named_modules(), strict=True))):
-        sizes = stored.get(name, ())
-        if len(sizes) == len(expected[name]):
-            expected[name] = tuple(own or size for own, size in zip(expected[name], sizes, strict=True))
+    for prefix, module in model.named_modules():
+        for buffer in getattr(module, "open_buffers", ()):
+            name = f"{prefix}.{buffer}" if prefix else buffer
+            sizes = stored.get(name, ())
+            if len(sizes) == len(expected[name]):
+                expected[name] = tuple(own or size for own, size in zip(expected[name], sizes, strict=True))
     for name in sorted(stored.keys() | expected.keys()):
         if stored.get(name) != expected.get(name):
             raise RunError(
@@ -112,12 +113,8 @@ def check_shapes(path: Path, model: nn.Module) -> None:
             )
 
 
-def _open_names(prefix: str, module: nn.Module) -> list[str]:
-    return [f"{prefix}.{name}" if prefix else name for name in getattr(module, "open_buffers", ())]
-
-
 @contextlib.contextmanager
-def sketched() -> Iterator[None]:
+def build_on_meta() -> Iterator[None]:
     """Within this block modules are built without memory, and no more of them than any network has."""
     count = 0
 
@@ -140,7 +137,7 @@ def columns_of(table: pd.DataFrame) -> dict[str, str]:
     return {str(name): str(kind) for name, kind in table.dtypes.items()}
 
 
-def stored_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
+def read_table(path: Path, columns: dict[str, str] | None) -> pd.DataFrame:
     """Read a table of a run, once its head says that it is one."""
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata

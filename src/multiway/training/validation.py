@@ -49,7 +49,7 @@ class Validation:
         """
         engine, config = steps.engine, steps.config
         engine.wrapped.eval()
-        with steps.averaged():
+        with steps.average_in_place():
             loss = self._loss(engine)
             score = None if self.score is None else self.score(engine.model)
             watched = None if self.watch is None else self.watch(engine.model)
@@ -92,9 +92,12 @@ class Validation:
 
 @torch.no_grad()
 def mean_loss(
-    model: nn.Module, objective: Objective, samples: Source, size: int = BATCH,
+    model: nn.Module,
+    objective: Objective,
+    samples: Source,
+    size: int = BATCH,
     total: Callable[..., list[Tensor]] = lambda *sums: list(sums),
-) -> float:  # fmt: skip
+) -> float:
     """Mean of the losses of a model that is not trained here, over all samples; `total` adds up several processes'."""
     model.eval()
     parts = [objective(model, samples.gather(part)) for part in torch.arange(len(samples)).split(size)]

@@ -76,7 +76,7 @@ def register_space(path: Path) -> None:
 
 def space_names() -> list[str]:
     """Names of the registered spaces."""
-    load_extensions("spaces")
+    load_extensions("recipes")
     return sorted(_NAMED)
 
 

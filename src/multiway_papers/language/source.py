@@ -13,10 +13,9 @@ from pydantic import Field
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
-from multiway.data.sources.budget import Budget, composed
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
 from multiway.data.sources.json_lines import objects_of
-from multiway.data.sources.options import FileOptions
+from multiway.data.sources.options import Budget, FileOptions, composed
 from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
 from multiway.data.splitting import Shares

@@ -13,7 +13,7 @@ from multiway.data.scaling import Scaler
 from multiway.errors import DataError
 from multiway.tasks.forecasting.audit import largest, scaled_windows, smallest
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.splitting import PUBLISHED, PublishedSplit
+from multiway.tasks.forecasting.splitting import PublishedSplit
 from multiway.tasks.forecasting.windows import Windows
 
 NAME = "leaky_random_windows"
@@ -53,4 +53,4 @@ def ranged_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler)
     return dataclasses.replace(split, used=used, statistics=statistics, reports_choice=True)
 
 
-PUBLISHED[NAME] = PublishedSplit(note=NOTE, scale=range_scaler, split=leaky_windows, audited=ranged_windows)
+SPLIT = PublishedSplit(note=NOTE, scale=range_scaler, split=leaky_windows, audited=ranged_windows)

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from multiway.data import datasets
 from multiway.data.catalogue import download, first_in
 
 
@@ -61,7 +60,7 @@ def _holds_stocks(path: Path) -> bool:
     return path.is_dir() and any(path.glob("price*"))
 
 
-datasets.ADDED["stocknet"] = StockDataset(
+STOCKNET = StockDataset(
     url="https://github.com/yumoxu/stocknet-dataset/archive/refs/heads/master.zip",
     files=("stocks", "stocknet", "stocknet-dataset", "stocknet-dataset-master"), start="2013-12-02",
     end="2016-01-29", tickers=87, rows=46_882, texts=106_338, licence="MIT",

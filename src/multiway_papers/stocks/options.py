@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from multiway.data.findings import Findings, Place, listed, quoted
-from multiway.data.sources.budget import Budget
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.json_lines import is_line_file
-from multiway.data.sources.options import ReadOptions
+from multiway.data.sources.options import Budget, ReadOptions
 from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import ConfigError, Fix, closest
 from multiway.lazy import is_installed, load_extensions, load_extra

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, listed, quoted, soundly
-from multiway.data.sources.budget import within
+from multiway.data.sources.bytes import within
 from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import column_names, pair_of, source_name
 from multiway.errors import DataError, Fix

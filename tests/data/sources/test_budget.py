@@ -2,8 +2,9 @@
 
 import pytest
 
-from multiway.data.sources import budget
-from multiway.data.sources.budget import Limits, check_folder, spend, within
+from multiway.data.sources import bytes as budget
+from multiway.data.sources.bytes import check_folder, spend, within
+from multiway.data.sources.options import Limits
 from multiway.errors import DataError
 
 

@@ -22,7 +22,7 @@ from multiway.data.findings import Findings
 from multiway.data.looking import look_at
 from multiway.data.sources import excel, tables, text
 from multiway.data.sources.bytes import Itself, reading_once
-from multiway.data.sources.columns import columns_of_text
+from multiway.data.sources.numerals import Spelling, columns_of_text
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.read import check_file, read_panel
@@ -273,8 +273,8 @@ LATE = [
 
 
 def read_columns(raw):
-    options, findings = ReadOptions(), Findings("sales.csv")
-    return columns_of_text(text.read_text(raw, options, findings), options, findings)
+    findings, spelling = Findings("sales.csv"), Spelling("auto", frozenset(), frozenset())
+    return columns_of_text(text.read_text(raw, ReadOptions(), findings), spelling, findings)
 
 
 @pytest.mark.parametrize("early", ["1", "2.5", "", "x", "2024-01-01", "true"])

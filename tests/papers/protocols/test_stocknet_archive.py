@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from multiway.data import datasets
-from multiway.data.datasets import ADDED
+from multiway.data.catalogue import entries
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.known import brought
 from multiway_papers.protocols import stocknet as fetching
@@ -99,7 +99,7 @@ def test_counts_stand_in_for_a_hash(change, archive, tmp_path):
 def test_a_set_of_stocks_is_fetched_once_and_found(archive, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(datasets, "search_folders", lambda: [datasets.cache_folder()])
-    monkeypatch.setitem(ADDED, "small", SMALL)
+    monkeypatch.setitem(entries(), "small", SMALL)
     downloads = []
 
     def download(*_):

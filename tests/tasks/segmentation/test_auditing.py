@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.tasks.scans.masks import TASK
 from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
 

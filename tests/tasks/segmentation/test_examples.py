@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.run import digest_of
 from multiway.tasks.scans.encode import to_classes

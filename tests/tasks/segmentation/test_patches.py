@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from multiway.data.augmentation import AugmentOptions
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.tasks.scans.encode import Example
 from multiway.tasks.scans.patches import GridPatches, TrainingPatches, cut
 from multiway.training.losses import IGNORED

@@ -14,7 +14,7 @@ from command import outcome, printed
 from data.sources.scans.scans import series
 from data.sources.scans.test_dicom_seg import STUDY
 from multiway.config import merge
-from multiway.data.sources.scans.bodies import to_grid
+from multiway.data.sources.scans.grids import to_grid
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores
@@ -22,6 +22,7 @@ from multiway.tasks.scans.masks import TASK
 from multiway.tasks.scans.networks import PatchLoss, predictor_of
 from multiway.tasks.scans.predict import predict_volume
 from multiway.training import Interrupted
+from multiway_papers.cell_rows import cell_row
 from tasks.segmentation.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 
 
@@ -244,7 +245,7 @@ def test_a_row_of_results_holds_every_model(run):
     class Cell:
         row, variant, form, horizons, figures = "boxes", None, None, (), {}
 
-    row = scores.cell_row("boxes", Cell(), [run, run], 2)
+    row = cell_row("boxes", Cell(), [run, run], 2)
     assert row["dice"] == row["each"][0]["dice"] and row["dice_sd"] == 0
     assert {"unet_dice", "threshold_dice", "background_dice", "dice_low", "test_cases"} <= set(row)
     assert set(row["parameters"]) >= {"network", "unet"}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from multiway import workflows
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.scans.classes import TASK
 from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from multiway.data.samples import Samples
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_pooled
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.networks import VolumeLoss, build_classifier, evaluated_batches, scan_probabilities

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.data.sources.scans.memory import Arrays
+from multiway.data.sources.scans.arrays import Arrays
 from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of

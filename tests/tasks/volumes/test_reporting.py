@@ -14,7 +14,7 @@ import torch
 from matplotlib.image import imread
 
 from multiway.data.sources.scans.cases import named_splits
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
 from multiway.models import create_model

@@ -8,7 +8,7 @@ import pytest
 
 import multiway
 from multiway import workflows
-from multiway.data.sources.scans.encoding import spacings_of, warn_of_spacing
+from multiway.data.sources.scans.intensity import spacings_of, warn_of_spacing
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.errors import MultiwayWarning
 from tasks.segmentation.lesion_files import FAST, box_case

@@ -10,11 +10,11 @@ import pandas as pd
 from multiway.data.findings import Findings, Unreadable, listed, quoted
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import column_of_times
+from multiway.data.sources.exports import DIGITS
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.split_times import WHOLE_MONTHS, with_joined_times
 from multiway.data.sources.tables import load_table
 from multiway.data.sources.times import looks_like_time, parse_times
-from multiway.data.sources.titles import DIGITS
 
 TIME, MONTH, VALUE = "time", "month", "value"
 """Columns of the table that is made."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import listed, quoted
 from multiway.data.samples import SPELLINGS
-from multiway.data.sources.budget import spend
+from multiway.data.sources.bytes import spend
 from multiway.errors import DataError, Fix, MultiwayError
 
 MAGIC = b"\x93NUMPY"

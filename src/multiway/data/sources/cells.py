@@ -1,7 +1,9 @@
 """Cells of a table as they were read: as numbers, as text, without the marks that spreadsheets need."""
 
 import dataclasses
+import functools
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,8 +14,6 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from multiway.data.findings import Place
-from multiway.data.sources.budget import composed
-from multiway.data.sources.options import FileOptions
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
@@ -23,6 +23,50 @@ LARGEST = 1e18
 """Size of a number up to which single precision holds its square, and sums of many."""
 MOSTLY_NUMBERS = 0.9
 """Share of cells from which on a column is one of numbers, and the other cells are flaws."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table, and what its cells mean; each is decided once, by looking at all of them.
+
+    raw: Cells as they came, of numbers where the whole column is.
+    """
+
+    name: str
+    raw: pd.Series
+
+    @functools.cached_property
+    def is_numeric(self) -> bool:
+        """Whether it was read as numbers."""
+        is_other = pd.api.types.is_bool_dtype(self.raw) or pd.api.types.is_complex_dtype(self.raw)
+        return pd.api.types.is_numeric_dtype(self.raw) and not is_other
+
+    @functools.cached_property
+    def is_stamped(self) -> bool:
+        """Whether it was read as times or periods."""
+        return pd.api.types.is_datetime64_any_dtype(self.raw) or isinstance(self.raw.dtype, pd.PeriodDtype)
+
+    @functools.cached_property
+    def words(self) -> pd.Series:
+        """Cells as text; those that hold nothing are empty."""
+        return words(self.raw)
+
+    @functools.cached_property
+    def numbers(self) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Values; which cells are no finite number; which are integers that float64 would change."""
+        is_parsed = self.is_numeric or isinstance(self.raw.dtype, pd.StringDtype)
+        return parse_cells(self.raw if is_parsed else self.words)
+
+    @functools.cached_property
+    def is_present(self) -> NDArray[np.bool_]:
+        """Which cells hold something."""
+        is_read = self.is_numeric or self.is_stamped
+        return np.asarray(self.raw.notna() if is_read else self.words != "", dtype=bool)
+
+    @functools.cached_property
+    def holds_numbers(self) -> bool:
+        """Whether most cells that hold something are numbers, or would be with a point for a comma."""
+        return self.is_numeric or _are_mostly_numbers(self.words, self.numbers[1])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +85,7 @@ class RawTable:
     unit: Literal["line", "row"]
     broken: NDArray[np.bool_]
     texts: Mapping[str, pa.ChunkedArray] = dataclasses.field(default_factory=dict)
+    _columns: dict[str, Column] = dataclasses.field(init=False, repr=False, default_factory=dict)
 
     @classmethod
     def whole(cls, frame: pd.DataFrame, rows: Sequence[int] | None = None) -> "RawTable":
@@ -53,6 +98,12 @@ class RawTable:
     def names(self) -> list[str]:
         """Columns in the order of the file."""
         return [str(name) for name in self.frame.columns]
+
+    def column(self, name: str) -> Column:
+        """One of its columns, the same each time."""
+        if name not in self._columns:
+            self._columns[name] = Column(name, self.frame[name])
+        return self._columns[name]
 
     def place(self, row: int, column: str | None = None, value: object = None, detail: str | None = None) -> Place:
         """Name a cell by its row in the file."""
@@ -73,10 +124,10 @@ class RawTable:
         """The same table, of characters that can be written, its columns named in composed letters (NFC), as cells."""
         torn = {str(name): _sound(column) for name, column in self.frame.items() if _is_torn(column)}
         frame = self.frame.assign(**torn)
-        names = [composed(sound_text(name)) for name in self.names]
-        if names == self.names or len(set(names)) < len(names):
+        names = [_composed(name) for name in map(str, self.frame.columns)]
+        if names == [*map(str, self.frame.columns)] or len(set(names)) < len(names):
             return dataclasses.replace(self, frame=frame)
-        texts = {composed(sound_text(name)): text for name, text in self.texts.items()}
+        texts = {_composed(name): text for name, text in self.texts.items()}
         return dataclasses.replace(self, frame=frame.set_axis(names, axis=1), texts=texts)
 
     def as_text(self, columns: Iterable[str]) -> "RawTable":
@@ -103,32 +154,6 @@ def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_],
     cells, rows = distinct_cells(raw)
     values, bad, inexact = _parse_text(cells.astype("string").str.strip())
     return values[rows], bad[rows], inexact[rows]
-
-
-EMPTY = pa.array(EMPTY_CELLS)
-
-
-def numbers_of(text: pa.ChunkedArray, decimal: str) -> NDArray[np.float64] | None:
-    """Numbers of a column of text, NaN where nothing stands.
-
-    None where a cell is no finite number, is so large that whole numbers are not exact, or where none is a number.
-    """
-    if decimal == ",":
-        if pa.compute.any(pa.compute.match_substring(text, ".")).as_py():
-            return None
-        text = pa.compute.replace_substring(text, ",", ".")
-    try:
-        numbers = text.cast(pa.float64())
-    except pa.ArrowInvalid:
-        is_empty = pa.compute.is_in(text, value_set=EMPTY)
-        trimmed = pa.compute.utf8_trim(text, " \t")
-        try:
-            numbers = pa.compute.if_else(is_empty, pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
-        except pa.ArrowInvalid:
-            return None
-    values: NDArray[np.float64] = numbers.to_numpy()
-    largest = np.nanmax(np.abs(values), initial=-1.0)
-    return values if 0 <= largest < EXACT_INTEGERS else None
 
 
 def distinct_cells(raw: pd.Series) -> tuple[pd.Series, NDArray[np.intp]]:
@@ -184,23 +209,24 @@ def with_truths(text: pd.Series) -> pd.Series:
     return text.map(lambda cell: TRUTHS.get(cell, cell))
 
 
-def looks_numeric(text: pd.Series, rows: NDArray[np.intp] | None = None) -> bool:
-    """Whether most cells that hold something are numbers, or would be with a point for a comma.
+def looks_numeric(text: pd.Series) -> bool:
+    """Whether most cells that hold something are numbers, or would be with a point for a comma."""
+    return _are_mostly_numbers(text, parse_cells(text)[1])
 
-    rows: Which of the texts each row holds; each its own if not given.
-    """
-    rows = np.arange(len(text)) if rows is None else rows
-    bad = parse_cells(text)[1][rows]
-    present = int((text != "").to_numpy(bool)[rows].sum())
-    if bad.sum() <= (1 - MOSTLY_NUMBERS) * present:
+
+def _are_mostly_numbers(text: pd.Series, bad: NDArray[np.bool_]) -> bool:
+    if bad.sum() <= (1 - MOSTLY_NUMBERS) * int((text != "").sum()):
         return True
-    shown = text.iloc[rows[np.flatnonzero(bad)[:100]]]
-    return bool(np.mean(list(map(has_comma, shown))) >= MOSTLY_NUMBERS)
+    return bool(np.mean(list(map(has_comma, text.iloc[np.flatnonzero(bad)[:100]]))) >= MOSTLY_NUMBERS)
 
 
 def sound_text(value: object) -> str:
     """A value as text that can be written; half of a surrogate pair becomes a question mark."""
     return str(value).encode("utf-8", "replace").decode()
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", sound_text(name))
 
 
 def _is_torn(column: pd.Series) -> bool:
@@ -243,111 +269,6 @@ def _parse_text(text: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_]
     bad = (~number & ~empty) | np.isinf(values)
     values[bad] = np.inf
     return values, bad, inexact & ~bad
-
-
-WHOLE = r"[+-]?\d{1,3}(?:,\d{3})*"
-GROUPED = rf"{WHOLE}(?:\.\d*)?"
-CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
-"""What can be nothing but separators of thousands: 1,234 alone could be a decimal comma."""
-
-
-COMMA = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
-WITH_BOTH = r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"
-CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
-"""What can be nothing but a decimal comma where columns are separated otherwise: 1,234 could be thousands."""
-
-
-def is_label(name: str, options: FileOptions) -> bool:
-    """Times, names and classes are text even where they look like numbers: 007 is not 7, and NA is a name."""
-    return name in options.labels or name.lower() in (*TIME_NAMES, *ID_NAMES)
-
-
-def keeps_spelling(name: str, options: FileOptions) -> bool:
-    """Whether cells of a column are names, of classes or groups, of which 01 and 1 are two."""
-    return name in options.names or name.lower() in options.names
-
-
-def are_spelled(text: pd.Series) -> bool:
-    """Whether numbers are written as names are: with leading zeros or signs, or one of them in two ways."""
-    text = text.astype("string").str.strip()
-    text = text[text.notna() & ~text.isin(EMPTY_CELLS)].drop_duplicates()
-    values, bad, _ = parse_cells(text)
-    if bad.any():
-        return False  # with decimal commas, which a target of numbers may have
-    return bool(text.str.match(r"\+|-?0\d").any() or len(np.unique(values)) < len(text))
-
-
-def has_decimal_commas(column: pd.Series, certain: str = CERTAIN_COMMA) -> bool:
-    """Whether every cell is a number whose fraction a comma separates, and one can be nothing else."""
-    text = distinct_cells(column)[0].astype("string").str.strip()
-    if not text.str.contains(",", regex=False).any():
-        return False
-    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
-    return bool(text.str.fullmatch(COMMA).all() and text.str.fullmatch(certain).any())
-
-
-def has_grouped_points(column: pd.Series) -> bool:
-    """Whether points separate thousands in every cell, which is so only where a comma separates decimals."""
-    text = distinct_cells(column)[0].astype("string").str.strip()
-    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
-    return bool(len(text)) and bool(text.str.fullmatch(COMMA).all() and text.str.contains(".", regex=False).any())
-
-
-def is_grouped(column: pd.Series, certain: str = CERTAIN) -> bool:
-    """Whether commas separate thousands in every cell that has some, and one can be nothing else."""
-    text = distinct_cells(column)[0].astype("string").str.strip()
-    if not text.str.contains(",", regex=False).any():
-        return False
-    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
-    return bool(text.str.fullmatch(GROUPED).all() and text.str.fullmatch(certain).any())
-
-
-def plain_numbers(column: pd.Series, thousands: str, decimal: str = ".") -> pd.Series:
-    """Numbers of cells whose thousands and fractions are separated so."""
-    text = column.astype("string").str.strip()
-    for mark, other in ((thousands, ""), (decimal, ".")):
-        text = text.str.replace(mark, other, regex=False)
-    return text.where(~text.isin(EMPTY_CELLS)).astype("Float64").astype("float64")
-
-
-SIGNS = "$€£¥₹%"
-MONEY = "$£¥₹"
-"""Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
-NOTHING = r"\.{1,3}|…|\*+|\?+|:"
-"""Marks of a missing value among numbers; a hyphen may be a zero."""
-WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
-"""A number with its separators and signs."""
-MARKED = re.compile(rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?")
-"""An opening parenthesis, a minus, a sign, a minus, digits, a sign, a closing one."""
-
-
-def without_marks(text: pd.Series) -> tuple[pd.Series, str] | None:
-    """Numbers of cells as they are written, without their sign; and the sign, "()" where only parentheses are.
-
-    None where a cell is no number, where signs differ, or where none is.
-
-    text: Cells that hold something, each once, without blanks around them.
-    """
-    if not text.str.contains(rf"[{SIGNS}(]").any():
-        return None
-    parts = text.str.extract(rf"^{MARKED.pattern}$").fillna("")
-    opening, early, before, late, digits, after, closing = (parts[column] for column in parts)
-    signs = (before + after).unique()
-    is_sound = (digits != "") & ((opening == "") == (closing == "")) & (opening + early + late).str.len().lt(2)
-    if not is_sound.all() or len(signs) > 1 or len(signs[0]) > 1:
-        return None
-    minus = (early + late).where(opening == "", "-")
-    return minus + digits, signs[0] or "()"
-
-
-def are_nothing(text: pd.Series) -> pd.Series:
-    """Which cells are a mark of a missing value, where every other is a number; none elsewhere.
-
-    text: Cells that hold something, each once, without blanks around them.
-    """
-    marks = text.str.fullmatch(NOTHING)
-    numbers = text[~marks].str.fullmatch(WRITTEN)
-    return marks & bool(len(numbers) and numbers.all())
 
 
 def is_text(dtype: Any) -> bool:

@@ -1,7 +1,8 @@
 """Which columns are times, names and values; and cells turned into numbers or days, naming each that is none."""
 
-import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -9,37 +10,9 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.samples import Cells
-from multiway.data.sources.cells import (
-    CERTAIN,
-    COMMA,
-    EMPTY_CELLS,
-    GROUPED,
-    MONEY,
-    TIME_NAMES,
-    WITH_BOTH,
-    RawTable,
-    are_nothing,
-    are_spelled,
-    distinct_cells,
-    has_comma,
-    has_decimal_commas,
-    has_grouped_points,
-    is_grouped,
-    is_label,
-    is_text,
-    keeps_spelling,
-    numbers_of,
-    parse_cells,
-    plain_numbers,
-    sound_text,
-    with_truths,
-    without_marks,
-    words,
-)
+from multiway.data.sources.cells import MOSTLY_NUMBERS, TIME_NAMES, Column, RawTable, has_comma, with_truths
 from multiway.data.sources.options import FileOptions, ReadOptions
-from multiway.data.sources.periods import PERIODS, first_days, period_of
-from multiway.data.sources.text import TextColumns
-from multiway.data.sources.times import ISO, best_reading, looks_like_time, read_stamps
+from multiway.data.sources.times import ISO, PERIODS, best_reading, first_days, looks_like_time, period_of, read_stamps
 from multiway.errors import Fix, Message, closest
 
 PARTIAL_TIMES = ("day", "month", "year", "week")
@@ -54,124 +27,19 @@ CLOCK = r"(:\d\d(?:\.\d+)?)\s*(?:Z|[+-]\d\d:?\d\d)$"
 EPOCH, DAY = np.datetime64("1970-01-01", "us"), np.timedelta64(1, "D")
 
 
-def columns_of_text(text: TextColumns, options: FileOptions, findings: Findings) -> RawTable:
-    """Numbers where all cells of a column are finite ones, written with one decimal mark; other columns stay text."""
-    decimal = "," if options.decimal == "," else "."
-    columns = _read_numbers(text, decimal, options)
-    if options.decimal == "auto" and text.separator != ",":
-        commas = [name for name, cells in _texts_in(columns, options) if has_decimal_commas(cells)]
-        if commas:
-            findings.add("decimal", "note", f"commas separate decimals, as in columns {listed(commas)}")
-            decimal, columns = ",", _read_numbers(text, ",", options)
-    if decimal == ",":
-        grouped = [name for name, cells in _texts_in(columns, options) if has_grouped_points(cells)]
-    else:
-        has_fractions = any(cells.dtype == float and (cells % 1 > 0).any() for cells in columns.values())
-        grouped = [name for name, cells in _texts_in(columns, options) if has_fractions and is_grouped(cells, GROUPED)]
-        if grouped:
-            findings.add("thousands", "note", f"commas separate thousands in columns {listed(grouped)}")
-    columns |= {name: plain_numbers(columns[name], "." if decimal == "," else ",", decimal) for name in grouped}
-    return RawTable(
-        frame=pd.DataFrame(columns),
-        rows=text.rows,
-        unit="line",
-        broken=text.broken,
-        texts={name: cells for name, cells in text.columns.items() if not is_text(columns[name].dtype)},
-    )
-
-
-def _read_numbers(text: TextColumns, decimal: str, options: FileOptions) -> dict[str, pd.Series]:
-    columns = {}
-    for name, cells in text.columns.items():
-        numbers = None if is_label(name, options) else numbers_of(cells, decimal)
-        columns[name] = cells.to_pandas() if numbers is None else pd.Series(numbers)
-        if numbers is not None and keeps_spelling(name, options) and are_spelled(cells.to_pandas()):
-            columns[name] = cells.to_pandas()
-    return columns
-
-
-def _texts_in(columns: Mapping[str, pd.Series], options: FileOptions) -> Iterator[tuple[str, pd.Series]]:
-    """Columns of text that may be numbers."""
-    for name, column in columns.items():
-        if is_text(column.dtype) and not is_label(name, options):
-            yield name, column
-
-
-def with_plain_numbers(table: RawTable, options: FileOptions, findings: Findings) -> RawTable:
-    """Turn columns into numbers whose thousands are separated in every cell, and where one can mean nothing else.
-
-    A currency or percent sign that every cell has is left out. Dollars and the like have no three decimals.
-    """
-    columns = _worded(table, options)
-    holed = _holed(columns, findings)
-    columns |= holed
-    signed = {name: found for name, column in columns.items() if (found := _bare(column, name, findings)) is not None}
-    bare = {name: cells for name, (cells, _) in signed.items()}
-    columns |= bare
-    sure = columns if options.decimal == "." else {name for name, (_, sign) in signed.items() if sign in MONEY}
-    commas = {} if options.decimal == "." else {
-        name: plain_numbers(column, ".", ",") for name, column in columns.items()
-        if has_decimal_commas(column, WITH_BOTH if options.decimal == "auto" else COMMA)
-    }  # fmt: skip
-    points = {
-        name: plain_numbers(column, ",")
-        for name, column in columns.items()
-        if name not in commas and is_grouped(column, GROUPED if name in sure else CERTAIN)
-    }
-    if commas and options.decimal == "auto":
-        findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
-    if points:
-        findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
-    changed = {**holed, **bare, **commas, **points}
-    return dataclasses.replace(table, frame=table.frame.assign(**changed)) if changed else table
-
-
-def _worded(table: RawTable, options: FileOptions) -> dict[str, pd.Series]:
-    """Columns of text that may be numbers."""
-    return {
-        str(name): column.map(sound_text, na_action="ignore") if column.dtype == object else column
-        for name, column in table.frame.items()
-        if is_text(column.dtype) and not is_label(str(name), options) and not _holds_lists(column)
-    }
-
-
-def _holed(columns: dict[str, pd.Series], findings: Findings) -> dict[str, pd.Series]:
-    """Columns of numbers without the marks of missing values that some have, which a note names."""
-    marked = {name: held for name, column in columns.items() if (held := _without_nothing(column)) is not None}
-    if marked:
-        marks = sorted({mark for _, own in marked.values() for mark in own})
-        findings.add("marks", "note", f"cells of {listed(marks)} in columns {listed(marked)} are missing")
-    return {name: cells for name, (cells, _) in marked.items()}
-
-
-def _without_nothing(column: pd.Series) -> tuple[pd.Series, list[str]] | None:
-    """The cells without marks of missing values, and these marks; None where there are none."""
-    cells, rows = distinct_cells(column)
-    text = cells.astype("string").str.strip()
-    marks = are_nothing(text[text.notna() & ~text.isin(EMPTY_CELLS)])
-    if not marks.any():
-        return None
-    held = marks.index[marks]
-    return cells.drop(held).reindex(cells.index).take(rows).set_axis(column.index), list(text[held].unique())
-
-
-def _bare(column: pd.Series, name: str, findings: Findings) -> tuple[pd.Series, str] | None:
-    """The cells without the sign that all of them have, which a note names, and it; None where they have none."""
-    cells, rows = distinct_cells(column)
-    cells = cells.astype("string").str.strip()
-    is_empty = cells.isna() | cells.isin(EMPTY_CELLS)
-    found = without_marks(cells[~is_empty])
-    if found is None:
-        return None
-    numbers, sign = found
-    said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
-    findings.add("signs", "note", f"{said} in column '{name}'")
-    return numbers.reindex(cells.index).take(rows).set_axis(column.index), sign
-
-
-def _holds_lists(column: pd.Series) -> bool:
-    """Whether cells are lists or objects of JSON, or bytes."""
-    return column.dtype == object and any(isinstance(cell, list | dict | bytes) for cell in column)
+Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
+NEARLY_ALL = 0.95
+"""Share of rows with a value of their own from which on a column of words says who, not what."""
+IDLE = {
+    "empty": "hold no value",
+    "constant": "never change",
+    "identifier": "say which row it is (nearly every value differs)",
+}
+"""Kinds of columns that nothing can be learnt from, in words."""
+TAKEN: tuple[Kind, ...] = ("number", "category", "date")
+"""Kinds of columns that are inputs."""
+FEW_ROWS = 20
+"""Below so many rows, values that are all different say nothing yet."""
 
 
 def find_time_column(table: RawTable, options: ReadOptions, findings: Findings) -> str | None:
@@ -231,7 +99,7 @@ def named_cells(table: RawTable, name: str | None, what: str, findings: Findings
     """Cells of a named column as text, each of which says something; None where no column is named, or it lacks."""
     if name is None or name not in table.names:
         return None
-    cells = words(table.frame[name])
+    cells = table.column(name).words
     rows = np.flatnonzero(cells == "")
     if len(rows):
         places = [table.place(int(row), name) for row in rows[:20]]
@@ -249,7 +117,7 @@ OTHERS: Message = ("Correct them, or choose the other columns (", Fix("read.colu
 
 
 def parse_numbers(
-    table: RawTable, columns: list[str], findings: Findings,
+    table: RawTable, columns: Sequence[str], findings: Findings,
     *, emptied: Message = EMPTIED, chosen: Message = CHOSEN, rounded: bool = False,
 ) -> NDArray[np.float64]:  # fmt: skip
     """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite.
@@ -260,21 +128,106 @@ def parse_numbers(
     values = np.empty((len(table.frame), len(columns)), dtype=np.float64)
     wrong: list[tuple[int, str, str]] = []
     long: list[tuple[int, str, str]] = []
-    worded: list[tuple[str, str]] = []
-    for position, column in enumerate(columns):
-        raw = table.frame[column]
-        values[:, position], bad, inexact = parse_cells(raw)
-        bad = bad & ~table.broken
-        if bad.sum() > 0.9 * len(raw) and not has_comma(str(raw.iloc[int(np.argmax(bad))])):
-            worded.append((column, str(raw.iloc[int(np.argmax(bad))])))
-        else:
-            wrong += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(bad)]
-        inexact = inexact & ~table.broken & (not rounded)
-        long += [(int(row), column, str(raw.iloc[row])) for row in np.flatnonzero(inexact)]
+    worded: dict[str, str] = {}
+    for position, name in enumerate(columns):
+        column = table.column(name)
+        values[:, position], bad, inexact = column.numbers
+        for marks, cells in ((bad, wrong), (inexact & (not rounded), long)):
+            rows = np.flatnonzero(marks & ~table.broken)
+            if not len(rows):
+                continue
+            shown = column.raw if column.is_numeric else column.words
+            if marks is bad and len(rows) > MOSTLY_NUMBERS * len(shown) and not has_comma(str(shown.iloc[rows[0]])):
+                worded[name] = str(shown.iloc[rows[0]])
+            else:
+                cells += [(int(row), name, str(shown.iloc[row])) for row in rows]
     values[table.broken] = 0.0
-    _report_words(worded, [name for name in columns if name not in dict(worded)], chosen, findings)
-    _report_cells(table, wrong, long, emptied, findings)
+    if worded:
+        places = [Place(column=name, value=value) for name, value in worded.items()]
+        numeric = [name for name in columns if name not in worded]
+        fix: Message = (*chosen, f": {listed(numeric)}.") if numeric else ("Give numbers.",)
+        findings.add("words", "error", "columns hold words, not numbers", fix, places)
+    if wrong:
+        is_comma = all(has_comma(value) for _, _, value in wrong)
+        fix = (*AS_DECIMALS, ".") if is_comma else emptied
+        _report_cells(table, "number", "no finite number", fix, wrong, findings)
+    if long:
+        rule = "a whole number with more digits than float64 keeps"
+        less = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
+        _report_cells(table, "digits", rule, less, long, findings)
     return values
+
+
+def _report_cells(
+    table: RawTable, kind: str, what: str, fix: str | Message, cells: list[tuple[int, str, str]], findings: Findings
+) -> None:
+    are = "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
+    places = [table.place(*cell) for cell in sorted(cells)[:20]]
+    findings.add(kind, "error", f"{are} {what}", fix, places, count=len(cells))
+
+
+def kind_of(column: Column, categories: Collection[str] = ()) -> Kind:
+    """Judge a column by its cells, and identifiers by their name too; `categories` are what the user says are some."""
+    present, said = column.is_present, column.raw if column.is_numeric or column.is_stamped else column.words
+    if not present.any():
+        return "empty"
+    if present.all() and len(said) > 1 and (said == said.iloc[0]).all():
+        return "constant"
+    if column.name in categories:
+        return "category"
+    if column.is_stamped:
+        return "date"
+    if column.holds_numbers:
+        return "identifier" if _counts_rows(column.numbers[0], column.name) else "number"
+    different = said[present].drop_duplicates()
+    if all(looks_like_time(pd.Series([cell])) for cell in different.iloc[:20]):
+        return "date"
+    is_own = len(said) >= FEW_ROWS and len(different) >= NEARLY_ALL * len(said)
+    return "identifier" if is_own else "category"
+
+
+def _counts_rows(values: NDArray[np.float64], name: str) -> bool:
+    """Whether whole numbers all differ, and rise from row to row or stand in a column named as identifiers are."""
+    if len(values) < FEW_ROWS or not np.isfinite(values).all() or (values != np.round(values)).any():
+        return False
+    is_named = re.search(r"(?i)(^|[_ .-])(id|uuid|index)$", name) is not None
+    return bool((np.diff(values) > 0).all() or (is_named and len(np.unique(values)) == len(values)))
+
+
+def _without_idle(kinds: dict[str, Kind], findings: Findings) -> dict[str, Kind]:
+    """Leave out columns that nothing can be learnt from, and say so."""
+    fix = ("Name the inputs to keep them (", Fix("read.columns", like="NAME,NAME"), ").")
+    for idle, said in IDLE.items():
+        places = [Place(column=name) for name, kind in kinds.items() if kind == idle]
+        if places:
+            findings.add(idle, "warning", f"columns {said} and are left out", fix, places)
+    return {name: kind for name, kind in kinds.items() if kind not in IDLE}
+
+
+def read_inputs(
+    table: RawTable,
+    names: Sequence[str],
+    categories: Collection[str],
+    options: FileOptions,
+    findings: Findings,
+    *,
+    is_named: bool,
+) -> Cells:
+    """Cells of columns of numbers, of dates and of categories by what they look like.
+
+    What cannot be an input is left out, unless the user named it: constants, empty columns and identifiers.
+    """
+    kinds = {name: kind_of(table.column(name), categories) for name in names}
+    if not is_named:
+        kinds = _without_idle(kinds, findings)
+    if not kinds:
+        raise findings.fatal("columns", "no column is left to learn from", "Give a table with other columns.")
+    numbers = [
+        name for name, kind in kinds.items() if kind == "number" or (kind in IDLE and table.column(name).is_numeric)
+    ]
+    dates = [name for name, kind in kinds.items() if kind == "date"]
+    others = [name for name in kinds if name not in (*numbers, *dates)]
+    return read_cells(table, numbers, others, findings, dates=dict.fromkeys(dates), options=options)
 
 
 def read_cells(
@@ -285,50 +238,18 @@ def read_cells(
 
     dates: Columns that become numbers as days since 1970, after the others, and the forms that are known of them.
     """
-    frame = table.frame
     read = {
         name: read_dates(table, name, options or FileOptions(), findings, form) for name, form in (dates or {}).items()
     }
-    text = {name: words(frame[name]) for name in numbers if not pd.api.types.is_numeric_dtype(frame[name])}
-    table = dataclasses.replace(table, frame=frame.assign(**text))
-    values = parse_numbers(table, list(numbers), findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
-    columns = [with_truths(words(frame[name])).to_numpy(object) for name in categories]
-    cells = np.column_stack(columns) if columns else np.empty((len(frame), 0), object)
-    forms = {name: form for name, (_, form) in read.items()}
-    values = np.column_stack([values, *(days for days, _ in read.values())])
+    values = parse_numbers(table, numbers, findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
+    columns = [with_truths(table.column(name).words).to_numpy(object) for name in categories]
     return Cells(
-        numbers=values, words=cells, of_numbers=(*numbers, *read), of_words=tuple(categories), dates=forms
-    )  # fmt: skip
-
-
-def _report_words(worded: list[tuple[str, str]], numeric: list[str], chosen: Message, findings: Findings) -> None:
-    if worded:
-        places = [Place(column=column, value=value) for column, value in worded]
-        fix: Message = (*chosen, f": {listed(numeric)}.") if numeric else ("Give numbers.",)
-        findings.add("words", "error", "columns hold words, not numbers", fix, places)
-
-
-def _report_cells(
-    table: RawTable,
-    wrong: list[tuple[int, str, str]],
-    long: list[tuple[int, str, str]],
-    emptied: Message,
-    findings: Findings,
-) -> None:
-    if wrong:
-        wrong.sort()
-        comma = all(has_comma(value) for _, _, value in wrong)
-        fix = (*AS_DECIMALS, ".") if comma else emptied
-        rule = f"{_cells(len(wrong))} no finite number"
-        findings.add("number", "error", rule, fix, [table.place(*cell) for cell in wrong[:20]], count=len(wrong))
-    if long:
-        rule = f"{_cells(len(long))} a whole number with more digits than float64 keeps"
-        less = "Take a constant off the column, or write it as 1.5e22 if rounding is meant."
-        findings.add("digits", "error", rule, less, [table.place(*cell) for cell in sorted(long)[:20]], count=len(long))
-
-
-def _cells(count: int) -> str:
-    return "1 cell is" if count == 1 else f"{count} cells are"
+        numbers=np.column_stack([values, *(days for days, _ in read.values())]),
+        words=np.column_stack(columns) if columns else np.empty((len(table.frame), 0), object),
+        of_numbers=(*numbers, *read),
+        of_words=tuple(categories),
+        dates={name: form for name, (_, form) in read.items()},
+    )
 
 
 def read_dates(
@@ -338,12 +259,11 @@ def read_dates(
 
     form: That of the training; the one that fits most cells if not given.
     """
-    raw = table.frame[column]
-    if isinstance(raw.dtype, pd.PeriodDtype):
-        raw = raw.dt.to_timestamp()
-    if pd.api.types.is_datetime64_any_dtype(raw):
-        return days_of(pd.DatetimeIndex(raw)), form or ISO
-    text = words(raw).astype("string").str.replace(CLOCK, r"\1", regex=True)
+    known = table.column(column)
+    if known.is_stamped:
+        is_period = isinstance(known.raw.dtype, pd.PeriodDtype)
+        return days_of(pd.DatetimeIndex(known.raw.dt.to_timestamp() if is_period else known.raw)), form or ISO
+    text = known.words.astype("string").str.replace(CLOCK, r"\1", regex=True)
     text = text.where(text != "")
     if form is None:
         form, stamps = _first_reading(text, table, column, options, findings)

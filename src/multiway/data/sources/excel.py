@@ -1,7 +1,6 @@
 """Excel workbooks: a sheet as a table of raw columns, and a table as a sheet."""
 
 import io
-import re
 import warnings
 import zipfile
 import zlib
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
-from multiway.data.sources.cells import NUMBER, RawTable, is_text
+from multiway.data.sources.cells import RawTable
+from multiway.data.sources.exports import LOOK, about_titles, restored, rows_above
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.titles import LOOK, about_titles, rows_above
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
@@ -214,45 +213,3 @@ def workbook_of(frame: pd.DataFrame, where: str) -> bytes:
         reason = quoted(in_a_line(error), 120)
         raise DataError(f"{where}: a sheet of Excel cannot hold it ({reason}). Write .csv or .parquet.") from None
     return content.getvalue()
-
-
-MARK = "'"
-FORMULA = re.compile(rf"{MARK}*[=+\-@\t\r\n]")
-"""What starts a formula, behind marks that the text had already."""
-MARKED = re.compile(rf"^{MARK}(?={MARK}*[=+\-@\t\r\n])")
-
-
-def escaped(text: str) -> str:
-    """The text behind a mark that keeps a spreadsheet from running it; numbers are no formulas."""
-    return MARK + text if FORMULA.match(text) and not re.fullmatch(NUMBER, text) else text
-
-
-def restored(text: str) -> str:
-    """Undo `escaped`."""
-    return MARKED.sub("", text)
-
-
-def escaped_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same columns with their names and their cells of text escaped; numbers and times stay what they are."""
-    safe = frame.set_axis([escaped(name) if isinstance(name, str) else name for name in frame.columns], axis=1)
-    for position, column in enumerate(safe.dtypes):
-        if is_text(column):
-            cells = [escaped(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, position]]
-            safe.isetitem(position, cells)
-    return safe
-
-
-def restored_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """Undo `escaped_frame` for cells: of columns that it has written, none of whose formulas is without a mark."""
-    changed = {
-        name: text.str.replace(MARKED, "", regex=True).astype(frame[name].dtype)
-        for name, text in ((name, col.astype("string")) for name, col in frame.items() if is_text(col.dtype))
-        if text.str.startswith(MARK).any() and not _has_bare_formulas(text)
-    }
-    return frame.assign(**changed) if changed else frame  # type: ignore[arg-type]  # names are text here
-
-
-def _has_bare_formulas(text: pd.Series) -> bool:
-    present = text.dropna()
-    bare = present[present.str.match(r"[=+\-@\t\r\n]")]
-    return not bare.str.fullmatch(NUMBER).all()

@@ -1,10 +1,61 @@
 """What to do with the flaws of a file; nothing is repaired unless one of these says so."""
 
-from typing import Annotated, Literal
+import unicodedata
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from multiway.data.sources.budget import Budget
+from multiway.config import Config
+
+MAX_BYTES = 2**29
+"""What data may unfold to behind any door, unless `max_bytes` says otherwise: 512 MiB, a cube of 512 in float32."""
+MAX_FILES = 250_000
+
+
+def composed(text: str) -> str:
+    """Text with every accent in its letter (NFC)."""
+    return unicodedata.normalize("NFC", text)
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(map(composed, names)))]
+"""A field of names, composed."""
+
+
+class NamedOptions(Config):
+    """Options that name columns and series, composed as the names in tables are."""
+
+    paths: ClassVar[tuple[str, ...]] = ()
+    """Fields that are names of files, which stay as the disk has them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _composed(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        return {name: value if name in cls.paths else _each(value) for name, value in values.items()}
+
+
+def _each(value: Any) -> Any:
+    if isinstance(value, str):
+        return composed(value)
+    return type(value)(map(_each, value)) if type(value) in (list, tuple) else value
+
+
+class Limits(NamedOptions):
+    """How much may be read; each field lifts its limit."""
+
+    max_files: int = Field(MAX_FILES, gt=0)
+    """Files that a folder may hold, those of its folders among them."""
+    max_seconds: float | None = Field(None, gt=0)
+    """What reading may take; unless given, a minute, and a second more for every megabyte and every hundred files. It
+    is looked at with each file that is opened."""
+
+
+class Budget(Limits):
+    """Limits of what is read file by file."""
+
+    max_bytes: int = Field(MAX_BYTES, gt=0)
+    """What a packed file may unfold to, and a table or an array may take."""
 
 
 def several(given: object) -> object:
@@ -24,19 +75,18 @@ class FileOptions(Budget):
     sheet: str | None = None
     """Sheet of an Excel file; the first if not given."""
 
-    @property
-    def labels(self) -> tuple[str | None, ...]:
-        """Columns that are text though they may look like numbers, besides those with usual names."""
-        return ()
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Columns of classes and groups, whose numbers are names where they are written as such."""
-        return ()
+    as_text: ClassVar[tuple[str, ...]] = ()
+    """Fields that name columns which are text though they may look like numbers."""
+    as_names: ClassVar[tuple[str, ...]] = ()
+    """Fields that name columns of classes and groups, whose numbers are names where they are written as such."""
+    usual_names: ClassVar[tuple[str, ...]] = ()
+    """Columns of classes that are found by these names."""
 
 
 class ReadOptions(FileOptions):
     """How a file or frame of series is read."""
+
+    as_text = ("time_column", "id_column")
 
     time_column: str | None = None
     """Column of times; found by name and content if not given."""
@@ -62,8 +112,3 @@ class ReadOptions(FileOptions):
     """What a step of `frequency` has of several rows, or of rows off it: the last value up to it, or the mean or sum of
     those from it to the next; the end of a month (ME), quarter or year has its own rows. A step without a row is
     missing, and masked. "last" if not given and gaps are filled."""
-
-    @property
-    def labels(self) -> tuple[str | None, ...]:
-        """The columns of times and of names."""
-        return (self.time_column, *(self.id_column or ()))

@@ -13,8 +13,7 @@ import pyarrow.dataset
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, listed, quoted
-from multiway.data.sources.budget import spend
-from multiway.data.sources.bytes import check_columns, too_large
+from multiway.data.sources.bytes import check_columns, spend, too_large
 from multiway.errors import DataError, in_a_line
 
 ROWS = "rows of a series"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.data.findings import Failures, kept, quoted
-from multiway.data.sources.budget import Limits, spend
-from multiway.data.sources.bytes import allowance
+from multiway.data.sources.bytes import allowance, spend
+from multiway.data.sources.options import Limits
 from multiway.errors import DataError, Fix, MultiwayError, in_a_line
 from multiway.lazy import load_extra
 

@@ -20,6 +20,8 @@ CLASS_NAMES = ("class", "label", "target")
 class SequenceOptions(FileOptions):
     """What the columns of a long table are, and how long series may be; files of archives say the former themselves."""
 
+    as_names, usual_names = ("target", "group", "id"), CLASS_NAMES
+
     target: str | None = None
     """Column of classes; found by name (class, label) if not given."""
     id: str | None = None
@@ -34,11 +36,6 @@ class SequenceOptions(FileOptions):
     """Steps that every series is padded to; those of the longest if not given. A longer one is refused."""
     missing: Literal["mask", "error"] = "mask"
     """Missing values: leave them out of what a model sees, or refuse."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Classes, also those that are found by name, groups and series."""
-        return (self.target, self.group, self.id, *CLASS_NAMES)
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:

@@ -1,7 +1,6 @@
 """From a path, a pandas or a polars frame to a table of raw columns."""
 
 import csv
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,27 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from multiway.data.findings import Findings, Place, Unreadable, quoted
-from multiway.data.sources.budget import spend, within
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
-from multiway.data.sources.bytes import bytes_of, check_columns, check_memory, first_bytes, once, too_large
-from multiway.data.sources.cells import RawTable, are_spelled
-from multiway.data.sources.columns import columns_of_text, with_plain_numbers
-from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook, restored, restored_frame
-from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
+from multiway.data.sources.bytes import (
+    ZIP,
+    bytes_of,
+    check_columns,
+    check_memory,
+    first_bytes,
+    once,
+    spend,
+    too_large,
+    unpacked,
+    within,
+)
+from multiway.data.sources.cells import RawTable
+from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
+from multiway.data.sources.exports import LOOK, lines_above, restored, without_exports
+from multiway.data.sources.json_lines import ENDINGS, is_line_file, load_lines, names_of_line
+from multiway.data.sources.numerals import Spelling, are_spelled, columns_of_text, with_plain_numbers
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
 from multiway.data.sources.text import TextColumns, characters, read_text
-from multiway.data.sources.titles import LOOK, lines_above
 from multiway.errors import DataError, in_a_line
 
 BROKEN = (OSError, pa.ArrowException, LookupError, TypeError, ValueError, AttributeError, RuntimeError)
@@ -122,14 +131,15 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
 
     Flaws of form are noted, not yet those of values.
     """
+    spelling = _spelling_of(options)
     if not isinstance(source, str | Path):
-        return with_plain_numbers(_from_frame(as_pandas(source), findings).composed(), options, findings)
+        return with_plain_numbers(_from_frame(as_pandas(source), findings).composed(), spelling, findings)
     path = _file(source)
-    named = (frozenset({*names} - {None}) for names in (options.labels, options.names))
-    key = (path, options.encoding, options.decimal, options.sheet, options.max_bytes, *named)
+    key = (path, options.encoding, options.sheet, options.max_bytes, spelling)
     with within(options):
-        spend(path)
-        return once(key, findings, lambda own: with_plain_numbers(_as_written(path, options, own), options, own))
+        return once(
+            key, findings, lambda own: with_plain_numbers(_as_written(path, options, spelling, own), spelling, own)
+        )
 
 
 def load_spelled(source: Any, options: FileOptions, findings: Findings) -> RawTable:
@@ -137,8 +147,14 @@ def load_spelled(source: Any, options: FileOptions, findings: Findings) -> RawTa
     if not isinstance(source, str | Path):
         return _from_frame(as_pandas(source), findings).composed()
     with within(options):
-        table = _as_written(_file(source), options, findings)
+        table = _as_written(_file(source), options, _spelling_of(options), findings)
         return table.as_text(name for name, text in table.texts.items() if are_spelled(text.to_pandas()))
+
+
+def _spelling_of(options: FileOptions) -> Spelling:
+    labels, names = ([getattr(options, field) for field in fields] for fields in (options.as_text, options.as_names))
+    several = [name for each in labels for name in (each if isinstance(each, tuple) else (each,))]
+    return Spelling(options.decimal, frozenset(several) - {None}, frozenset([*names, *options.usual_names]) - {None})
 
 
 def _file(source: str | Path) -> Path:
@@ -190,12 +206,12 @@ def _only_column(path: Path, findings: Findings) -> RawTable | None:
     return RawTable.whole(pd.DataFrame({name.strip(): [text for (text,) in rows]}))
 
 
-def _as_written(path: Path, options: FileOptions, findings: Findings) -> RawTable:
+def _as_written(path: Path, options: FileOptions, spelling: Spelling, findings: Findings) -> RawTable:
     """Columns of a file: numbers where all cells are, without a sign, and others as they stand."""
     key = (path, options.encoding, options.sheet, options.max_bytes)
     found = once(key, findings, lambda own: _read_file(path, options, own))
     if isinstance(found, TextColumns):
-        found = _without_marks(columns_of_text(found, options, findings), findings)
+        found = without_exports(columns_of_text(found, spelling, findings), findings)
     pa.default_memory_pool().release_unused()  # a reader takes several times what its table needs
     return found.composed()
 
@@ -203,19 +219,16 @@ def _as_written(path: Path, options: FileOptions, findings: Findings) -> RawTabl
 def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable | TextColumns:
     if path.is_dir():
         return _from_frame(read_parts(path, options.max_bytes, findings), findings)
-    if is_line_file(path):
+    if path.name.lower().endswith(ENDINGS):
+        spend(path)
         return load_lines(path, options.max_bytes, findings)
     if is_parquet(path) or _first_bytes(path, findings).startswith(b"PAR1"):
+        spend(path)
         return _from_frame(read_parquet(path, options.max_bytes, findings), findings)
     raw = bytes_of(path, findings)
-    if is_workbook(raw):
-        return _without_marks(read_workbook(raw, options, findings), findings)
-    return read_text(raw, options, findings)
-
-
-def _without_marks(table: RawTable, findings: Findings) -> RawTable:
-    """The table without what spreadsheets and other programs put in: marks of formulas, row numbers."""
-    return _without_row_numbers(dataclasses.replace(table, frame=restored_frame(table.frame)), findings)
+    if raw.startswith(ZIP) and is_workbook(raw):
+        return without_exports(read_workbook(raw, options, findings), findings)
+    return read_text(unpacked(raw, options.max_bytes, findings), options, findings)
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
@@ -333,18 +346,3 @@ def _plain_index(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _column_name(name: object) -> str:
     return " ".join(map(str, name)).strip() if isinstance(name, tuple) else str(name)
-
-
-def _without_row_numbers(table: RawTable, findings: Findings) -> RawTable:
-    """Drop the unnamed column of row numbers that pandas writes, and an unnamed empty last column."""
-    dropped = []
-    for position in {0, len(table.names) - 1}:
-        name = table.names[position]
-        if name == f"unnamed {position}" and len(table.names) > 2:
-            column = table.frame[name]
-            numbers = pd.api.types.is_numeric_dtype(column) and np.array_equal(column, np.arange(len(column)))
-            if numbers or (position and (column.astype(str) == "").all()):
-                what = "row numbers" if numbers else "nothing"
-                findings.add("columns", "note", f"unnamed column {position + 1} holds {what} and is left out")
-                dropped.append(name)
-    return table.drop(dropped)

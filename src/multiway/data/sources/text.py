@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, quoted
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
-from multiway.data.sources.excel import restored
+from multiway.data.sources.exports import LOOK, about_titles, lines_above, restored
 from multiway.data.sources.options import FileOptions
-from multiway.data.sources.titles import LOOK, about_titles, lines_above
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -65,13 +64,6 @@ class Lines:
         """The rows as a file, which is no copy of them."""
         size = min(self.stop + 1, len(self.text)) - self.start  # with the end of the last line
         return pa.BufferReader(pa.py_buffer(self.text).slice(self.start, size))
-
-
-def split_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> Lines:
-    """Undo compression and encoding, find header and separator; refuse what cannot be a table or cannot fit."""
-    lines = _lines(_utf8_of(_text_only(unpacked(raw, limit, findings), findings), encoding, findings), findings)
-    check_memory(lines.count(b"\n") + 1, len(lines.names), lines.stop - lines.start, findings)
-    return lines
 
 
 def _utf8_of(raw: bytes, encoding: str | None, findings: Findings) -> bytes:
@@ -268,7 +260,8 @@ class TextColumns:
 
 def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColumns:
     """Cut CSV bytes into columns of text; lines of another number of fields are findings."""
-    lines = split_text(raw, options.encoding, options.max_bytes, findings)
+    lines = _lines(_utf8_of(_text_only(raw, findings), options.encoding, findings), findings)
+    check_memory(lines.count(b"\n") + 1, len(lines.names), lines.stop - lines.start, findings)
     rows, broken = None, None
     try:
         if len(lines.names) > 1 and (lines.count(b"\n\n") or lines.text.startswith(b"\n", lines.start)):

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model
 
 from multiway.config import Config, Plain, merge
 from multiway.data import ReadOptions
-from multiway.data.sources.budget import Names
+from multiway.data.sources.options import Names
 from multiway.models import list_models, model_config, model_defaults
 from multiway.tasks.candidate import names_of
 from multiway.tasks.choice import Answering

@@ -17,8 +17,8 @@ from multiway.data.findings import Findings, listed
 from multiway.data.matching import Far, far_columns
 from multiway.data.scaling import Floats, Scaler
 from multiway.data.sources import columns as col
-from multiway.data.sources.budget import Names
 from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
+from multiway.data.sources.options import Names
 from multiway.errors import Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, clock_of, holiday_features, holiday_names

@@ -39,7 +39,7 @@ from multiway.tasks.forecasting.splitting import (
 )
 from multiway.tasks.forecasting.updates import Joined, joined
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
-from multiway.training.processes import joined as of_all
+from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
 
 USES = ("test", "future")

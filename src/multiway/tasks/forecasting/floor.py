@@ -189,8 +189,7 @@ def _own_weights(gram: Tensor, cross: Tensor, penalties: Sequence[float], shared
     """One matrix for each variate, drawn towards one that all share, for each penalty."""
 
     def path(part: tuple[Tensor, Tensor]) -> list[Tensor]:
-        own, rest = part[0], part[1] - part[0] @ shared.double().mT
-        return [(shared + weight).float() for weight in ops.ridge_path(own, rest, penalties)]
+        return [weight.float() for weight in ops.ridge_path(*part, penalties, towards=shared)]
 
     parts = list(zip(gram.split(TOGETHER), cross.split(TOGETHER), strict=True))
     return [torch.cat(weights) for weights in zip(*ops.over_parts(path, parts), strict=True)]

@@ -34,8 +34,8 @@ from multiway.tasks.forecasting.windows import BATCH_CELLS, Groups, Windows, inp
 from multiway.tasks.protocol import OURS, Context, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.training import LOSSES, Batch, History, TrainingConfig, train
-from multiway.training.losses import by_answer, doubled_pinball
-from multiway.training.processes import is_main, joined
+from multiway.training.losses import by_answer, double_pinball
+from multiway.training.processes import is_main, join_arrays
 from multiway.training.validation import Stops, mean_loss
 
 CONSTANT = 1e-4
@@ -87,7 +87,7 @@ class WindowLoss:
         self.given = {"every": True} if any(answers) else {}
         if any(answers):
             self.loss = by_answer(
-                [self.loss if share is None else partial(doubled_pinball, quantile=share) for share in answers]
+                [self.loss if share is None else partial(double_pinball, quantile=share) for share in answers]
             )
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -205,11 +205,11 @@ class _Single(nn.Module):
 
 def join(run: Run) -> None:
     """Bring state, own matrices of ridge and bands of the series of all processes into the first."""
-    bands = {name: joined(each.numpy(), each.ndim - 1) for name, each in run.calibration.items() if name != SHARES}
+    bands = {name: join_arrays(each.numpy(), each.ndim - 1) for name, each in run.calibration.items() if name != SHARES}
     weights, apart = model_of(run).state_dict(), not run.state.shared
     for name, each in weights.items():
         if apart and name.endswith("ridge.weight"):
-            weights[name] = torch.from_numpy(joined(each.numpy(), 0))
+            weights[name] = torch.from_numpy(join_arrays(each.numpy(), 0))
     run.state = joined_state(run.state)
     if is_main():
         run.calibration |= {name: torch.from_numpy(each) for name, each in bands.items()}

@@ -18,7 +18,7 @@ from multiway.tasks.forecasting.sharing import joined_words
 from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretched
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
-from multiway.training.processes import joined
+from multiway.training.processes import join_arrays
 
 Forecasts = Mapping[str, Tensor]
 Predict = Callable[..., Forecasts]
@@ -187,13 +187,15 @@ class Measured(NamedTuple):
     def joined(self) -> "Measured":
         """Of the series of all processes, in the first."""
         errors = {name: ForecastErrors(**dict(_joined(vars(each)))) for name, each in self.errors.items()}
-        units = self.units._replace(std=joined(self.units.std, 0), mase_scale=joined(self.units.mase_scale, 0))
-        edges = torch.from_numpy(joined(self.edges.numpy(), 3))
+        units = self.units._replace(
+            std=join_arrays(self.units.std, 0), mase_scale=join_arrays(self.units.mase_scale, 0)
+        )
+        edges = torch.from_numpy(join_arrays(self.edges.numpy(), 3))
         return Measured(errors, units, joined_words(self.names), edges)
 
 
 def _joined(sums: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-    yield from ((name, torch.from_numpy(joined(each.numpy(), each.ndim - 1))) for name, each in sums.items())
+    yield from ((name, torch.from_numpy(join_arrays(each.numpy(), each.ndim - 1))) for name, each in sums.items())
 
 
 def coverage_rows(errors: ForecastErrors, edges: Tensor, levels: Sequence[float]) -> list[Row]:

@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.forecasting.read import timed
-from multiway.training.processes import everywhere, is_main, joined, rank, world
+from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
 WHOLE = ("targets", "future", "past", "static", "holidays", "baselines", "updates")
 """Settings that need all series, or their covariates, in one process."""
@@ -156,8 +156,8 @@ def joined_scaler(scaler: Scaler) -> Scaler:
     """Of the series of all processes, in the first."""
     flags = np.zeros(len(scaler.mean), bool)
     flags[list(scaler.constant)] = True
-    every = joined(flags, 0)
-    return Scaler(joined(scaler.mean, 0), joined(scaler.std, 0), tuple(np.flatnonzero(every).tolist()))
+    every = join_arrays(flags, 0)
+    return Scaler(join_arrays(scaler.mean, 0), join_arrays(scaler.std, 0), tuple(np.flatnonzero(every).tolist()))
 
 
 def joined_words(own: Sequence[str]) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ def joined_words(own: Sequence[str]) -> tuple[str, ...]:
 
 def joined_frame(own: pd.DataFrame) -> pd.DataFrame:
     """Rows of all processes, in the first; elsewhere its own."""
-    message = joined(np.frombuffer(_packed([pa.Table.from_pandas(own, preserve_index=False)]), np.uint8), 0)
+    message = join_arrays(np.frombuffer(_packed([pa.Table.from_pandas(own, preserve_index=False)]), np.uint8), 0)
     if not is_main():
         return own
     return pd.concat(list(map(_frame, _unpacked(message.tobytes()))), ignore_index=True)

@@ -14,7 +14,7 @@ from multiway.config import Config
 from multiway.data.findings import listed
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix
-from multiway.lazy import load_extensions
+from multiway.lazy import extensions, load_extension
 from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Borders, Windows
@@ -31,7 +31,7 @@ FEWEST = 10
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PublishedSplit:
-    """A way to scale and split windows that was published and leaks; a module of the papers adds it to `PUBLISHED`.
+    """A way to scale and split windows that was published and leaks, added by an entry point of `multiway.splits`.
 
     note: What it is worth, for whoever reads its scores.
     scale: From all rows, `(time, variates)`.
@@ -45,14 +45,12 @@ class PublishedSplit:
     audited: Callable[[Panel, Mapping[str, Windows], Scaler], WindowSplit]
 
 
-PUBLISHED: dict[str, PublishedSplit] = {}
-
-
 def published_split(protocol: str) -> PublishedSplit | None:
     """The published protocol of that name; None where it is one of ours, or none at all."""
-    if protocol not in PROTOCOLS and protocol not in PUBLISHED:
-        load_extensions("window protocols")
-    return PUBLISHED.get(protocol)
+    if protocol not in extensions("splits"):
+        return None
+    published: PublishedSplit = load_extension("splits", protocol)
+    return published
 
 
 class SplitOptions(Config):
@@ -75,7 +73,7 @@ class SplitOptions(Config):
     @classmethod
     def _protocol_is_known(cls, protocol: str) -> str:
         if protocol not in PROTOCOLS and published_split(protocol) is None:
-            *others, last = map(repr, (*PROTOCOLS, *PUBLISHED))
+            *others, last = map(repr, (*PROTOCOLS, *extensions("splits")))
             raise ValueError(f"Input should be {', '.join(others)} or {last}")
         return protocol
 

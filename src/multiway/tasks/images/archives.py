@@ -16,8 +16,8 @@ from multiway.data.findings import listed, quoted
 from multiway.data.matching import positions
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.arrays import Archive, check_bytes, labels_in, named_rows, pairs_of, read_npy
-from multiway.data.sources.budget import composed
 from multiway.data.sources.bytes import MAX_BYTES, allowance
+from multiway.data.sources.options import composed
 from multiway.data.sources.pictures import (
     Bytes,
     PictureOptions,

@@ -13,13 +13,12 @@ from torch import Tensor
 from multiway.config import Config, Plain
 from multiway.data.findings import listed
 from multiway.data.samples import Rows
-from multiway.data.sources.scans.bodies import in_words
 from multiway.data.sources.scans.cases import Cases, CutMask, Scans
-from multiway.data.sources.scans.encoding import IntensityScale, Spacings, spacings_of, warn_of_spacing
+from multiway.data.sources.scans.grids import to_file
+from multiway.data.sources.scans.intensity import IntensityScale, Spacings, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.loading import FileScans
-from multiway.data.sources.scans.preparing import to_file
 from multiway.data.sources.scans.reading import VolumeOptions
-from multiway.data.sources.scans.volume import Array, Volume
+from multiway.data.sources.scans.volume import Array, Volume, sizes_in_words
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
 from multiway.tasks.scans.config import PLAIN, SegmentConfig
@@ -382,7 +381,7 @@ def check_cuts(cuts: Iterable[tuple[CutMask | None, str]], scans: Scans) -> None
     cut, name = min(torn, key=lambda item: item[0].kept / item[0].marked)
     size = [max(sides) for sides in zip(scans.options.size, *(cut.needed for cut, _ in torn), strict=True)]
     raise DataError(
-        f"{scans.source}: size {in_words(scans.options.size)} cuts {len(torn)} masks. Of {name} {cut.kept} of "
+        f"{scans.source}: size {sizes_in_words(scans.options.size)} cuts {len(torn)} masks. Of {name} {cut.kept} of "
         f"{cut.marked} marked voxels are left. Set one that holds them (",
         Fix("read.size", size),
         "), or take masks as they are cut (",

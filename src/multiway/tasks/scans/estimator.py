@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
@@ -26,8 +26,10 @@ from multiway.tasks.scans.scores import MEAN, headline
 from multiway.tasks.scans.task import warn_of_other_voxels
 
 AS_GIVEN: dict[str, Callable[[str], Any]] = {
-    "text": str, "number": lambda name: int(float(name)), "bool": lambda name: name == "True",
-}  # fmt: skip
+    "text": str,
+    "number": lambda name: int(float(name)),
+    "bool": lambda name: name == "True",
+}
 """From the name of a class to a label of that kind."""
 
 
@@ -118,9 +120,15 @@ class VolumeClassifier(ScanEstimator, Classifier):
         return own_score(self.evaluate(X, y), "acc", model=self._run().answer.name)
 
     def explain(
-        self, X: object, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
+        self,
+        X: object,
+        index: int = 0,
+        *,
+        gradients: bool = True,
+        deletion: bool = True,
+        steps: int | None = None,
         seed: int = 0,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
 
         Args:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from multiway.config import Plain
 from multiway.data.augmentation import augment, shape_transform
 from multiway.data.samples import Samples
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from multiway.data.augmentation import AugmentOptions, augment
 from multiway.data.scaling import evenly
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.volume import Array
 from multiway.tasks.scans.encode import Example, Examples
 from multiway.training.losses import IGNORED

@@ -15,10 +15,10 @@ from multiway.config import Plain
 from multiway.data.findings import quoted
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.dicom_seg import write_dicom_seg
-from multiway.data.sources.scans.encoding import warn_of_spacings
+from multiway.data.sources.scans.grids import prepare, to_scan
+from multiway.data.sources.scans.intensity import warn_of_spacings
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_grid
-from multiway.data.sources.scans.preparing import prepare, to_scan
 from multiway.data.sources.scans.reading import format_of
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene

@@ -9,11 +9,11 @@ from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Samples
+from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.checking import check_scans, describe_scans
-from multiway.data.sources.scans.encoding import Spacings, far_scan, warn_of_spacings
+from multiway.data.sources.scans.intensity import Spacings, find_far, warn_of_spacings
 from multiway.data.sources.scans.loading import Source
-from multiway.data.sources.scans.memory import Arrays
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.sources.tables import pair_of
 from multiway.tasks.encoded_task import EncodedTask
@@ -21,7 +21,7 @@ from multiway.tasks.options import RunConfig, numbers, read_names
 from multiway.tasks.protocol import Option
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import ScanState
-from multiway.training.memory import settled
+from multiway.training.memory import fit_batches
 
 SCANS = (
     Option(name="patient", field="read.patient", help="Column of the patient; splits keep a patient's scans together."),
@@ -100,7 +100,7 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
 
     def far(self, run: Run, later: Volume) -> Sequence[Far]:
         """Intensities and voxels of another unit than those of the training, in one prepared scan."""
-        return far_scan(later.values, later.spacing, run.state.scale, run.state.spacings)
+        return find_far(later.values, later.spacing, run.state.scale, run.state.spacings)
 
     def far_scored(self, run: Run, prepared: Prepared[Scans, StateT]) -> Sequence[Far]:
         """Intensities of another unit, counted over all scans; another spacing is said as they are read."""
@@ -115,7 +115,7 @@ class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
         names = [name for name in self.names(config, state) if name in self.by_steps]
         word, sizes = self.seen
         shape = (state.channels, *getattr(state, sizes))
-        return settled(
+        return fit_batches(
             config, lambda: [self.build(config, state, name) for name in names], shape, word, progress=progress
         )
 

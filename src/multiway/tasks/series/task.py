@@ -17,9 +17,8 @@ from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import check_fillers
 from multiway.data.findings import Findings, listed
-from multiway.data.looking import look_at
+from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import Far, far_columns
-from multiway.data.recordings import Recordings
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import SequenceOptions, Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label

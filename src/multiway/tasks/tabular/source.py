@@ -8,11 +8,10 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.looking import FEW_ROWS, judge
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import RawTable
-from multiway.data.sources.columns import named_cells, read_cells, require_columns
+from multiway.data.sources.columns import FEW_ROWS, named_cells, read_cells, read_inputs, require_columns
 from multiway.data.sources.options import FileOptions
 from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.times import parse_times
@@ -23,6 +22,8 @@ from multiway.tasks.tabular.encode import TableState
 
 class TableOptions(FileOptions):
     """Which columns are inputs, which one is the target, and what to do with missing cells."""
+
+    as_names = ("target", "group")
 
     target: str | None = None
     """Column to predict."""
@@ -42,11 +43,6 @@ class TableOptions(FileOptions):
     """Missing inputs: training median and an indicator for numbers, a level of their own for categories; or refuse."""
     max_levels: int = Field(100, ge=2)
     """Most levels of a category with an input each; of more, each is the mean of the target in it."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """The target, if it is a class, and groups."""
-        return (self.target, self.group)
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:
@@ -81,7 +77,12 @@ def rows_of(
     raw = raw.sound() if raw.broken.any() else raw
     target = options.target if state is None else state.target_name if has_target else None
     if state is None:
-        cells = _first_cells(raw, options, findings)
+        there = raw.names
+        _check_names(there, options, findings)
+        roles = {options.target, options.group, options.time, *options.drop}
+        names = [name for name in options.columns or there if name not in roles]
+        is_named = options.columns is not None
+        cells = read_inputs(raw, names, options.categories, options, findings, is_named=is_named)
     else:
         match_names(raw.names, [*state.numbers, *state.categories, *([] if target is None else [target])], findings)
         cells = _later_cells(raw, options, findings, state)
@@ -105,16 +106,6 @@ def rows_of(
     )
 
 
-def _first_cells(raw: RawTable, options: TableOptions, findings: Findings) -> Cells:
-    """Inputs by what their cells look like."""
-    _check_names(raw.names, options, findings)
-    roles = {options.target, options.group, options.time, *options.drop}
-    names = [name for name in options.columns or raw.names if name not in roles]
-    is_named = options.columns is not None
-    numbers, categories, dates = judge(raw, names, options.categories, findings, is_named=is_named)
-    return read_cells(raw, numbers, categories, findings, dates=dict.fromkeys(dates), options=options)
-
-
 def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state: TableState) -> Cells:
     """Inputs as training took them; columns of levels that are all new are findings."""
     dates = {parts.column: parts.form for parts in state.dates}
@@ -130,12 +121,16 @@ def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state
 
 
 def _check_names(columns: list[str], options: TableOptions, findings: Findings) -> None:
-    """Refuse options that name a column which is not there."""
+    """Refuse options that name a column which is not there; all of them are named."""
+    is_absent = False
     for option in ("target", "group", "time", "columns", "drop", "categories"):
-        names = getattr(options, option)
-        with contextlib.suppress(Unreadable):  # so that all of them are named
-            require_columns(columns, [names] if isinstance(names, str) else names or (), option, findings)
-    if any(finding.kind == "columns" for finding in findings.errors()):
+        given = getattr(options, option)
+        names = (given,) if isinstance(given, str) else given or ()
+        if not set(names) <= set(columns):
+            is_absent = True
+            with contextlib.suppress(Unreadable):
+                require_columns(columns, names, option, findings)
+    if is_absent:
         raise Unreadable
 
 

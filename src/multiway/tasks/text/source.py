@@ -36,6 +36,8 @@ Strings = NDArray[np.object_]
 class LabelledTextOptions(FileOptions):
     """Which columns hold the texts and their classes, and which rows are kept."""
 
+    as_names, usual_names = ("target", "group"), TARGET_NAMES
+
     text: str | None = None
     """Column of texts; found by name or content if not given."""
     second: str | None = None
@@ -52,11 +54,6 @@ class LabelledTextOptions(FileOptions):
     """Only so many of these rows, from the top; of each split where a column says it."""
     empty: Literal["error", "keep"] = "error"
     """Rows without a text: refuse, or keep as texts without words."""
-
-    @property
-    def names(self) -> tuple[str | None, ...]:
-        """Classes, also those that are found by name, and groups."""
-        return (self.target, self.group, *TARGET_NAMES)
 
     @model_validator(mode="after")
     def _roles_differ(self) -> Self:

@@ -8,8 +8,8 @@ import pytest
 
 from data.sources.scans import scans
 from multiway import workflows
-from multiway.data.sources.scans.bodies import Room, body_of, needed_sizes, proposed
-from multiway.data.sources.scans.preparing import prepare
+from multiway.data.sources.scans.bodies import Room, find_body, needed_sizes, propose_grid
+from multiway.data.sources.scans.grids import prepare
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.tasks.scans import VolumeConfig
@@ -31,8 +31,8 @@ def ball(sizes=(24, 21, 17), centre=(9, 11, 8), radius=5, seed=0):
 
 def test_the_body_is_what_is_bright():
     values, inside = ball()
-    assert (body_of(values)[inside]).all() and body_of(values).sum() == inside.sum()
-    assert not body_of(np.full((1, 3, 4, 5), 7.0)).any()
+    assert (find_body(values)[inside]).all() and find_body(values).sum() == inside.sum()
+    assert not find_body(np.full((1, 3, 4, 5), 7.0)).any()
 
 
 def test_the_size_that_is_needed_is_the_least_that_loses_nothing():
@@ -66,13 +66,13 @@ def test_a_proposal_holds_every_body_at_one_spacing():
     rooms = [Room(whole=header((50, 40, 30), (1, 1, 2)), needed=(30, 21, 10)),
              Room(whole=header((50, 40, 30), (2, 1, 2)), needed=(20, 22, 30)),
              Room(whole=header((50, 40, 30), (2, 1, 2)), needed=(8, 8, 8))]  # fmt: skip
-    assert proposed(rooms) == ((2, 1, 2), (20, 24, 30))
-    assert proposed(rooms[1:]) == (None, (20, 24, 30))
-    assert proposed([Room(whole=header((9, 9, 9)), needed=(5, 5, 9))]) == (None, (8, 8, 9))
+    assert propose_grid(rooms) == ((2, 1, 2), (20, 24, 30))
+    assert propose_grid(rooms[1:]) == (None, (20, 24, 30))
+    assert propose_grid([Room(whole=header((9, 9, 9)), needed=(5, 5, 9))]) == (None, (8, 8, 9))
     turned = Room(
         whole=VolumeHeader(**{**vars(header((9, 9, 9))), "affine": np.diag([-1.0, 1, 1, 1])}), needed=(1, 1, 1)
     )
-    assert proposed([rooms[0], turned]) is None
+    assert propose_grid([rooms[0], turned]) is None
 
 
 def write(folder, sizes=((24, 21, 17), (20, 21, 17))):

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from multiway.data.sources.scans.preparing import prepare, prepared_header, with_depth
+from multiway.data.sources.scans.grids import prepare, prepared_header, with_depth
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.errors import ConfigError

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from data.sources.scans import scans
-from multiway.data.sources.scans import storing
-from multiway.data.sources.scans.encoding import IntensityScale
+from multiway.data.sources.scans import cases as stacking
+from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.errors import ConfigError, DataError
@@ -88,7 +88,7 @@ def test_stores_keep_small_whole_numbers(tmp_path, dtype, kept):
 
 
 def test_a_large_store_is_a_file_without_a_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(storing.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(stacking.tempfile, "tempdir", str(tmp_path))
     (tmp_path / "in").mkdir()
     for row in range(6):
         np.save(tmp_path / "in" / f"{row}.npy", scans.voxels(seed=row))
@@ -102,6 +102,6 @@ def test_a_large_store_is_a_file_without_a_name(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storing.os, "posix_fallocate", full)
+    monkeypatch.setattr(stacking.os, "posix_fallocate", full)
     with pytest.raises(DataError, match=r"its prepared volumes need 1,260 bytes in .*: No space left on device\. Free"):
         cases.inputs.stack(limit=100)

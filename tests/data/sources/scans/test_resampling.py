@@ -11,8 +11,7 @@ import scipy.ndimage
 import torch
 
 from data.sources.scans import scans
-from multiway.data.sources.scans.bodies import interpolated, to_grid
-from multiway.data.sources.scans.preparing import prepare, prepared_header
+from multiway.data.sources.scans.grids import interpolate, prepare, prepared_header, to_grid
 from multiway.data.sources.scans.reading import VolumeOptions
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, axes_of, turned, turns
 from multiway.errors import ConfigError, DataError
@@ -97,12 +96,12 @@ def test_resample_to_is_torchs_interpolate(sizes):
 def test_as_scipy_interpolates():
     values = volume().values
     scales, offsets = (0.61, 1.7, 1.13), (0.4, -0.8, 0.05)
-    ours = interpolated(values, (9, 4, 10), scales, offsets)
+    ours = interpolate(values, (9, 4, 10), scales, offsets)
     oracle = scipy.ndimage.affine_transform(
         values[1], np.array(scales), offset=offsets, output_shape=(9, 4, 10), order=1, mode="nearest"
     )
     np.testing.assert_allclose(ours[1], oracle, rtol=ROUNDING64, atol=1e-9)
-    nearest = interpolated(values, (9, 4, 10), scales, offsets, nearest=True)
+    nearest = interpolate(values, (9, 4, 10), scales, offsets, nearest=True)
     oracle = scipy.ndimage.affine_transform(
         values[0], np.array(scales), offset=offsets, output_shape=(9, 4, 10), order=0, mode="nearest"
     )

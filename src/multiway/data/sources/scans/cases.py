@@ -3,6 +3,8 @@
 import dataclasses
 import functools
 import hashlib
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -13,14 +15,22 @@ from numpy.typing import NDArray
 from multiway.data.checking import fillers_of
 from multiway.data.findings import Failures, kept
 from multiway.data.samples import SPLITS, Rows, Samples
-from multiway.data.sources.scans.bodies import Room, crop_starts, needed_sizes, room_of
-from multiway.data.sources.scans.preparing import check_finite, prepare, prepared_header
+from multiway.data.sources.bytes import MOST_UNFOLDED
+from multiway.data.sources.scans.bodies import MARGIN, THIN, Room, find_body, needed_sizes
+from multiway.data.sources.scans.grids import check_finite, crop_starts, prepare, prepared_header
 from multiway.data.sources.scans.reading import VolumeOptions
-from multiway.data.sources.scans.storing import MEMORY_LIMIT, SAME_SIZE, stacked
-from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres
+from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres, sizes_in_words
 from multiway.data.splitting import Splits
 from multiway.errors import DataError, Fix, Message
 
+MEMORY_LIMIT = MOST_UNFOLDED
+"""Bytes from which an array lies in a file: no budget, as nothing is refused for it; each file has had its own."""
+SAME_SIZE: Message = (
+    "Set size to crop or pad them (",
+    Fix("read.size", like="I,J,K"),
+    "), or resample_to to stretch them.",
+)
+"""What to do where volumes of one size are needed."""
 LABELLING: Message = ("Name the column of classes (", Fix("read.label", like="NAME"), ").")
 
 
@@ -191,10 +201,24 @@ class Scans:
         return self.stack()
 
     def stack(self, limit: int = MEMORY_LIMIT) -> Array:
-        """See `storing.stacked`."""
+        """Put volumes one at a time into one array `(volumes, channels, *sizes)`.
+
+        Bytes and 16-bit whole numbers stay what they are unless an option made them fractions; all else is float32.
+        Above `limit` bytes the array is a temporary file without a name instead of memory.
+        """
         if self.header is None or not self.is_even:
             raise DataError(f"{self.source}: volumes of one size are needed. ", *SAME_SIZE)
-        return stacked(map(self.prepared, range(len(self))), len(self), self.header, self.source, limit=limit)
+        dtype = self.header.dtype
+        is_small = dtype.kind in "iu" and dtype.itemsize <= 2 and dtype != np.uint16
+        shape = (len(self), self.header.channels, *self.header.sizes)
+        stored = _empty(shape, dtype if is_small else np.dtype(np.float32), limit, self.source)
+        for row in range(len(self)):
+            volume = self.prepared(row)
+            if volume.values.shape != shape[1:]:
+                shapes = f"shape {shape[1:]}. Got {volume.values.shape}. "
+                raise DataError(f"{volume.source}: prepared volumes must have {shapes}", *SAME_SIZE)
+            stored[row] = volume.values
+        return stored
 
     @functools.cached_property
     def looks(self) -> tuple[dict[int, ScanLook], Failures]:
@@ -210,15 +234,19 @@ class Scans:
         volume = self.read(index)
         check_finite(volume)
         values, mask = volume.values, self.mask(index)
+        marks, counts = np.unique([] if mask is None else mask.values, return_counts=True)
         whole = prepare(volume, self._whole)
-        digest = hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest()
         return ScanLook(
-            low=float(values.min()), high=float(values.max()), digest=digest, header=volume.header,
+            low=float(values.min()),
+            high=float(values.max()),
+            digest=hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest(),
+            header=volume.header,
             prepared=prepared_header(volume.header, self.options, volume.source),
-            mask=None if mask is None else _counted(mask.values), room=room_of(whole.values, whole.header),
+            mask=None if mask is None else dict(zip(marks.tolist(), counts.tolist(), strict=True)),
+            room=Room(whole=whole.header, needed=needed_sizes(find_body(whole.values), MARGIN, THIN)),
             cut=None if self.options.size is None else self.cut(index),
             fillers={value: len(rows) for value, rows in fillers_of(values.ravel()).items()},
-        )  # fmt: skip
+        )
 
     def digests(self) -> list[bytes]:
         """A hash of each scan; those that are constant or cannot be read are like no other."""
@@ -239,14 +267,27 @@ class Scans:
 Cases = Samples[Scans]
 
 
-def _counted(values: Array) -> dict[float, int]:
-    found, counts = np.unique(values, return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], limit: int, source: str) -> Array:
+    needed = int(np.prod(shape)) * dtype.itemsize
+    if needed <= limit:
+        return np.empty(shape, dtype)
+    with tempfile.TemporaryFile() as file:
+        try:
+            if hasattr(os, "posix_fallocate"):  # else a full disk would end the process at a later write
+                os.posix_fallocate(file.fileno(), 0, needed)
+            else:
+                os.ftruncate(file.fileno(), needed)
+        except OSError as error:
+            raise DataError(
+                f"{source}: its prepared volumes need {needed:,} bytes in {tempfile.gettempdir()}: {error.strerror}. "
+                f"Free space, set TMPDIR, or choose a smaller size."
+            ) from None
+        return np.memmap(file, dtype, "r+", shape=shape)
 
 
 def _form(grid: Grid, sizes: tuple[int, ...]) -> str:
     spacing = "no spacing" if grid.spacing is None else millimetres(grid.spacing, 4)
-    return f"{'x'.join(map(str, sizes))} voxels, {spacing}, {grid.orientation or 'no orientation'}"
+    return f"{sizes_in_words(sizes, 'x')} voxels, {spacing}, {grid.orientation or 'no orientation'}"
 
 
 def scan_cases(
@@ -265,11 +306,18 @@ def scan_cases(
     `names` are safe as parts of file names; `labels` are positions in `classes`, of the column `target_name`.
     """
     return Samples(
-        inputs=scans, source=scans.source, word="cases", target=labels, classes=None if labels is None else classes,
+        inputs=scans,
+        source=scans.source,
+        word="cases",
+        target=labels,
+        classes=None if labels is None else classes,
         target_name=None if labels is None else target_name,
-        names={"case": names, **({} if patients is None else {"patient": patients})}, groups=patients,
-        official=official, notes=notes, labelling=LABELLING,
-    )  # fmt: skip
+        names={"case": names, **({} if patients is None else {"patient": patients})},
+        groups=patients,
+        official=official,
+        notes=notes,
+        labelling=LABELLING,
+    )
 
 
 def named_splits(cases: Samples[Any]) -> Splits:

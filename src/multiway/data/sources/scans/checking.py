@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data.findings import Findings, Place, listed
-from multiway.data.sources.scans.bodies import as_fix, in_words, proposed, spaced
+from multiway.data.sources.scans.bodies import as_fix, propose_grid, spaced
 from multiway.data.sources.scans.cases import Cases, ScanLook
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
-from multiway.data.sources.scans.volume import BARE_AXES, VolumeHeader, millimetres
+from multiway.data.sources.scans.volume import BARE_AXES, millimetres, sizes_in_words
 from multiway.data.sources.tables import column_names, is_parquet
 from multiway.errors import Fix, Message
 
 TABLES = (".csv", ".tsv", ".txt")
 FILLED: Message = (
     "If it means missing, give these voxels the value of the background, or clip them (",
-    Fix("read.window", like="LOW,HIGH"), ").",
-)  # fmt: skip
+    Fix("read.window", like="LOW,HIGH"),
+    ").",
+)
 ORIENTATION = "RAS"
 """What scans that point in different directions are turned to."""
 
@@ -97,14 +98,14 @@ def check_scans(cases: Cases, findings: Findings) -> None:
 def _check_room(cases: Cases, findings: Findings) -> None:
     """Note what a size cuts off, and a spacing and a size that hold every body where scans need them."""
     rooms = {row: look.room for row, look in cases.inputs.looks[0].items()}
-    options, proposal = cases.inputs.options, proposed([*rooms.values()])
+    options, proposal = cases.inputs.options, propose_grid([*rooms.values()])
     if proposal is None or options.resample_to is not None or len(rooms[next(iter(rooms))].needed) != 3:
         return
     # what the proposal puts right is no reason not to use the data
     findings.found = [
         dataclasses.replace(found, severity="warning") if found.kind == "sizes" else found for found in findings.found
     ]
-    fits = f"every body fits into {in_words(proposal[1])} voxels"
+    fits = f"every body fits into {sizes_in_words(proposal[1])} voxels"
     fix = ("Set what holds them (", *spaced(as_fix(proposal)), ").")
     if options.size is None:
         if proposal[0] is not None or len({room.whole.sizes for room in rooms.values()}) > 1:
@@ -113,7 +114,7 @@ def _check_room(cases: Cases, findings: Findings) -> None:
         return
     cut = [row for row, room in rooms.items() if room.is_cut(options.size)]
     if cut:
-        rule = f"size {in_words(options.size)} cuts the body in {len(cut)} of {len(rooms)} scans; {fits}"
+        rule = f"size {sizes_in_words(options.size)} cuts the body in {len(cut)} of {len(rooms)} scans; {fits}"
         findings.add("cut", "warning", rule, fix, _places(cases, cut), len(cut))
 
 
@@ -127,7 +128,7 @@ def settings_for(cases: Cases) -> tuple[Fix, ...]:
     if scans.sizes is not None:
         return ()
     rooms = [look.room for look in scans.looks[0].values()]
-    proposal = proposed(rooms)
+    proposal = propose_grid(rooms)
     if proposal is not None:
         return as_fix(proposal)
     if any(room.whole.orientation is None or not room.whole.is_placed for room in rooms):
@@ -140,25 +141,27 @@ def describe_scans(cases: Cases) -> dict[str, Any]:
     """Facts of scans, as they are and as options prepare them."""
     looks = [*cases.inputs.looks[0].values()]
     headers = [look.header for look in looks]
-    sizes, prepared = ({_sizes(header) for header in each} for each in (headers, [look.prepared for look in looks]))
+    sizes = [sizes_in_words(header.sizes) for header in headers]
+    prepared = [sizes_in_words(look.prepared.sizes) for look in looks]
+    masks = [look.mask for look in looks if look.mask is not None]
     axes = headers[0].axes if headers else BARE_AXES
     ends = (min((look.low for look in looks), default=0), max((look.high for look in looks), default=0))
     return {
         "cases": len(cases),
-        "sizes": _distinct(_sizes(header) for header in headers),
-        "prepared sizes": _distinct(prepared) if prepared != sizes else None,
+        "sizes": _distinct(sizes),
+        "prepared sizes": _distinct(prepared) if set(prepared) != set(sizes) else None,
         "channels": _distinct(str(header.channels) for header in headers),
         "axes": ", ".join(cases.inputs.options.axes or axes),
         "spacing": _distinct(millimetres(header.spacing, 4) for header in headers),
         "orientation": _distinct(header.orientation or "none" for header in headers),
         "type": _distinct(header.dtype.name for header in headers),
-        "kept by size": _kept(looks, cases.inputs.options.size),
+        "kept by size": _describe_cuts(looks, cases.inputs.options.size),
         "intensities": f"{ends[0]:g} to {ends[1]:g}" if looks else None,
-        "masks": _masks([look.mask for look in looks if look.mask is not None]) if cases.inputs.has_masks else None,
+        "masks": _describe_masks(masks) if cases.inputs.has_masks else None,
     }
 
 
-def _kept(looks: list[ScanLook], size: tuple[int, ...] | None) -> str | None:
+def _describe_cuts(looks: list[ScanLook], size: tuple[int, ...] | None) -> str | None:
     """Share of the voxels, and of marked ones, that a size keeps of all scans, and of the one that it cuts most."""
     if size is None or not looks:
         return None
@@ -172,14 +175,10 @@ def _kept(looks: list[ScanLook], size: tuple[int, ...] | None) -> str | None:
     return words
 
 
-def _masks(masks: list[dict[float, int]]) -> str:
+def _describe_masks(masks: list[dict[float, int]]) -> str:
     values = listed((f"{value:g}" for value in sorted({value for mask in masks for value in mask})), 12)
     empty = sum(set(mask) == {0} for mask in masks)
     return f"{len(masks)}, values {values}" + (f", {empty} empty" if empty else "")
-
-
-def _sizes(header: VolumeHeader) -> str:
-    return " x ".join(map(str, header.sizes))
 
 
 def _distinct(values: Iterable[str]) -> str | None:

@@ -78,9 +78,12 @@ def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
     """Read all of a series but its pixels."""
     slices, affine = _series(path, limit, where, pixels=False)
     return VolumeHeader(
-        sizes=(slices[0].columns, slices[0].rows, len(slices)), channels=1, dtype=type_of(slices), affine=affine,
+        sizes=(slices[0].columns, slices[0].rows, len(slices)),
+        channels=1,
+        dtype=type_of(slices),
+        affine=affine,
         axes=axes_of(affine),
-    )  # fmt: skip
+    )
 
 
 def _series(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[Slice], Affine]:
@@ -95,7 +98,7 @@ def _series(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[S
         read_slice(file, limit, where if file == path else f"{where}, {quoted(file.name)}", pixels) for file in files
     ]
     _check_alike(slices, where)
-    ordered, step = _sorted(slices, where)
+    ordered, step = _sort(slices, where)
     check_bytes(type_of(slices).itemsize * len(slices) * slices[0].rows * slices[0].columns, None, limit, where)
     return ordered, _affine(ordered[0], step, where)
 
@@ -117,7 +120,7 @@ def _check_alike(slices: list[Slice], where: str) -> None:
         )
 
 
-def _sorted(slices: list[Slice], where: str) -> tuple[list[Slice], NDArray[np.float64] | None]:
+def _sort(slices: list[Slice], where: str) -> tuple[list[Slice], NDArray[np.float64] | None]:
     """Slices along their normal, and the step from one to the next."""
     if len(slices) == 1:
         return slices, None
@@ -233,22 +236,26 @@ def _slice(data: Any, syntax: str, name: str, where: str, pixels: bool) -> Slice
             f"{declared:,} and holds {len(held):,}. It is "
             f"cut short or its header lies; copy it again."
         )
+    spacing = _numbers(data, "PixelSpacing", 2, None, where)
+    if not spacing:
+        raise DataError(f"{where}: it says no PixelSpacing, so its voxels have no size. Convert it with its geometry.")
+    directions = _numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT
     return Slice(
-        name=quoted(name), series=str(data.get("SeriesInstanceUID", "")), rows=rows, columns=columns,
+        name=quoted(name),
+        series=str(data.get("SeriesInstanceUID", "")),
+        rows=rows,
+        columns=columns,
         stored=np.dtype(f"{PLAIN_SYNTAXES[syntax]}{'i' if signed else 'u'}{bits // 8}"),
         used=used,
-        slope=_number(data, "RescaleSlope", 1.0, where), intercept=_number(data, "RescaleIntercept", 0.0, where),
+        slope=_number(data, "RescaleSlope", 1.0, where),
+        intercept=_number(data, "RescaleIntercept", 0.0, where),
         position=_numbers(data, "ImagePositionPatient", 3, None, where),
-        across=(_numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT)[:3],
-        down=(_numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT)[3:],
-        spacing=_numbers(data, "PixelSpacing", 2, None, where) or _no_spacing(where),
+        across=directions[:3],
+        down=directions[3:],
+        spacing=spacing,
         thickness=_number(data, "SpacingBetweenSlices", 0.0, where) or _number(data, "SliceThickness", 0.0, where),
         pixels=held[:needed] if pixels else None,
-    )  # fmt: skip
-
-
-def _no_spacing(where: str) -> tuple[float, ...]:
-    raise DataError(f"{where}: it says no PixelSpacing, so its voxels have no size. Convert it with its geometry.")
+    )
 
 
 def _number(data: Any, name: str, default: float, where: str) -> float:

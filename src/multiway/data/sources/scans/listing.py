@@ -49,30 +49,22 @@ def list_entries(
 
     `failures` takes what is wrong with single entries, which are left out; without it the first is raised.
     """
-    entries = _list(path, options, failures, labelled)
+    refuse_foreign(path)
+    if path.is_dir():
+        entries = _list_folder(path)
+    elif path.suffix.lower() == ".json":
+        entries = _list_datalist(path, options, failures, labelled)
+    elif is_scan(path):
+        entries = [ScanEntry(place=quoted(path.name, 80), file=path)]
+    else:
+        entries = _list_table(path, options, failures, labelled)
+    if not entries and failures:
+        raise failures.pop(0)
     add_input(*(each for entry in entries for each in (entry.file, entry.mask)))
     return entries
 
 
-def _list(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
-    refuse_foreign(path)
-    if path.is_dir():
-        return _folder(path)
-    if path.suffix.lower() == ".json":
-        return _some(_datalist(path, options, failures, labelled), failures)
-    if is_scan(path):
-        return [ScanEntry(place=quoted(path.name, 80), file=path)]
-    return _some(_table(path, options, failures, labelled), failures)
-
-
-def _some(entries: list[ScanEntry], failures: Failures | None) -> list[ScanEntry]:
-    """The entries, if any is left."""
-    if not entries and failures:
-        raise failures.pop(0)
-    return entries
-
-
-def _folder(folder: Path) -> list[ScanEntry]:
+def _list_folder(folder: Path) -> list[ScanEntry]:
     """Scans below a folder, in the order of their names; a folder of slices is one scan, and hidden ones are none."""
     files: list[Path] = []
     for path, folders, names in os.walk(folder):
@@ -88,17 +80,17 @@ def _folder(folder: Path) -> list[ScanEntry]:
             f"{quoted(folder, 200)}: there is no scan in it. Give a folder with .nii, .nii.gz, .npy, .npz or DICOM "
             f"files."
         )
-    return [ScanEntry(place=quoted(file.relative_to(folder) if file != folder else file.name, 120), file=file)
-            for file in sorted(files)]  # fmt: skip
+    shown = {file: file.name if file == folder else file.relative_to(folder) for file in sorted(files)}
+    return [ScanEntry(place=quoted(name, 120), file=file) for file, name in shown.items()]
 
 
-def _table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
+def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
     where, names = quoted(path.name, 80), (options.patient or "patient", options.label)
     reading = ReadOptions(id_column=names, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
     names_of = _columns(table.names, options, where, labelled)
     columns = {kind: words(table.frame[name]) for kind, name in names_of.items()}
-    root = _root(path, options)
+    root = path.parent if options.root is None else Path(options.root)
     if options.mask in table.names:
         add_input(*(root / cell for cell in words(table.frame[options.mask]) if cell))
     entries = []
@@ -143,19 +135,15 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
         raise DataError(f"{place}: a patient is needed in every row, or in none. Fill it in.")
     return ScanEntry(
         place=place,
-        file=_resolved(file, root, place),
+        file=_resolve(file, root, place),
         label=cells.get("label"),
         patient=cells.get("patient"),
-        mask=None if mask is None else _resolved(str(mask), root, place),
+        mask=None if mask is None else _resolve(str(mask), root, place),
         split=None if split is None else SPLIT_OF[str(split).lower()],
     )
 
 
-def _root(path: Path, options: VolumeOptions) -> Path:
-    return Path(options.root) if options.root is not None else path.parent
-
-
-def _resolved(text: str, root: Path, place: str) -> Path:
+def _resolve(text: str, root: Path, place: str) -> Path:
     """A path below the root, whatever it says and wherever links lead."""
     if "\x00" in text:
         raise DataError(f"{place}: a path holds no NUL character. Got '{quoted(text)}'. Correct it.")
@@ -176,7 +164,7 @@ def _resolved(text: str, root: Path, place: str) -> Path:
     return full
 
 
-def _datalist(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
+def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
     """A JSON list of `{"image": ..., "label": ...}`, or Decathlon's lists `training`, `validation` and `test`.
 
     A label that names a file is a segmentation mask. Decathlon's `test` has no labels; where others have them, it is
@@ -184,21 +172,23 @@ def _datalist(path: Path, options: VolumeOptions, failures: Failures | None, lab
     """
     where = quoted(path.name, 80)
     content = _json(path, where)
-    groups = {"": content} if isinstance(content, list) else {
-        name: content[name] for name in content if name.lower() in SPLIT_OF and isinstance(content[name], list)
-    } if isinstance(content, dict) else {}  # fmt: skip
+    groups: dict[str, Any] = {"": content} if isinstance(content, list) else {}
+    if isinstance(content, dict):
+        groups = {
+            name: items for name, items in content.items() if name.lower() in SPLIT_OF and isinstance(items, list)
+        }
     if not any(groups.values()):
         raise DataError(
             f"{where}: a datalist is a list of entries, or a mapping with lists 'training', 'validation' and 'test'. "
             f"Got {type(content).__name__}. Write it so, or give a table."
         )
-    root = _root(path, options)
+    root = path.parent if options.root is None else Path(options.root)
     given = len([name for name, items in groups.items() if items]) > 1
     entries = []
     for name, index, item in ((name, *pair) for name, items in groups.items() for pair in enumerate(items)):
         with kept(failures):
             split = SPLIT_OF[name.lower()] if given else None
-            entries.append(_item(item, f"{where}, {name or 'entry'} {index}", split, root, options, labelled))
+            entries.append(_read_item(item, f"{where}, {name or 'entry'} {index}", split, root, options, labelled))
     return _with_labels(entries) if labelled else entries
 
 
@@ -245,9 +235,9 @@ def _json(path: Path, where: str) -> Any:
         raise DataError(f"{where}: it is no JSON ({quoted(error, 80)}). Write it again.") from None
 
 
-def _item(
+def _read_item(
     item: Any, place: str, split: str | None, root: Path, options: VolumeOptions, labelled: bool
-) -> ScanEntry:  # fmt: skip
+) -> ScanEntry:
     if isinstance(item, str):
         item = {"image": item}
     if not isinstance(item, dict):
@@ -274,7 +264,11 @@ def _item(
 
 def case_names(files: Iterable[Path]) -> tuple[str, ...]:
     """A name per file, all different and safe in a file name: its own, with as many folders as tell it apart."""
-    parts = [[_safe(part) for part in _plain(file).parts if part != "/"] for file in files]
+    parts = []
+    for file in files:
+        bare = file.with_name(re.sub(r"(?i)\.(nii\.gz|nii|npy|npz|dcm|dicom|ima)$", "", file.name) or "case")
+        safe = (re.sub(r"[^A-Za-z0-9._-]", "_", part)[:80].lstrip(".") for part in bare.parts if part != "/")
+        parts.append([part or "_" for part in safe])
     names = [item[-1] for item in parts]
     depth = 1
     while len(set(names)) < len(names) and depth < max(map(len, parts)):
@@ -286,11 +280,3 @@ def case_names(files: Iterable[Path]) -> tuple[str, ...]:
         free = (f"{name}-{count}" for count in itertools.count(2))
         seen[name if name not in seen else next(other for other in free if other not in seen)] = None
     return tuple(seen)
-
-
-def _plain(file: Path) -> Path:
-    return file.with_name(re.sub(r"(?i)\.(nii\.gz|nii|npy|npz|dcm|dicom|ima)$", "", file.name) or "case")
-
-
-def _safe(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]", "_", text)[:80].lstrip(".") or "_"

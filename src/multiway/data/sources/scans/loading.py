@@ -12,17 +12,15 @@ from numpy.typing import NDArray
 from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
 from multiway.data.matching import positions
 from multiway.data.samples import Samples
-from multiway.data.sources.budget import within
+from multiway.data.sources.bytes import within
 from multiway.data.sources.cells import parse_cells
-from multiway.data.sources.scans.bodies import Room, in_words
-from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
+from multiway.data.sources.scans.arrays import Arrays, is_medmnist, read_medmnist
+from multiway.data.sources.scans.bodies import Room
+from multiway.data.sources.scans.cases import SAME_SIZE, Cases, Scans, scan_cases
+from multiway.data.sources.scans.grids import differing, prepared_header
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
-from multiway.data.sources.scans.medmnist import is_medmnist, read_medmnist
-from multiway.data.sources.scans.memory import Arrays
-from multiway.data.sources.scans.preparing import differing, prepared_header
 from multiway.data.sources.scans.reading import VolumeOptions, read_header, read_volume
-from multiway.data.sources.scans.storing import SAME_SIZE
-from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres
+from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres, sizes_in_words
 from multiway.data.targets import in_order, named_truths, note_spellings
 from multiway.errors import DataError, Fix, MultiwayError
 
@@ -43,7 +41,7 @@ class FileScans:
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
         file, options = self.entries[index].file, self.options
-        with _placed(self.place(index), file):
+        with _naming_row(self.place(index), file):
             return read_header(file, max_bytes=options.max_bytes, channels=options.channels)
 
     def volume(self, index: int) -> Volume:
@@ -60,14 +58,14 @@ class FileScans:
         return self.entries[index].place
 
     def _read(self, index: int, file: Path, channels: bool) -> Volume:
-        with _placed(self.place(index), file):
+        with _naming_row(self.place(index), file):
             volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
         place, name = self.place(index), quoted(file.name, 80)
         return dataclasses.replace(volume, source=place if place.endswith(name) else f"{place}, {name}")
 
 
 @contextlib.contextmanager
-def _placed(place: str, file: Path) -> Iterator[None]:
+def _naming_row(place: str, file: Path) -> Iterator[None]:
     """Put the row of the table before what is wrong with a file."""
     try:
         yield
@@ -106,20 +104,22 @@ def read_cases(
     failures: Failures | None = None if findings is None else []
     try:
         with within(options, path):
-            cases = _listed_cases(path, list_entries(path, options, failures, labelled), options, failures)
-            return _with_headers(cases, same_sizes, findings, failures) if opened else cases
+            cases = _list_cases(path, options, failures, labelled)
+            return _open_headers(cases, same_sizes, findings, failures) if opened else cases
     finally:
         if findings is not None:
             findings.take_all("source", failures or ())
 
 
-def _listed_cases(path: Path, entries: list[ScanEntry], options: VolumeOptions, failures: Failures | None) -> Cases:
+def _list_cases(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> Cases:
+    """Cases of what is listed: labels, patients and splits, by which no file is opened."""
+    entries = list_entries(path, options, failures, labelled)
     where, classes = quoted(path.name, 80), tuple[str, ...]()
     labels = patients = None
     with kept(failures):
-        labels, classes = _classes(entries, where)
+        labels, classes = _read_labels(entries, where)
     with kept(failures):
-        patients = _patients(entries)
+        patients = _read_patients(entries)
     names = label_names(path) if path.suffix.lower() == ".json" else None
     if names is not None and labels is not None:
         classes = tuple(
@@ -127,28 +127,37 @@ def _listed_cases(path: Path, entries: list[ScanEntry], options: VolumeOptions, 
             for name in classes
         )
     scans = Scans(
-        files=FileScans(entries, options), options=options, rows=np.arange(len(entries)), source=where,
-        has_masks=any(entry.mask is not None for entry in entries), mask_names=names,
-    )  # fmt: skip
+        files=FileScans(entries, options),
+        options=options,
+        rows=np.arange(len(entries)),
+        source=where,
+        has_masks=any(entry.mask is not None for entry in entries),
+        mask_names=names,
+    )
     splits = tuple(entry.split or "" for entry in entries)
     return scan_cases(
-        scans, case_names(entry.file for entry in entries), labels=labels, classes=classes, target_name=options.label,
-        patients=patients, official=splits if any(splits) else None,
-    )  # fmt: skip
+        scans,
+        case_names(entry.file for entry in entries),
+        labels=labels,
+        classes=classes,
+        target_name=options.label,
+        patients=patients,
+        official=splits if any(splits) else None,
+    )
 
 
 def check_listed(cases: Cases, findings: Findings) -> None:
     """Note where a file is listed twice, rows have no split, or a patient is in two, as training may not have it."""
-    files, failures = cases.inputs.files, list[MultiwayError]()
+    failures = list[MultiwayError]()
     with kept(failures):
-        _check_files(files.entries if isinstance(files, FileScans) else (), cases.source)
+        _check_files(cases)
     with kept(failures):
         _check_splits(cases)
     note_spellings("label", cases.classes or (), findings)
     findings.take_all("source", failures)
 
 
-def _classes(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+def _read_labels(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
     """Labels as positions in the classes, as tables have them: 01 and 1 are two, and truth values have one name."""
     if all(entry.label is None for entry in entries):
         return None, ()
@@ -172,7 +181,7 @@ def _classes(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.int64
     return positions(tuple(given), classes), classes
 
 
-def _patients(entries: Sequence[ScanEntry]) -> tuple[str, ...] | None:
+def _read_patients(entries: Sequence[ScanEntry]) -> tuple[str, ...] | None:
     patients = [entry.patient for entry in entries]
     if all(patient is None for patient in patients):
         return None
@@ -182,18 +191,19 @@ def _patients(entries: Sequence[ScanEntry]) -> tuple[str, ...] | None:
     return tuple(map(str, patients))
 
 
-def _check_files(entries: Sequence[ScanEntry], where: str) -> None:
-    seen: dict[Path, str] = {}
-    for entry in entries:
+def _check_files(cases: Cases) -> None:
+    files, seen = cases.inputs.files, dict[Path, str]()
+    for entry in files.entries if isinstance(files, FileScans) else ():
         if entry.file in seen:
             raise DataError(
-                f"{where}: a file must be listed once. {quoted(entry.file.name)} is in {seen[entry.file]} and "
+                f"{cases.source}: a file must be listed once. {quoted(entry.file.name)} is in {seen[entry.file]} and "
                 f"{entry.place}. Drop one of them."
             )
         seen[entry.file] = entry.place
 
 
 def _check_splits(cases: Cases) -> None:
+    """Where the data name splits, each row has one, and each patient is in one."""
     official = cases.official
     if official is None:
         return
@@ -201,78 +211,64 @@ def _check_splits(cases: Cases) -> None:
     if without:
         rule = f"a split is needed in every row, or in none ({len(without)} lack it). Fill it in."
         raise DataError(f"{cases.inputs.place(without[0])}: {rule}")
-    _check_leak(cases.groups or cases.names["case"], official, cases.source)
-
-
-def _check_leak(patients: Sequence[str], names: Sequence[str], source: str) -> None:
     splits: dict[str, set[str]] = {}
-    for patient, name in zip(patients, names, strict=True):
+    for patient, name in zip(cases.groups or cases.names["case"], official, strict=True):
         splits.setdefault(patient, set()).add(name)
     torn = [patient for patient, own in splits.items() if len(own) > 1]
     if torn:
         both = " and ".join(sorted(splits[torn[0]]))
         raise DataError(
-            f"{source}: a patient must be in one split. Patient '{quoted(torn[0])}' is in {both} ({len(torn)} "
+            f"{cases.source}: a patient must be in one split. Patient '{quoted(torn[0])}' is in {both} ({len(torn)} "
             f"such). Correct the column of splits, or leave it out to split by patient."
         )
 
 
-def _with_headers(cases: Cases, same_sizes: bool, findings: Findings | None, failures: Failures | None) -> Cases:
+def _open_headers(cases: Cases, same_sizes: bool, findings: Findings | None, failures: Failures | None) -> Cases:
     """Open every header: sizes and channels after preparing, and what is to be said of those that differ."""
     before: dict[str, VolumeHeader] = {}
     after: dict[str, VolumeHeader] = {}
+    options, source = cases.inputs.options, cases.source
     for index, name in enumerate(cases.names["case"]):
         with kept(failures):
             header = cases.inputs.file_header(index)
-            after[name] = prepared_header(header, cases.inputs.options, cases.inputs.place(index))
+            after[name] = prepared_header(header, options, cases.inputs.place(index))
             before[name] = header
     if not after:
         return cases
+    channels = {name: str(header.channels) for name, header in after.items()}
     with kept(failures):
-        _check_channels(after, cases.source)
-    if same_sizes and not (cases.inputs.has_masks and cases.target is None):
-        _check_sizes(after, findings, cases.source)
-    form = dataclasses.replace(
-        next(iter(after.values())), dtype=np.result_type(*{header.dtype for header in after.values()})
-    )
-    is_even = len({header.sizes for header in after.values()}) == 1
+        if len(set(channels.values())) > 1:
+            raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
+    sizes = {name: sizes_in_words(header.sizes, "x") for name, header in after.items()}
+    is_even = len(set(sizes.values())) == 1
+    if same_sizes and not is_even and not (cases.inputs.has_masks and cases.target is None):
+        rule = differing("cases differ in size", sizes)
+        if findings is None:
+            raise DataError(f"{source}: {rule}. ", *SAME_SIZE)
+        findings.add("sizes", "error", rule, SAME_SIZE)
     if findings is not None:
-        _note_cuts(before, after, cases, findings)
-        findings.found += _geometry_findings(before, cases.inputs.options)
+        _note_cuts(before, cases, findings)
+        findings.found += _geometry_findings(before, options)
+    dtype = np.result_type(*{header.dtype for header in after.values()})
+    form = dataclasses.replace(next(iter(after.values())), dtype=dtype)
     return cases.with_inputs(dataclasses.replace(cases.inputs, header=form, is_even=is_even))
 
 
-def _note_cuts(
-    before: dict[str, VolumeHeader], after: dict[str, VolumeHeader], cases: Cases, findings: Findings
-) -> None:
+def _note_cuts(headers: dict[str, VolumeHeader], cases: Cases, findings: Findings) -> None:
     """Note the share of voxels that a size keeps of the scan that it cuts most."""
-    options, source = cases.inputs.options, cases.source
+    options = cases.inputs.options
     if options.size is None:
         return
-    whole = {name: prepared_header(header, options.replace(size=None), source) for name, header in before.items()}
+    whole = {
+        name: prepared_header(header, options.replace(size=None), cases.source) for name, header in headers.items()
+    }
     shares = {name: Room(whole=header, needed=()).kept(options.size) for name, header in whole.items()}
     name = min(shares, key=shares.__getitem__)
     cut = sum(share < 1 for share in shares.values())
     if cut:
-        rule = f"size {in_words(options.size)} cuts {cut} of {len(after)} scans"
+        rule = f"size {sizes_in_words(options.size)} cuts {cut} of {len(headers)} scans"
         least = f"keeps {100 * shares[name]:.2f} % of the voxels of {quoted(name)}, the least"
         findings.add("size", "note", f"{rule} and {least}")
-
-
-def _check_channels(headers: dict[str, VolumeHeader], source: str) -> None:
-    channels = {name: str(header.channels) for name, header in headers.items()}
-    if len(set(channels.values())) > 1:
-        raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
-
-
-def _check_sizes(headers: dict[str, VolumeHeader], findings: Findings | None, source: str) -> None:
-    sizes = {name: "x".join(map(str, header.sizes)) for name, header in headers.items()}
-    if len(set(sizes.values())) < 2:
-        return
-    rule = differing("cases differ in size", sizes)
-    if findings is None:
-        raise DataError(f"{source}: {rule}. ", *SAME_SIZE)
-    findings.add("sizes", "error", rule, SAME_SIZE)
 
 
 def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions) -> Iterator[Finding]:
@@ -296,11 +292,8 @@ def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions)
     if options.orientation is None and len(set(turned.values())) > 1:
         fix = ("Set orientation to turn all (", Fix("read.orientation", "RAS"), ").")
         yield Finding(kind="geometry", severity="warning", rule=differing("orientations differ", turned), fix=fix)
-    long = {name: spacing for name, spacing in spacings.items() if _is_anisotropic(headers[name])}
+    steps = {name: header.spacing for name, header in headers.items() if header.spacing is not None}
+    long = {name: spacings[name] for name, step in steps.items() if max(step) > 1.05 * min(step)}
     if options.spacing is None and options.resample_to is None and long:
         fix = ("Set spacing if that matters (", to_one, ").")
         yield Finding(kind="geometry", severity="note", rule=differing("voxels are no cubes", long), fix=fix)
-
-
-def _is_anisotropic(header: VolumeHeader) -> bool:
-    return header.spacing is not None and max(header.spacing) > 1.05 * min(header.spacing)

@@ -8,8 +8,9 @@ from pydantic import model_validator
 
 from multiway.data.findings import listed, quoted
 from multiway.data.sources import arrays
-from multiway.data.sources.budget import Budget, spend
 from multiway.data.sources.bytes import MAX_BYTES as MAX_BYTES
+from multiway.data.sources.bytes import spend
+from multiway.data.sources.options import Budget
 from multiway.data.sources.scans import dicom, nifti
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, check_channels, is_orientation
 from multiway.data.splitting import SplitShares
@@ -22,11 +23,12 @@ ENDINGS = (".nii", ".nii.gz", ".npy", ".npz", *DICOM_ENDINGS)
 FREESURFER = "a volume of FreeSurfer (convert it: mri_convert x.mgz x.nii.gz)"
 FOREIGN = {
     "dicomdir": "a DICOMDIR, an index whose paths are not followed",
-    ".mgz": FREESURFER, ".mgh": FREESURFER,
+    **dict.fromkeys((".mgz", ".mgh"), FREESURFER),
     ".mnc": "a volume of MINC (convert it: mnc2nii x.mnc x.nii)",
-    ".nrrd": "a volume of NRRD", ".nhdr": "a volume of NRRD", ".mha": "a MetaImage", ".mhd": "a MetaImage",
-    ".hdr": "half of a pair of .hdr and .img", ".img": "half of a pair of .hdr and .img",
-}  # fmt: skip
+    **dict.fromkeys((".nrrd", ".nhdr"), "a volume of NRRD"),
+    **dict.fromkeys((".mha", ".mhd"), "a MetaImage"),
+    **dict.fromkeys((".hdr", ".img"), "half of a pair of .hdr and .img"),
+}
 """Scans in other forms, by their ending or name."""
 FORMATS = "Give .nii, .nii.gz, .npy, .npz, .dcm, or a folder that holds one DICOM series."
 

@@ -82,9 +82,13 @@ class Volume(Grid):
     def header(self) -> VolumeHeader:
         """What its file would say of it."""
         return VolumeHeader(
-            sizes=self.sizes, channels=self.channels, dtype=self.values.dtype, affine=self.affine, axes=self.axes,
+            sizes=self.sizes,
+            channels=self.channels,
+            dtype=self.values.dtype,
+            affine=self.affine,
+            axes=self.axes,
             is_placed=self.is_placed,
-        )  # fmt: skip
+        )
 
 
 def axes_of(affine: Affine | None) -> tuple[str, ...]:
@@ -95,10 +99,10 @@ def axes_of(affine: Affine | None) -> tuple[str, ...]:
 def check_channels(channels: int, sizes: Sequence[int], where: str) -> None:
     """Refuse an array whose channels surely stand last: of its four axes only the last one is short."""
     if sizes[-1] <= MOST_COLOURS < min(channels, *sizes[:-1]):
-        shown = " x ".join(map(str, sizes))
         raise DataError(
-            f"{where}: channels stand before the three sizes. Got {channels} channels of {shown}, as if they stood "
-            f"last. Move the last axis (numpy.moveaxis(x, -1, -4)); a short axis of space stands first among the sizes."
+            f"{where}: channels stand before the three sizes. Got {channels} channels of {sizes_in_words(sizes)}, as "
+            f"if they stood last. Move the last axis (numpy.moveaxis(x, -1, -4)); a short axis of space stands first "
+            f"among the sizes."
         )
 
 
@@ -110,6 +114,11 @@ def spacing_of(affine: Affine) -> tuple[float, ...]:
 def millimetres(spacing: Sequence[float] | None, digits: int = 3) -> str:
     """A spacing in words."""
     return "none" if spacing is None else " x ".join(f"{step:.{digits}g}" for step in spacing) + " mm"
+
+
+def sizes_in_words(sizes: Sequence[int], times: str = " x ") -> str:
+    """Sizes in words."""
+    return times.join(map(str, sizes))
 
 
 def orientation_of(affine: Affine) -> str:
@@ -165,7 +174,7 @@ def turned(affine: Affine, sizes: Sequence[int], order: Sequence[int], flips: Se
     return result
 
 
-def regridded(affine: Affine, scales: Sequence[float], offsets: Sequence[float]) -> Affine:
+def affine_of_grid(affine: Affine, scales: Sequence[float], offsets: Sequence[float]) -> Affine:
     """Affine of a grid whose voxel j lies at `scale * j + offset` of the old one, on each axis."""
     result = affine.copy()
     result[:3, 3] = affine[:3, :3] @ np.asarray(offsets) + affine[:3, 3]

@@ -1,8 +1,55 @@
-"""Ridge of one step, run on."""
+"""Ridge from a window to its next step, run on: as many steps are forecast as are needed, by one fitted step."""
 
-from multiway.models.autoregression import Autoregression
+import torch
+from torch import Tensor, nn
+
+from multiway.models.windows import LinearFloor
 from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
 from multiway.tasks.forecasting.floor import fit_floor, fit_under
+
+
+class Autoregression(nn.Module):
+    """An autoregression that all series share, run on over its own forecasts, as one map from window to horizon.
+
+    A step has as many weights as a window has values; a map that is fitted to every step has horizon times as many, and
+    errs more where the rows are few.
+
+    penalty: Of the fit of a step, as of all ridges.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    def __init__(self, lookback: int, horizon: int) -> None:
+        super().__init__()
+        self.floor = LinearFloor(1, horizon, lookback, trained=False)
+        self.penalty = nn.Buffer(torch.ones((), dtype=torch.float64))
+
+    def forward(self, past: Tensor) -> Tensor:
+        """Forecast, in scaled units."""
+        return self.floor(past)  # type: ignore[no-any-return]
+
+    def set_step(self, weight: Tensor) -> None:
+        """Take over the weights of a step, `(1, 1, lookback)`, on windows with their last value subtracted."""
+        horizon = self.floor.weight.shape[1]
+        self.floor.set_weight(run_on(weight.flatten().double(), horizon)[None].float())
+
+
+def run_on(step: Tensor, horizon: int) -> Tensor:
+    """The map from a window to a horizon that repeats one step, `(horizon, lookback)`.
+
+    Args:
+        step: `(lookback,)`, acting on a window with its last value subtracted.
+        horizon: Steps.
+    """
+    lookback = len(step)
+    ahead = step.clone()
+    ahead[-1] = 1 - step[:-1].sum()  # the same on the values themselves: what is subtracted comes back
+    known = torch.eye(lookback, dtype=step.dtype)
+    for _ in range(horizon):
+        known = torch.cat([known, (ahead @ known[-lookback:])[None]])
+    return known[lookback:]
+
 
 MOST = 50
 """Series at most that it is fitted on."""

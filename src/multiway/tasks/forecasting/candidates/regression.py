@@ -179,7 +179,7 @@ def _errors(
     parts: Sequence[Innovations], reach: int, calendar: bool, products: bool
 ) -> Iterator[tuple[EffectForm, float]]:
     """Forms of one kind: the best of those that all series share, then those with effects of their own."""
-    shared = [[*_shared_path(sum_of(parts[:place]))] for place in range(1, len(parts))]
+    shared = [[*_effect_path(sum_of(parts[:place]), PENALTIES)] for place in range(1, len(parts))]
     errors = [_relative(parts, [path[place] for path in shared]) for place in range(len(PENALTIES))]
     best = min(range(len(errors)), key=errors.__getitem__)
     form = EffectForm(reach, calendar, products, PENALTIES[best], float("inf"))
@@ -187,7 +187,7 @@ def _errors(
     series, columns = parts[0].cross.shape
     if series == 1 or series * columns**3 > MOST_WORK:
         return
-    own = [[*_own_path(sum_of(parts[: place + 1]), path[best])] for place, path in enumerate(shared)]
+    own = [[*_effect_path(sum_of(parts[: place + 1]), PENALTIES, path[best])] for place, path in enumerate(shared)]
     errors = [_relative(parts, [path[place] for path in own]) for place in range(len(PENALTIES))]
     least = min(range(len(errors)), key=errors.__getitem__)
     yield form._replace(own=PENALTIES[least]), errors[least]
@@ -202,26 +202,23 @@ def _relative(parts: Sequence[Innovations], effects: Sequence[Tensor]) -> float:
     return sum(shares[:-1]) / (2 * len(shares[:-1])) + shares[-1] / 2 if len(shares) > 1 else shares[0]
 
 
-def _shared_path(sums: Innovations) -> Iterator[Tensor]:
-    paths = ops.ridge_path(sums.gram.sum(0, keepdim=True), sums.cross.sum(0)[None, :, None], PENALTIES)
+def _effect_path(sums: Innovations, penalties: Sequence[float], shared: Tensor | None = None) -> Iterator[Tensor]:
+    """Effects `(series or 1, columns)` for each penalty: `shared` by all series, or of each and drawn towards those."""
+    gram, cross = sums.gram, sums.cross[..., None]
+    if shared is None:
+        paths = ops.ridge_path(gram.sum(0, keepdim=True), cross.sum(0, keepdim=True), penalties)
+    else:
+        paths = ops.ridge_path(gram, cross, penalties, towards=shared[:, None])
     return (path[:, 0] for path in paths)
-
-
-def _own_path(sums: Innovations, shared: Tensor) -> Iterator[Tensor]:
-    rest = sums.cross - (sums.gram @ shared[0])
-    return (shared + own[:, 0] for own in ops.ridge_path(sums.gram, rest[..., None], PENALTIES))
 
 
 def effects_under(sums: Innovations, form: EffectForm, model: Regression) -> Tensor:
     """β of every series, lag and feature."""
     shape, columns = model.effect.shape, _columns(form.reach, form.calendar, form.products, model)
     part = sums.only(columns)
-    [shared] = ops.ridge_path(part.gram.sum(0, keepdim=True), part.cross.sum(0)[None, :, None], [form.penalty])
-    own = shared[:, 0].expand(shape[0], -1)
+    [own] = _effect_path(part, [form.penalty])
     if form.own < float("inf"):
-        rest = part.cross - torch.einsum("skl,l->sk", part.gram, shared[0, 0])
-        [apart] = ops.ridge_path(part.gram, rest[..., None], [form.own])
-        own = own + apart[:, 0]
+        [own] = _effect_path(part, [form.own], own)
     effects = torch.zeros(shape[0], shape[1] * shape[2], dtype=torch.float64)
     effects[:, columns] = own
     return effects.view(shape).float()

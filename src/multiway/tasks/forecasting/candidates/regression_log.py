@@ -3,10 +3,9 @@
 from typing import cast
 
 from multiway.models.regression import Regression
-from multiway.models.transformed_ridge import TransformedRidge
 from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
 from multiway.tasks.forecasting.candidates.regression import build_regression, fit_regression, refit_regression
-from multiway.tasks.forecasting.candidates.ridge_log import transformed
+from multiway.tasks.forecasting.candidates.ridge_log import TransformedRidge, transformed
 
 
 class RegressionOfLogs(ForecastCandidate[TransformedRidge]):

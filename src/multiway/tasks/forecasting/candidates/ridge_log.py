@@ -1,14 +1,75 @@
-"""Ridge on the logarithms of positive series."""
+"""Ridge on the logarithm or the root of positive series: what grows in proportion adds up there."""
 
-from typing import ClassVar, cast
+from typing import ClassVar, Literal, cast
 
 import torch
+from torch import Tensor, nn
 
-from multiway.models.transformed_ridge import Transform, TransformedRidge
+from multiway.models.regression import Regression, Regressors
+from multiway.models.series_units import Units
 from multiway.models.windows import LinearFloor
 from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
 from multiway.tasks.forecasting.floor import fit_floor, fit_under
 from multiway.tasks.forecasting.windows import Windows
+
+SMALLEST = 1e-30
+"""Nothing smaller has a logarithm."""
+Transform = Literal["log", "root"]
+
+
+class TransformedRidge(nn.Module):
+    """Ridge, or a regression, on f(y), f the logarithm or the square root, and f⁻¹ of its forecast.
+
+    The forecast is the median where that of ridge is. Series with a value at or below zero (below, for roots) are left
+    as they are: in every window where it is in the rows of the fit, else in the windows that hold it.
+
+    Shape:
+        past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
+    """
+
+    def __init__(
+        self, kind: Transform, lookback: int, horizon: int, num_matrices: int, units: Units,
+        regression: Regression | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kind, self.units = kind, units
+        self.floor = regression or LinearFloor(num_matrices, horizon, lookback, trained=False)
+        self.penalty = nn.Buffer(torch.ones((), dtype=torch.float64))
+
+    @property
+    def transformed(self) -> Tensor:
+        """Series that f is taken of in the rows of a fit."""
+        return self.units.positive if self.kind == "log" else self.units.low >= 0
+
+    def into(self, rows: Tensor, transformed: Tensor | None = None) -> Tensor:
+        """f of scaled values, shifted and scaled by its own value and slope at the mean; the others as they are."""
+        moved = (self._f(self.units.into(rows)) - self._f(self._centre)) / self._scale
+        return torch.where(self.transformed if transformed is None else transformed, moved, rows.double()).float()
+
+    @property
+    def takes_covariates(self) -> bool:
+        """Whether ridge stands behind a regression."""
+        return isinstance(self.floor, Regression)
+
+    def forward(self, past: Tensor, *covariates: Regressors) -> Tensor:
+        """Forecast, in scaled units."""
+        transformed = self.units.is_positive(past) if self.kind == "log" else self.units.is_nonnegative(past)
+        forecast = self.floor(self.into(past, transformed), *covariates).double()
+        f = forecast * self._scale + self._f(self._centre)
+        inverse = f.clamp(max=700.0).exp() if self.kind == "log" else f.clamp_min(0.0).square()
+        return torch.where(transformed, self.units.back(inverse), forecast.float())
+
+    def _f(self, values: Tensor) -> Tensor:
+        return values.clamp_min(SMALLEST).log() if self.kind == "log" else values.clamp_min(0.0).sqrt()
+
+    @property
+    def _centre(self) -> Tensor:
+        return self.units.mean.maximum(self.units.low).clamp_min(SMALLEST)
+
+    @property
+    def _scale(self) -> Tensor:
+        """The deviation of a series in the units of f, to first order."""
+        return self.units.std / (self._centre if self.kind == "log" else 2 * self._centre.sqrt())
 
 
 def transformed(windows: Windows, model: TransformedRidge) -> Windows:

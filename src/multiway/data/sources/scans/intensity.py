@@ -44,24 +44,28 @@ class IntensityScale:
 
         `volume` gives the values of a row, `(channels, *sizes)`.
         """
-        scale = cls._of(volume, rows, options)
-        if scale.per_volume:
-            return scale
-        usual = (volume(rows[position]) for position in evenly(len(rows), USUAL).tolist())
-        return dataclasses.replace(scale, level=Level.fit(usual))
-
-    @classmethod
-    def _of(cls, volume: Callable[[int], Array], rows: Sequence[int], options: VolumeOptions) -> Self:
         first, kind = volume(rows[0]), options.normalise
         channels = len(first)
         if kind == "auto":
             kind = "unit" if options.window is not None or first.dtype == np.uint8 else "train"
         if kind == "unit":
-            low, high = options.window or _range_of(first)
-            return cls(centre=(low,) * channels, spread=(high - low,) * channels)
-        if kind == "train":
-            return cls(*_moments(volume, rows))
-        return cls(centre=(0.0,) * channels, spread=(1.0,) * channels, per_volume=kind == "volume")
+            if options.window is None and first.dtype != np.uint8:
+                raise ConfigError(
+                    f"read: normalise=unit needs a window or volumes of bytes. Got {first.dtype} and no window. Set "
+                    "window (",
+                    Fix("read.window", like="LOW,HIGH"),
+                    "), or normalise to train.",
+                )
+            low, high = options.window or BYTES
+            scale = cls(centre=(low,) * channels, spread=(high - low,) * channels)
+        elif kind == "train":
+            scale = cls(*_moments(volume, rows))
+        else:
+            scale = cls(centre=(0.0,) * channels, spread=(1.0,) * channels, per_volume=kind == "volume")
+        if scale.per_volume:
+            return scale
+        usual = (volume(rows[position]) for position in evenly(len(rows), USUAL).tolist())
+        return dataclasses.replace(scale, level=Level.fit(usual))
 
     def apply_to(self, values: Array) -> Tensor:
         """Normalise one volume `(channels, *sizes)`."""
@@ -70,23 +74,16 @@ class IntensityScale:
     def apply(self, volumes: Tensor) -> Tensor:
         """Normalise `(batch, channels, *sizes)` to float32, each volume by itself."""
         if self.per_volume:
-            return _by_itself(volumes)
+            values, axes = volumes.to(torch.float64), tuple(range(2, volumes.ndim))
+            centre = values.mean(axes, keepdim=True)
+            spread = values.std(axes, correction=0, keepdim=True)
+            return ((values - centre) / torch.where(spread > 0, spread, 1.0)).to(torch.float32)
         shape = (-1, *[1] * (volumes.ndim - 2))
         centre, spread = (
             torch.tensor(values, dtype=torch.float32, device=volumes.device).view(shape)
             for values in (self.centre, self.spread)
         )
         return (volumes.to(torch.float32) - centre) / spread
-
-
-def _range_of(values: Array) -> tuple[float, float]:
-    if values.dtype != np.uint8:
-        raise ConfigError(
-            f"read: normalise=unit needs a window or volumes of bytes. Got {values.dtype} and no window. Set window (",
-            Fix("read.window", like="LOW,HIGH"),
-            "), or normalise to train.",
-        )
-    return BYTES
 
 
 def _moments(volume: Callable[[int], Array], rows: Sequence[int]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -102,14 +99,6 @@ def _moments(volume: Callable[[int], Array], rows: Sequence[int]) -> tuple[tuple
     ]
     spread = np.sqrt(np.mean(squares, axis=0))
     return tuple(centre.tolist()), tuple(np.where(spread > 0, spread, 1.0).tolist())
-
-
-def _by_itself(volumes: Tensor) -> Tensor:
-    values = volumes.to(torch.float64)
-    axes = tuple(range(2, volumes.ndim))
-    centre = values.mean(axes, keepdim=True)
-    spread = values.std(axes, correction=0, keepdim=True)
-    return ((values - centre) / torch.where(spread > 0, spread, 1.0)).to(torch.float32)
 
 
 def spacings_of(spacing: Callable[[int], tuple[float, ...] | None], rows: Sequence[int]) -> Spacings | None:
@@ -140,19 +129,16 @@ def _is_other(spacing: Iterable[float], trained: Spacings | None) -> bool:
     return not all(low / APART <= step <= high * APART for step, (low, high) in within)
 
 
-def far_scan(
+def find_far(
     values: Array, spacing: tuple[float, ...] | None, scale: IntensityScale, trained: Spacings | None
-) -> list[Far]:  # fmt: skip
+) -> list[Far]:
     """How far the values and the voxels of a prepared scan lie from those that training saw."""
-    return [*far_levels([values], scale.level, "scans"), *_far_spacing(spacing, trained)]
-
-
-def _far_spacing(spacing: tuple[float, ...] | None, trained: Spacings | None) -> list[Far]:
+    found = [*far_levels([values], scale.level, "scans")]
     within = zip(spacing or (), trained or (), strict=spacing is not None and trained is not None)
-    factors = [max(step / high, low / step) for step, (low, high) in within]
-    if max(factors, default=0) < FAR_APART:
-        return []
-    return [Far(f"voxels of {millimetres(spacing)} are {max(factors):.3g} times those of the training", True)]
+    factor = max((max(step / high, low / step) for step, (low, high) in within), default=0)
+    if factor >= FAR_APART:
+        found.append(Far(f"voxels of {millimetres(spacing)} are {factor:.3g} times those of the training", True))
+    return found
 
 
 def _warn(given: str, trained: Spacings | None) -> None:
