@@ -26,6 +26,7 @@ from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
 from multiway.tasks.forecasting.read import read_times
+from multiway.tasks.options import AUTO
 from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
 WHOLE = ("targets", "future", "past", "static", "holidays", "baselines", "updates")
