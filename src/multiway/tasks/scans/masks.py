@@ -88,6 +88,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     scored = METRICS
     seen = ("patches", "patch")
     by_steps = (NETWORK, PLAIN)
+    build = staticmethod(build_segmenter)
     options = (
         Option(name="mask", field="read.mask", help="Column of the mask of each scan."),
         *SCANS,
@@ -170,10 +171,6 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
         return (NETWORK, *mask_baselines(config, state))
-
-    def build(self, config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
-        """A network or a baseline."""
-        return build_segmenter(config, state, name)
 
     def objective(self, run: Run, training: Samples[Examples]) -> Objective:
         """Cross-entropy and overlaps."""
