@@ -105,8 +105,8 @@ def _erode(x: Tensor) -> Tensor:
 
 
 def _dilate(x: Tensor) -> Tensor:
-    grown: Tensor = POOLS[x.ndim - 2](x, 3, 1, 1)
-    return grown
+    widest: Tensor = POOLS[x.ndim - 2](x, 3, 1, 1)
+    return widest
 
 
 def hd95(predicted: Tensor, target: Tensor, spacing: Sequence[float] | None = None) -> float | None:
