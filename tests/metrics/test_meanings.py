@@ -4,7 +4,7 @@ from pathlib import Path
 import multiway.tasks
 from multiway.metrics.meanings import MEANINGS, meaning
 
-DECLARED = re.compile(r'(?:Metric|OF_MEAN)\(\s*name="(\w+)"')
+DECLARED = re.compile(r'(?:Metric|MEAN_METRIC)\(\s*name="(\w+)"')
 
 
 def declared() -> set[str]:
