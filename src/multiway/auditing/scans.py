@@ -96,10 +96,14 @@ def check_grid(
     train, test = splits["train"], splits["test"]
     what = "the grid of the scans"
     verdict = check_lookup(
-        {name: code[train] for name, code in codes.items()}, classes[train],
-        {name: code[test] for name, code in codes.items()}, classes[test],
-        what=what, target=target, groups=(groups[train], groups[test]),
-    )  # fmt: skip
+        {name: code[train] for name, code in codes.items()},
+        classes[train],
+        {name: code[test] for name, code in codes.items()},
+        classes[test],
+        what=what,
+        target=target,
+        groups=(groups[train], groups[test]),
+    )
     is_leak = isinstance(verdict, Finding) and verdict.severity == "error"
     return verdict if is_leak else check_without_exception(codes, classes, what, target) or verdict
 
@@ -108,8 +112,11 @@ def scan_facts(header: VolumeHeader, file: Path | None) -> dict[str, Hashable]:
     """Everything that a network does not see, and that may follow the class all the same."""
     spacing = None if header.spacing is None else tuple(round(step, 3) for step in header.spacing)
     facts: dict[str, Hashable] = {
-        "sizes": header.sizes, "spacing": spacing, "orientation": header.orientation, "type": header.dtype.str,
-    }  # fmt: skip
+        "sizes": header.sizes,
+        "spacing": spacing,
+        "orientation": header.orientation,
+        "type": header.dtype.str,
+    }
     if file is None or not file.is_file():
         return facts
     packing, size = _packing(file)
@@ -135,10 +142,12 @@ def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str,
         np.add.at(table, (code, classes), 1)
         if (table > 0).sum() == len(table) and table.sum(1).min() >= FEWEST and len(table) > 1:
             return finding(
-                "lookup", "error", f"{what} tells {target} without exception: each of the {len(table)} values of "
+                "lookup",
+                "error",
+                f"{what} tells {target} without exception: each of the {len(table)} values of "
                 f"{name} goes with one class in all {len(classes):,} cases",
                 "Bring all files into one form, from one source.",
-            )  # fmt: skip
+            )
     return None
 
 
