@@ -14,7 +14,7 @@ from multiway import files
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.tasks.protocol import Row
-from multiway.tasks.scores import commit_of_source
+from multiway_papers.cell_rows import commit_of_source
 from multiway_papers.open_floor import aligned_forecast
 from multiway_papers.open_tasks import (
     BASE,

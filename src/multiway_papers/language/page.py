@@ -67,7 +67,7 @@ def _bits(subject: pages.Subject, run: Run) -> str:
     if own is None:
         return ""
     best = min(known, key=lambda name: known[name], default=None)
-    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.named(best)}"
+    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.name_within(best)}"
     return f"The model needs {text.number(own, 3)} bits for a byte of text{rival}. Fewer is better."
 
 

@@ -10,7 +10,7 @@ from multiway.report.scores import Metric, Score
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there
-from multiway.tasks.page_parts import headed, maps_part
+from multiway.tasks.page_parts import add_headings, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage, calibration_part
@@ -49,7 +49,7 @@ def sections(run: Run, prepared: PreparedStocks | None, why: str = "") -> Iterat
     test = labelled_rows(run, run.answer.name)
     answers: list[Section | None] = [Text(words=why) if why else None]
     if prepared is not None:
-        answers = [_next(run, prepared), *headed(interesting_answers(run, prepared))]
+        answers = [_next(run, prepared), *add_headings(interesting_answers(run, prepared))]
     yield _answers(run, answers)
     traded = None if prepared is None else backtest_reloaded(run, prepared)
     if traded is not None:
