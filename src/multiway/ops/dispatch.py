@@ -88,7 +88,7 @@ def fast_nd_linear(
             return call_operator("nd_linear", x, parameters, count, kind or "")
         way = usual_way(shapes, len(biases) > 0, descending)
         return products.planned_nd_linear(way, x, weights, biases, full_bias, descending)
-    rows = chains.rounded_rows(x.shape[0])
+    rows = chains.rounded_rows(len(x))  # of a traced layer, sizes in `shape` are tensors
     chain = chains.nd_linear_chain(shapes, rows, kind)
     out = None if chain is None else run_kernel(chain, _nd_linear_of(equation, count, kind), x, *parameters)
     if out is not None:
@@ -118,7 +118,7 @@ def fast_tt_linear(
         if may_be_operator(x, *parameters) and has_tensor_train_chain(shapes, bias is not None):
             return call_operator("tt_linear", x, parameters, count)
         return products.tensor_train_product(x, cores, bias, usual_train_cut(shapes))
-    rows = chains.rounded_rows(x.shape[0])
+    rows = chains.rounded_rows(len(x))
     chain = chains.tensor_train_chain(shapes, rows, bias is not None)
     out = None if chain is None else run_kernel(chain, _tt_linear_of(equation, count), x, *parameters)
     return products.tensor_train_product(x, cores, bias, plans.train_cut(shapes, rows)) if out is None else out

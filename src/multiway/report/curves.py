@@ -135,10 +135,14 @@ def frequent_confusions(classes: Sequence[str], counts: npt.NDArray[np.int64], m
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     pairs, every = [divmod(int(place), len(classes)) for place in order if wrong.flat[place]], int((wrong > 0).sum())
     rows = [
-        [classes[row], classes[column], text.count(int(counts[row, column])),
-         text.percent(100 * counts[row, column] / counts[row].sum())]
+        [
+            classes[row],
+            classes[column],
+            text.count(int(counts[row, column])),
+            text.percent(100 * counts[row, column] / counts[row].sum()),
+        ]
         for row, column in pairs
-    ]  # fmt: skip
+    ]
     title = f"The {len(rows)} most frequent of {every} confusions" if every > len(rows) else "Every confusion"
     return Table(title=title, columns=["Is", "Predicted", "Cases", "Share of the class"], rows=rows)
 

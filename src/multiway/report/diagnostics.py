@@ -174,10 +174,15 @@ def density_chart(name: str, weights: npt.ArrayLike) -> Chart:
     normal = np.exp(-(((middles - centre) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
     across = scale_of([middles], margin=0.01)
     drawing = charts.line_drawing(
-        {"weights": ("s0", heights), "normal": ("s1", normal)}, across.place(middles),
-        [f"{value:.3g}" for value in middles], scale_of([heights, normal], from_zero=True), number_ticks(across, 6),
-        describes=f"Density of {name}", height=HEIGHT, x_title="weight",
-    )  # fmt: skip
+        {"weights": ("s0", heights), "normal": ("s1", normal)},
+        across.place(middles),
+        [f"{value:.3g}" for value in middles],
+        scale_of([heights, normal], from_zero=True),
+        number_ticks(across, 6),
+        describes=f"Density of {name}",
+        height=HEIGHT,
+        x_title="weight",
+    )
     return Chart(drawing=drawing, title=name, legend=[("weights", "s0"), ("normal", "s1")])
 
 
@@ -187,8 +192,14 @@ def spread_chart(name: str, epochs: Sequence[float], quantiles: npt.ArrayLike) -
     across = scale_of([epochs], margin=0.01)
     bands = [ChartSeries("half of them", "b0", lower, upper), ChartSeries("nine tenths", "b1", low, high)]
     drawing = charts.line_drawing(
-        {"median": ("s0", middle)}, across.place(epochs), [f"epoch {epoch:g}" for epoch in epochs],
-        scale_of([low, high]), number_ticks(across, 6), describes=f"Spread of {name} by epoch", bands=bands,
-        height=HEIGHT, x_title="epoch",
-    )  # fmt: skip
+        {"median": ("s0", middle)},
+        across.place(epochs),
+        [f"epoch {epoch:g}" for epoch in epochs],
+        scale_of([low, high]),
+        number_ticks(across, 6),
+        describes=f"Spread of {name} by epoch",
+        bands=bands,
+        height=HEIGHT,
+        x_title="epoch",
+    )
     return Chart(drawing=drawing, title=f"{name} by epoch", legend=[("median", "s0"), ("spread", "b0")])

@@ -22,15 +22,24 @@ from multiway_papers.stocks.network import labelled_rows
 from multiway_papers.stocks.showing import backtest_part, deletion_parts, grid_part, interesting_answers, next_session
 
 MODELS = {
-    "random": "fair coin", "arima": "ARIMA", "previous": "previous direction", "logistic": "logistic regression",
-    "calendar": "calendar look-up", "training_quantiles": "training quantiles", "tfidf": "bag of words",
+    "random": "fair coin",
+    "arima": "ARIMA",
+    "previous": "previous direction",
+    "logistic": "logistic regression",
+    "calendar": "calendar look-up",
+    "training_quantiles": "training quantiles",
+    "tfidf": "bag of words",
     "tfidf_ticker": "bag of words per ticker",
-}  # fmt: skip
+}
 READS = {"price": "prices", "text": "texts", "multimodal": "prices and texts"}
 TITLES = {
-    "first": "First day", "last": "Last day", "days": "Days", "count": "Target movements", "rises": "Rises",
+    "first": "First day",
+    "last": "Last day",
+    "days": "Days",
+    "count": "Target movements",
+    "rises": "Rises",
     "with_text": "With a text",
-}  # fmt: skip
+}
 GIVEN_AWAY = 0.9
 """ACC of the calendar baseline above which the labels follow from the calendar."""
 

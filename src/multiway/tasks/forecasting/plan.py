@@ -12,8 +12,8 @@ from multiway.data.findings import Findings, listed, soundly
 from multiway.data.matching import hold_to_training
 from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import load_series_table
 from multiway.data.sources.cells import RawTable
+from multiway.data.sources.layouts import load_series_table
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
 from multiway.models.regression import Regressors

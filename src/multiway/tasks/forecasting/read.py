@@ -16,9 +16,9 @@ from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreada
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import TIME, VALUE, load_series_table
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
+from multiway.data.sources.layouts import TIME, VALUE, load_series_table
 from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
 from multiway.errors import DataError, Fix, MultiwayError, warn

@@ -17,8 +17,8 @@ from multiway.data.options import ReadOptions
 from multiway.data.scaling import Scaler
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
+from multiway.data.sources.layouts import with_joined_times
 from multiway.data.sources.parts import ROWS, Chosen, Parts, codes_of, read_parts, values_of
-from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.declarations import NETWORK

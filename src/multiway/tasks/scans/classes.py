@@ -68,6 +68,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     scored = METRICS
     seen = ("volumes", "sizes")
     by_steps = (NETWORK, *CLASSIFIERS)
+    build = staticmethod(build_classifier)
     evidence = Task.evidence  # the network answers: maps and tables of scans are of it alone
 
     def recognises(self, source: object) -> bool:
@@ -143,10 +144,6 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         prepared = self.prepare(config, source)
         state = prepared.state if run is None else run.state
         return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
-
-    def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
-        """A classifier."""
-        return build_classifier(config, state, name)
 
     def objective_of(self, run: Run, name: str, training: Samples[Stored]) -> Objective:
         """Cross-entropy under the model's own training, of volumes that are changed at random."""

@@ -85,6 +85,17 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     scored = METRICS
     seen = ("patches", "patch")
     by_steps = (NETWORK, PLAIN)
+    build = staticmethod(build_segmenter)
+    options = (
+        Option(name="mask", field="read.mask", help="Column of the mask of each scan."),
+        *SCANS,
+        Option(
+            name="dicom_seg",
+            commands=("predict",),
+            is_flag=True,
+            help="Write each mask as a DICOM-SEG object too; the scans are DICOM series.",
+        ),
+    )
 
     def recognises(self, source: object) -> bool:
         """Scenes, volumes with masks, and tables of scans and their masks."""
@@ -157,10 +168,6 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
         return (NETWORK, *mask_baselines(config, state))
-
-    def build(self, config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
-        """A network or a baseline."""
-        return build_segmenter(config, state, name)
 
     def objective(self, run: Run, training: Samples[Examples]) -> Objective:
         """Cross-entropy and overlaps."""
