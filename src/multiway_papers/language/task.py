@@ -9,7 +9,7 @@ import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain
+from multiway.config import Plain, read_number, read_whole
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
@@ -19,6 +19,7 @@ from multiway.tasks.answers import Answer, in_folder, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
 from multiway.tasks.lifecycle import reread
+from multiway.tasks.options import read_count
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stored import SplitFacts

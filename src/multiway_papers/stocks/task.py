@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Config, Plain
+from multiway.config import Config, Plain, read_names, read_number
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_columns

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed
+from multiway.data.options import SequenceOptions
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.bytes import free_memory
 from multiway.data.sources.cells import as_text
