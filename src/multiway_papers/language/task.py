@@ -9,7 +9,7 @@ import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, read_number, read_whole
+from multiway.config import Plain
 from multiway.data.checking import Hook
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
@@ -19,7 +19,6 @@ from multiway.tasks.answers import Answer, in_folder, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import read_count
 from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Row
 from multiway.tasks.run import Run
 from multiway.tasks.stored import SplitFacts
@@ -58,49 +57,6 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     unit = "document"
     counting, counted_by = ("unigram", "trigram"), "word_ppl"
     fields_of_validation = (*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
-    options = (
-        Option(name="column", field="read.column", help="Column of the text in a table or in JSON lines."),
-        Option(
-            name="documents",
-            field="read.documents",
-            choices=("auto", "file", "line", "paragraph", "heading"),
-            help="What a document of a text file is.",
-        ),
-        Option(
-            name="tokenizer",
-            field="tokens.tokenizer",
-            commands=("train", "audit"),
-            help="bpe, bytes, a folder or name.",
-        ),
-        Option(
-            name="vocabulary",
-            field="tokens.vocabulary",
-            commands=("train", "audit"),
-            read=read_whole,
-            help="Tokens of bpe.",
-        ),
-        Option(
-            name="context",
-            field="tokens.context",
-            commands=("train", "audit"),
-            read=read_whole,
-            help="Tokens read at once.",
-        ),
-        Option(name="tokens", commands=("predict",), read=read_count, help="Tokens to write per text; 0 only scores."),
-        Option(
-            name="temperature",
-            commands=("predict",),
-            read=read_number,
-            help="0 takes the most probable token, 1 draws as the model says; 0 if not given.",
-        ),
-        Option(name="draw", commands=("predict",), read=read_count, help="Seed of what is drawn."),
-        Option(
-            name="first",
-            commands=("explain",),
-            read=read_whole,
-            help="Test documents to take apart; 4 if not given.",
-        ),
-    )
 
     def recognises(self, source: object) -> bool:
         """Prose in text files."""

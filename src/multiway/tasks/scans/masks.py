@@ -86,16 +86,6 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     seen = ("patches", "patch")
     by_steps = (NETWORK, PLAIN)
     build = staticmethod(build_segmenter)
-    options = (
-        Option(name="mask", field="read.mask", help="Column of the mask of each scan."),
-        *SCANS,
-        Option(
-            name="dicom_seg",
-            commands=("predict",),
-            is_flag=True,
-            help="Write each mask as a DICOM-SEG object too; the scans are DICOM series.",
-        ),
-    )
 
     def recognises(self, source: object) -> bool:
         """Scenes, volumes with masks, and tables of scans and their masks."""
