@@ -26,7 +26,7 @@ from safetensors.torch import load_file
 from benchmarks.rows import keep
 from benchmarks.volume_memory import ROOT
 from multiway.tasks.forecasting.forecasts import FIRST
-from multiway.tasks.scores import commit_of_source
+from multiway_papers.cell_rows import commit_of_source
 
 SIDE, CASES = 64, {"train": 64, "val": 16, "test": 32}
 USUAL_BATCH, REPORT_SECONDS, HELP_SECONDS, HELP_MB = 32, 20, 0.6, 120

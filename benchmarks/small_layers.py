@@ -7,7 +7,6 @@ from torch import nn
 
 from benchmarks.comparison import Comparison, measure
 from multiway import nn as mnn
-from multiway.kernels.library import nodes
 
 ROWS, BAR = 64, {"nn.Linear": 0.95}
 CASES: dict[str, tuple[int, Callable[[], nn.Module]]] = {
@@ -44,7 +43,7 @@ def run(repeats: int, names: list[str] | None) -> Iterator[dict[str, object]]:
         case = Comparison(
             benchmark="small_layers",
             shape=name,
-            facts={"rows": ROWS, "features": features, "parameters": parameters, "nodes": nodes() is not None},
+            facts={"rows": ROWS, "features": features, "parameters": parameters},
             layers={"ours": layer, "nn.Linear": dense},
             x=x,
             flops=0,

@@ -10,8 +10,8 @@ from multiway.config import leaves
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
-from multiway.tasks.scores import own_parameters
 from multiway.workflows.recipe import Recipe, load_recipe
+from multiway_papers.cell_rows import own_parameters
 from multiway_papers.cells import recipes_of, table_names
 from multiway_papers.printed import load_published, published_tables
 

@@ -14,7 +14,7 @@ from multiway import files
 from multiway.data.findings import listed
 from multiway.errors import ConfigError
 from multiway.tasks.protocol import Row
-from multiway.tasks.scores import commit_of_source
+from multiway_papers.cell_rows import commit_of_source
 from multiway_papers.open_floor import aligned_forecast
 from multiway_papers.open_tasks import (
     BASE,
@@ -73,17 +73,23 @@ def reproduce_open(
 def _machine() -> Row:
     """Where seconds were measured, and by which code."""
     return {
-        "commit": commit_of_source(), "torch": torch.__version__, "threads": torch.get_num_threads(),
+        "commit": commit_of_source(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
         "processor": platform.processor() or platform.machine(),
-    }  # fmt: skip
+    }
 
 
 def _row(task: OpenTask, items: Sequence[Item], name: str, scores: dict[str, float], base: dict[str, float]) -> Row:
     relative = {f"relative_{metric}": scores[metric] / base[metric] for metric in SHOWN[task.benchmark]}
     return {
-        "benchmark": task.benchmark, "row": task.row, "model": name, **scores, **relative,
+        "benchmark": task.benchmark,
+        "row": task.row,
+        "model": name,
+        **scores,
+        **relative,
         "data": ",".join(item.fingerprint() for item in items),
-    }  # fmt: skip
+    }
 
 
 def compare_open_benchmark(benchmark: str, rows: Sequence[Row]) -> list[Row]:
@@ -92,12 +98,21 @@ def compare_open_benchmark(benchmark: str, rows: Sequence[Row]) -> list[Row]:
     A column is a metric of a task, and a mean the geometric one over tasks. Only models with every task are in it.
     """
     names = dict.fromkeys(row["row"] for row in rows)
-    ours = [{"model": f"multiway {row['model']}", **{key: row.get(key) for key in ("row", *METRICS[benchmark])},
-             "seconds": row["seconds"]} for row in rows]  # fmt: skip
+    ours = [
+        {
+            "model": f"multiway {row['model']}",
+            **{key: row.get(key) for key in ("row", *METRICS[benchmark])},
+            "seconds": row["seconds"],
+        }
+        for row in rows
+    ]
     frame = pd.concat([_published_rows(benchmark, [*names]), pd.DataFrame(ours)], ignore_index=True)
     base = frame[frame["model"] == BASE[benchmark]].set_index("row")
-    lines = [_line(benchmark, str(model), part.set_index("row"), base) for model, part in frame.groupby("model")
-             if set(part["row"]) == set(names)]  # fmt: skip
+    lines = [
+        _line(benchmark, str(model), part.set_index("row"), base)
+        for model, part in frame.groupby("model")
+        if set(part["row"]) == set(names)
+    ]
     return sorted(lines, key=lambda line: line[f"mean relative {SHOWN[benchmark][0]}"])
 
 

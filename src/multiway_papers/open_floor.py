@@ -142,8 +142,12 @@ class Mix(NamedTuple):
 
     def fitted(self, rows: Rows, stop: int) -> "Mix":
         """The same fitted on the rows before one."""
-        return self._replace(models=[rows.fitted(model, stop) if weight else model
-                                     for model, weight in zip(self.models, self.weights, strict=True)])  # fmt: skip
+        return self._replace(
+            models=[
+                rows.fitted(model, stop) if weight else model
+                for model, weight in zip(self.models, self.weights, strict=True)
+            ]
+        )
 
 
 def aligned_forecast(task: OpenTask, item: Item) -> Floats:
@@ -193,8 +197,9 @@ def best_mix(rows: Rows, stop: int) -> tuple[Mix, Outcome]:
     first = stop - STRETCHES * length
     units = DrawnIn(rows.values.shape[1])
     units.set_units(torch.tensor(rows.values[:first]))
-    stretches = [range(start, min(start + length, stop - rows.task.horizon + 1), season)
-                 for start in range(first, stop, length)]  # fmt: skip
+    stretches = [
+        range(start, min(start + length, stop - rows.task.horizon + 1), season) for start in range(first, stop, length)
+    ]
     ridge = rows.built(RobustRidge)
     choose_penalty(ridge, rows.between(0, first), rows.between(first, first + length))
     outcome = _forecasts(rows, ridge, units, stretches)

@@ -100,17 +100,28 @@ def _path(name: str) -> Path:
 
 def _electricity(name: str) -> OpenTask:
     return OpenTask(
-        benchmark="fev", row=f"epf_{name.lower()}", files=(f"epf/{name}.csv.gz",), horizon=24, windows=20, season=24,
-        target="OT", context=1000,
-    )  # fmt: skip
+        benchmark="fev",
+        row=f"epf_{name.lower()}",
+        files=(f"epf/{name}.csv.gz",),
+        horizon=24,
+        windows=20,
+        season=24,
+        target="OT",
+        context=1000,
+    )
 
 
 def _gift(row: str, horizon: int, rows: int, season: int) -> OpenTask:
     windows = min(MOST, int(np.ceil(SHARE * rows / horizon)))
     return OpenTask(
-        benchmark="gift", row=row, files=("ett_m1",), horizon=horizon, windows=windows, season=season,
+        benchmark="gift",
+        row=row,
+        files=("ett_m1",),
+        horizon=horizon,
+        windows=windows,
+        season=season,
         every=96 // season,
-    )  # fmt: skip
+    )
 
 
 HORIZONS = {"short": 48, "medium": 480, "long": 720}

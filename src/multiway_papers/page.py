@@ -7,14 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from multiway.report import Page, PagePart, render, text
-from multiway.report.curves import Sizes, size_chart
-from multiway.report.diagnostics import cost_bars, cost_chart
 from multiway.report.scales import title
 from multiway.report.scores import half_width
 from multiway.report.sections import Section, Table, TableCell, Text
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe
 from multiway_papers.cells import recipes_of
+from multiway_papers.charts import Sizes, cost_bars, cost_chart, size_chart
 from multiway_papers.printed import HIGHER_IS_BETTER, MEAN, Figure, Head, Line, PublishedTable, published_for
 from multiway_papers.rows import FACTS, compared_lines, filled
 from multiway_papers.verdicts import seed_values

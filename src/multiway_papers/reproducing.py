@@ -13,9 +13,9 @@ from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
-from multiway.tasks.scores import cell_row, own_parameters
 from multiway.workflows.recipe import Recipe
 from multiway.workflows.training import check_first, with_seed
+from multiway_papers.cell_rows import cell_row, own_parameters
 from multiway_papers.cells import OPEN, recipes_of
 from multiway_papers.open_benchmarks import reproduce_open
 from multiway_papers.page import page_of

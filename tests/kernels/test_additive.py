@@ -109,5 +109,6 @@ def test_the_layer_keeps_nothing_of_the_size_of_all_pairs():
     ("key", "weight"), [((2, 5, 4), (2, 4)), ((2, 5, 6), (1, 6)), ((2, 5, 6), (2, 4)), ((2, 5, 6), (6,))], ids=str
 )
 def test_sizes_that_differ_are_not_read_beyond_their_end(key, weight, calls):
-    assert kernel.run_scores(summed, torch.zeros(3, 2, 3, 6), torch.zeros(3, *key), torch.zeros(weight)) is None
+    tensors = torch.zeros(3, 2, 3, 6), torch.zeros(3, *key), torch.zeros(weight)
+    assert kernel.run_kernel(kernel.Scores(), summed, *tensors) is None
     assert not calls

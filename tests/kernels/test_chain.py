@@ -9,14 +9,13 @@ import torch
 from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
 from multiway.kernels.compiled import Chain, Factor, Link
-from multiway.kernels.library import library, nodes
-from multiway.ops import chains, ways
+from multiway.kernels.library import library
+from multiway.ops import chains
 from multiway.ops.plans import best_plan
 from tolerances import LONG32, SUMS32, SUMS64
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler")
 
-NODE = kernel._node
 ND_SIZES = [
     ((5, 7, 3), (11, 2, 6)),
     ((1, 1), (1, 1)),
@@ -49,14 +48,7 @@ STEPS = [
 def always(monkeypatch):
     """The chain is used whatever it costs."""
     monkeypatch.setattr(chains, "MARGIN", 0.0)
-    caches = (
-        chains.nd_linear_chain,
-        chains.tensor_train_chain,
-        chains.low_rank_chain,
-        ways.kept_nd_linear_chain,
-        ways.kept_train_chain,
-        ways.kept_low_rank_chain,
-    )
+    caches = (chains.nd_linear_chain, chains.tensor_train_chain)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -64,27 +56,13 @@ def always(monkeypatch):
         cached.cache_clear()
 
 
-@pytest.fixture(params=["python", "node"])
-def calls(request, monkeypatch):
-    """Counts the passes by the chain, whether autograd reaches it through Python or by a node of its own."""
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the passes by the chain."""
     made = []
     plain = kernel._call_chain
-
-    def run(*given):
-        out = NODE()(*given)
-        if out is not None:
-            made.append(given)
-            if out.grad_fn is not None:
-                assert out.grad_fn.name() == "ChainBackward"
-                out.grad_fn.register_hook(lambda *grads: made.append(grads))
-        return out
-
-    if request.param == "node" and nodes() is None:
-        pytest.skip("no nodes of autograd were built: python -m multiway.kernels")
-    monkeypatch.setattr(kernel, "_node", lambda: run if request.param == "node" else None)
     monkeypatch.setattr(kernel, "_call_chain", lambda *given: (made.append(given), plain(*given)))
-    yield made
-    NODE.cache_clear()
+    return made
 
 
 def results(layer, x, cotangent):
@@ -131,19 +109,12 @@ def test_tt_linear(sizes, generator, calls):
         assert_near_float64(layer, x, generator, calls)
 
 
-def test_low_rank_linear(generator, calls, monkeypatch):
-    monkeypatch.setattr(kernel, "has_node", lambda: True)
-    for sizes, bias, lead in (((7, 11, 3), True, (5,)), ((19, 2, 2), False, (2, 3)), ((1, 17, 1), True, (1,))):
-        layer = randomise(mnn.LowRankLinear(*sizes[:2], rank=sizes[2], bias=bias), generator)
-        assert_near_float64(layer, torch.randn(*lead, sizes[0], generator=generator), generator, calls)
-
-
 def one_step(before, inner, columns, after, has_bias):
     """The chain of one product, for x of (rows, before, inner, after)."""
     link = Link(0, 1, 1, 0, 0, inner, 1, 0, before, inner, columns, after)
     factor, bias = Factor(1, columns, inner, 1, 0, 0, inner, 1, 0), "full" if has_bias else None
     sizes = (before, columns, after)
-    return Chain.of([factor], [link], before * inner * after, sizes, terms=1, bias=bias, work=1)
+    return Chain.lay_out([factor], [link], before * inner * after, sizes, terms=1, bias=bias, work=1)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 13, 67])
@@ -157,8 +128,8 @@ def test_one_step_with_few_numbers_in_or_out(step, has_bias, rows, generator):
     exact = torch.einsum("rbia, ci -> rbca", x, weight) + sum(bias)
     cotangent = torch.rand(exact.shape, generator=generator)
     want = [exact.detach(), *torch.autograd.grad(exact, [x, weight, *bias], cotangent.double())]
-    got = [kernel.chain_forward(chain, tensors[0], tensors[1:])]
-    got += kernel.chain_gradients(chain, cotangent, tensors, [True] * len(tensors))
+    got = [chain.forward(*tensors)]
+    got += chain.gradients(cotangent, tensors, [True] * len(tensors))
     for ours, each in zip(got, want, strict=True):
         assert float((ours.double() - each).norm()) <= SUMS32 * float(each.norm())
 
@@ -182,7 +153,6 @@ def test_every_plan_gives_the_same(generator, calls, monkeypatch):
         price = functools.cache(lambda step, rows: draw.random())
         monkeypatch.setattr(chains, "_step_cost", price)
         chains.nd_linear_chain.cache_clear()
-        ways.kept_nd_linear_chain.cache_clear()
         plans.add(best_plan(*sizes, frozenset(), 4, price)[1])
         layer = randomise(mnn.NdLinear(*sizes), generator)
         assert_near_float64(layer, torch.randn(5, *sizes[0], generator=generator), generator, calls)
@@ -219,7 +189,7 @@ def test_gradients_that_nobody_asks_for_are_not_made(frozen, generator):
             torch.testing.assert_close(tensor.grad, gradient, rtol=SUMS32, atol=SUMS32)
 
 
-def test_what_a_node_keeps_is_watched(generator):
+def test_what_is_kept_for_the_gradient_is_watched(generator):
     layer = randomise(mnn.NdLinear((3, 4), (2, 5)), generator)
     x = torch.randn(6, 3, 4, generator=generator)
     out = layer(x).sum()
@@ -237,9 +207,9 @@ def test_what_a_node_keeps_is_watched(generator):
 
 
 def test_rows_of_another_size_are_not_read_beyond_their_end(generator, calls):
-    chain = chains.low_rank_chain((2, 5), (7, 2), 4, False)
-    tensors = [torch.randn(shape, generator=generator) for shape in ((3, 4), (2, 5), (7, 2))]
-    assert kernel.run_chain(chain, None, *tensors) is None and not calls
+    chain = chains.nd_linear_chain(((2, 5),), 4, None)
+    tensors = [torch.randn(shape, generator=generator) for shape in ((3, 4), (2, 5))]
+    assert kernel.run_kernel(chain, torch.nn.functional.linear, *tensors) is None and not calls
 
 
 def test_only_the_input_or_only_a_bias(generator):
@@ -252,7 +222,6 @@ def test_only_the_input_or_only_a_bias(generator):
 
 def test_two_threads(generator, calls, monkeypatch):
     monkeypatch.setattr(kernel, "CHAIN_WORK", 1)
-    NODE.cache_clear()
     sizes = (16, 16, 5), (16, 12, 7)
     before = torch.get_num_threads()
     torch.set_num_threads(2)

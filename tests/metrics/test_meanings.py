@@ -4,11 +4,12 @@ from pathlib import Path
 import multiway.tasks
 from multiway.metrics.meanings import MEANINGS, meaning
 
-DECLARED = re.compile(r'(?:Metric|OF_MEAN)\(\s*name="(\w+)"')
+DECLARED = re.compile(r'(?:Metric|MEAN_METRIC)\(\s*name="(\w+)"')
 
 
 def declared() -> set[str]:
-    files = Path(multiway.tasks.__file__).parent.rglob("*.py")
+    source = Path(multiway.tasks.__file__).parents[2]
+    files = [*(source / "multiway" / "tasks").rglob("*.py"), *(source / "multiway_papers").rglob("*.py")]
     return {name for file in files for name in DECLARED.findall(file.read_text())}
 
 

@@ -11,7 +11,7 @@ from torch.library import opcheck
 import children
 from multiway import nn, ops
 from multiway.errors import ConfigError
-from multiway.ops import dispatch, graph_strips, ways
+from multiway.ops import dispatch, graph_strips
 from reference import tga
 from tolerances import ROUNDING32, assert_same
 
@@ -83,7 +83,7 @@ def test_every_lag_up_to_the_reach_counts_and_few_others(small_strips, reach, ca
 def test_strips_of_full_size_are_dense_forward_and_backward(length, causal, normalisation):
     key, value = normal(2, 3, length, 5).requires_grad_(), normal(2, 3, length, 7, seed=1).requires_grad_()
     want = dense(key, value, 0.8, causal, normalisation)
-    got = ops.graph_attention(key, value, 0.8, causal=causal, normalisation=normalisation, banded=False)
+    got = ops.strip_graph_filter(key, value, 0.8, causal=causal, normalisation=normalisation)
     assert_alike(got, want, (key, value))
 
 
@@ -120,8 +120,9 @@ def test_forward_derivatives_and_a_learnt_damping_take_the_dense_form(monkeypatc
     monkeypatch.setattr(dispatch, "STRIPS_FROM", 1)
     key, value = normal(1, 7, 3), normal(1, 7, 2, seed=1)
     with forward_ad.dual_level():
-        assert not dispatch.is_open(key)
-        out = ops.graph_attention(forward_ad.make_dual(key, key), value, 0.6)
+        dual = forward_ad.make_dual(key, key)
+        assert not dispatch.is_plain(dual)
+        out = ops.graph_attention(dual, value, 0.6)
         assert forward_ad.unpack_dual(out).tangent is not None
     dampings = torch.tensor([0.6], dtype=torch.float64)
     assert_same(ops.graph_attention(key, value, dampings), dense(key, value, 0.6, False, "none"))
@@ -193,7 +194,7 @@ for batch, length in ((2, 131), (3, 201), (2, 401), (5, 301)):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not ways.has_kernels(), reason="graphs hold operators where kernels are")
+@pytest.mark.skipif(not dispatch.has_kernels(), reason="graphs hold operators where kernels are")
 def test_a_graph_of_any_batch_and_length_holds_the_operator_forward_and_backward(tmp_path):
     done = children.run_program(GRAPHS, tmp_path)
     assert done.stdout.split() == ["1"] * 4, done.stderr  # up to the widest strip and beyond, there and back

@@ -7,7 +7,7 @@ import torch
 
 from multiway import ops
 from multiway.errors import ShapeError
-from multiway.ops.ways import rounded_rows
+from multiway.ops.chains import rounded_rows
 from tolerances import assert_same
 
 WAYS = ("right", "left", "dense")

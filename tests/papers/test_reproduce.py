@@ -9,8 +9,9 @@ import pytest
 
 from command import printed
 from multiway import workflows
-from multiway.tasks.scores import cell_row, score_of
+from multiway.tasks.scores import score_of
 from multiway.workflows.recipe import load_recipe
+from multiway_papers.cell_rows import cell_row
 
 
 def test_a_row_holds_the_mean_over_seeds_with_ridge_and_naive(tmp_path):

@@ -170,11 +170,11 @@ def test_a_sentence_of_a_run_names_its_models_in_words():
         "network", {"logistic": "logistic regression", "tfidf": "logistic regression on TF-IDF", "cnn": "small CNN"},
     )  # fmt: skip
     said = "Answer: logistic (0.1 against 0.2 of tfidf), far from cnn_1, regression_log and logistic regression."
-    assert found.told(said) == (
+    assert found.name_models(said) == (
         "Answer: logistic regression (0.1 against 0.2 of logistic regression on TF-IDF), far from cnn_1, "
         "regression log and logistic regression."
     )
-    assert found.named("network") == "the network" and found.named("cnn") == "small CNN"
+    assert found.name_within("network") == "the network" and found.name_within("cnn") == "small CNN"
 
 
 def test_a_score_that_no_model_has_gets_no_column():

@@ -6,7 +6,7 @@ import pytest
 
 from multiway.tasks.choice import choice_of_settings
 from multiway.tasks.protocol import Metric
-from multiway.tasks.scores import best_baseline_remark, lopsided, score_of, score_table
+from multiway.tasks.scores import best_baseline_remark, score_of, score_table, warn_of_lopsided
 
 METRICS = (Metric(name="acc", title="ACC", spread=True), Metric(name="loss", title="Loss", higher=False, of="ce"))
 
@@ -58,7 +58,7 @@ NEAR = (0.97, 0.965, 0.99)
 def test_a_model_that_counts_words_is_named_where_one_split_is_ten_times_better(
     metric, validation, test, samples, better
 ):
-    said = lopsided(two_splits(metric, validation, test, samples), ("unigram", "tfidf"), metric)
+    said = warn_of_lopsided(two_splits(metric, validation, test, samples), ("unigram", "tfidf"), metric)
     assert len(said) == (better is not None)
     assert all(f"tfidf is more than 10 times better on {better} than on" in line for line in said)
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from multiway.tasks.lifecycle import load
-from multiway.tasks.pages import learnt
+from multiway.tasks.pages import describe_target
 from report_pages import Page
 from tasks.finished import finished
 
@@ -40,4 +40,4 @@ def test_a_title_says_what_was_learnt(task, tmp_path_factory):
     ],
 )
 def test_runs_that_do_not_say_their_column_are_called_by_their_classes(state, words):
-    assert learnt(SimpleNamespace(state=SimpleNamespace(**state))) == words
+    assert describe_target(SimpleNamespace(state=SimpleNamespace(**state))) == words

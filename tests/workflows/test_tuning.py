@@ -187,7 +187,7 @@ def test_tpe_learns_from_the_trials():
 
     def good(sampler, seed):
         opening = {"task": "forecast", "seed": seed, "sampler": sampler, "pruner": "none"}
-        study = Study.open(None, None, opening, space, space.shuffled(seed))
+        study = Study.open(None, None, opening, space, space.shuffle(seed))
         while (trial := study.begin(30)) is not None:
             fields = study.fields_of(trial)
             study.end(trial, Trial(settings=fields, validation_loss=-float(sum(each == 5 for each in fields.values()))))
@@ -353,7 +353,7 @@ SPACES = {
 @pytest.mark.parametrize("name", SPACES)
 def test_a_papers_space_is_one_of_its_task(name):
     task, count = SPACES[name]
-    every = load_space(name).shuffled(0)
+    every = load_space(name).shuffle(0)
     assert len(every) == len({json.dumps(each) for each in every}) == count
     search = Search(task=task_of(task), given={}, source=None)
     for fields in every[:60]:

@@ -46,11 +46,13 @@ def check_agreement(
         return f"{share:.2%} of {len(labels):,} {noun} agree with {what}"
     row = int(wrong[0])
     return finding(
-        "labels", "error",
+        "labels",
+        "error",
         f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quoted(names[row])} is {labels[row]} "
         f"and should be {plain[row]}",
-        f"Make {noun} from what they are named after.", count=len(wrong),
-    )  # fmt: skip
+        f"Make {noun} from what they are named after.",
+        count=len(wrong),
+    )
 
 
 def check_statistics(
@@ -75,11 +77,13 @@ def check_statistics(
     of_all = all(bool(_same(used[key], everything[key], size).all()) for key in used)
     origin = "as over all rows" if of_all else f"and over all rows it is {everything[name][row]:.6g}"
     return finding(
-        "statistics", "error",
+        "statistics",
+        "error",
         f"scaling saw more than the {rows}: {name} of {names[row]} is {used[name][row]:.6g}, {origin}; over those "
         f"alone it is {training[name][row]:.6g} ({len(wrong)} of {len(used) * len(names)} numbers differ)",
-        "Fit scaling on training rows alone.", count=len(wrong),
-    )  # fmt: skip
+        "Fit scaling on training rows alone.",
+        count=len(wrong),
+    )
 
 
 def _same(first: NDArray[np.float64], second: NDArray[np.float64], size: NDArray[np.float64]) -> NDArray[np.bool_]:

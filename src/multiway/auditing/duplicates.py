@@ -47,10 +47,11 @@ def window_digests(values: NDArray[np.float64], starts: Ints, length: int) -> li
     rows = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in values], np.int32)
     same = np.concatenate([[0], (rows[1:] != rows[:-1]).cumsum()])  # how often a row differed from the one before
     return [
-        None if same[start] == same[start + length - 1]
+        None
+        if same[start] == same[start + length - 1]
         else hashlib.blake2b(rows[start : start + length].tobytes(), digest_size=16).digest()
         for start in np.asarray(starts).tolist()
-    ]  # fmt: skip
+    ]
 
 
 def check_duplicates(
@@ -69,9 +70,10 @@ def check_duplicates(
     worst, looked = 0.0, 0
     for split, every in digests.items():
         mine = [
-            (name, first[digest]) for name, digest in zip(names[split], every, strict=True)
+            (name, first[digest])
+            for name, digest in zip(names[split], every, strict=True)
             if digest is not None and digest in first
-        ]  # fmt: skip
+        ]
         copies += [f"{split} {quoted(name)} = {other} {quoted(there)}" for name, (other, there) in mine]
         worst = max(worst, len(mine) / max(len(every), 1))
         looked += sum(digest is not None for digest in every)
@@ -81,10 +83,13 @@ def check_duplicates(
     if not copies:
         return f"none of {looked:,} {what} is in two splits"
     return finding(
-        "duplicates", "error" if worst > tolerated else "warning",
-        f"{len(copies):,} {what} are in two splits ({worst:.1%} of a split)", "Keep each in one split.",
-        copies[:3], len(copies),
-    )  # fmt: skip
+        "duplicates",
+        "error" if worst > tolerated else "warning",
+        f"{len(copies):,} {what} are in two splits ({worst:.1%} of a split)",
+        "Keep each in one split.",
+        copies[:3],
+        len(copies),
+    )
 
 
 def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
@@ -102,9 +107,13 @@ def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
     if not torn:
         return f"none of {len(splits):,} {what}s is in two splits"
     return finding(
-        "groups", "error", f"{len(torn):,} of {len(splits):,} {what}s are in two splits",
-        f"Give each {what} to one split.", torn[:3], len(torn),
-    )  # fmt: skip
+        "groups",
+        "error",
+        f"{len(torn):,} of {len(splits):,} {what}s are in two splits",
+        f"Give each {what} to one split.",
+        torn[:3],
+        len(torn),
+    )
 
 
 def check_one_label(

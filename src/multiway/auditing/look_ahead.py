@@ -66,10 +66,14 @@ def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict
         for series, other in pairs.tolist()
     ]
     return finding(
-        "shifted", "error", "series know the future of others: given a series' own past, another one's removes nearly "
+        "shifted",
+        "error",
+        "series know the future of others: given a series' own past, another one's removes nearly "
         "all error of its next value, as a copy that is shifted, or a mean that reaches ahead, does",
-        "Leave out what is made from later values.", told[:3], len(told),
-    )  # fmt: skip
+        "Leave out what is made from later values.",
+        told[:3],
+        len(told),
+    )
 
 
 def foreseen(values: Floats, lags: int) -> Floats:
@@ -163,9 +167,14 @@ def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
     if not drawn:
         return "no series is drawn in straight lines between fewer values"
     return finding(
-        "interpolated", "error", f"{len(drawn)} of {len(names)} series run in straight lines between fewer values, so "
-        "that rows between know the value that comes", "Forecast the values that were measured.", drawn[:3], len(drawn),
-    )  # fmt: skip
+        "interpolated",
+        "error",
+        f"{len(drawn)} of {len(names)} series run in straight lines between fewer values, so "
+        "that rows between know the value that comes",
+        "Forecast the values that were measured.",
+        drawn[:3],
+        len(drawn),
+    )
 
 
 def _is_drawn(column: Floats) -> bool:
@@ -262,17 +271,22 @@ def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
     """Whether cells of a series are those of another one in later rows, or the mean or total of a period to come."""
     count = min(len(names), MOST_PAIRED)
     told = [
-        said for one, other in itertools.permutations(range(count), 2)
+        said
+        for one, other in itertools.permutations(range(count), 2)
         for said in _told(values[:, one], values[:, other], quoted(names[one]), quoted(names[other]))
-    ]  # fmt: skip
+    ]
     if count < 2:
         return None
     if not told:
         return "no series holds later values of another, or totals of periods that they lie in"
     return finding(
-        "shifted", "error", f"{len(told)} series hold later values of others exactly",
-        "Leave out what is made from later values.", told[:3], len(told),
-    )  # fmt: skip
+        "shifted",
+        "error",
+        f"{len(told)} series hold later values of others exactly",
+        "Leave out what is made from later values.",
+        told[:3],
+        len(told),
+    )
 
 
 def _told(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:

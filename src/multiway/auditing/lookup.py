@@ -76,9 +76,14 @@ def check_lookup(
 
 
 def _say(
-    names: tuple[str, ...], words: tuple[str, str, str], predicted: Ints, labels: Ints, hits: NDArray[np.bool_],
-    usual: NDArray[np.bool_], interval: tuple[float, float],
-) -> Verdict:  # fmt: skip
+    names: tuple[str, ...],
+    words: tuple[str, str, str],
+    predicted: Ints,
+    labels: Ints,
+    hits: NDArray[np.bool_],
+    usual: NDArray[np.bool_],
+    interval: tuple[float, float],
+) -> Verdict:
     what, target, held = words
     facts = f"{' and '.join(names)} alone" if len(names) < 3 else f"all {len(names)} facts together"
     scores = f"ACC {hits.mean():.4f}, MCC {lookup_mcc(predicted, labels):.4f}"
@@ -88,11 +93,12 @@ def _say(
         measured = f"a look-up of {facts} gives {scores} on {len(labels):,} {held} labels, {baseline}"
         return f"{what} does not tell {target}: {measured}"
     return finding(
-        "lookup", "error" if low > LEAK else "warning",
+        "lookup",
+        "error" if low > LEAK else "warning",
         f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} {held} "
         f"labels; {baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
         "Report this rule with every model; a score near it is no skill.",
-    )  # fmt: skip
+    )
 
 
 def _candidates(train: Codes, test: Codes) -> list[_Cells]:

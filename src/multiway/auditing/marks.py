@@ -51,10 +51,13 @@ class Faces:
             best = _best(border, kinds, parts)
             if best.surely_removed > SURE and best.removed > (within := _best(inside, kinds, parts)).removed + AHEAD:
                 return finding(
-                    "border", "error", f"the border of the {what} tells {told}: the mean of one field makes "
+                    "border",
+                    "error",
+                    f"the border of the {what} tells {told}: the mean of one field makes "
                     f"{best.count} errors on cases held out, the best of the inside {within.count}, the commonest "
-                    f"class {best.usual}", "Cut or fill the border alike for all cases.",
-                )  # fmt: skip
+                    f"class {best.usual}",
+                    "Cut or fill the border alike for all cases.",
+                )
         return f"the border of the {what} does not tell {target} better than the inside does"
 
 
@@ -123,10 +126,12 @@ class Paint:
         if count < PAINTED * every:
             return f"no single value of the image tells the mask ({every:,} marked images looked at)"
         return finding(
-            "painted", "error", f"in {count:,} of {every:,} marked images one value marks the mask or its edge and "
+            "painted",
+            "error",
+            f"in {count:,} of {every:,} marked images one value marks the mask or its edge and "
             "hardly anything else, as where annotations were saved into the image",
             "Take the images from before they were annotated.",
-        )  # fmt: skip
+        )
 
 
 def _tells(channel: NDArray[Any], part: NDArray[np.bool_], mask: NDArray[np.bool_]) -> bool:

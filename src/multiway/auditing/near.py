@@ -73,8 +73,9 @@ def near_pairs(
     """What `search` finds in splits held out: split, name, the training thing that it is like, and how much."""
     return [
         (split, names[row], names[other], value)
-        for split, rows in held.items() for row, other, value in search(kind, rows, digests)
-    ]  # fmt: skip
+        for split, rows in held.items()
+        for row, other, value in search(kind, rows, digests)
+    ]
 
 
 def far_above(nearest: Floats, usual: Floats, least: float) -> NDArray[np.bool_]:
@@ -109,9 +110,13 @@ def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what:
     if not told:
         return f"none of {count:,} {what} is nearly a copy of one in another split"
     return finding(
-        "near", "error", f"{len(told):,} of {count:,} {what} are nearly copies of some in another split",
-        "Keep all versions of a thing in one split.", told[:3], len(told),
-    )  # fmt: skip
+        "near",
+        "error",
+        f"{len(told):,} of {count:,} {what} are nearly copies of some in another split",
+        "Keep all versions of a thing in one split.",
+        told[:3],
+        len(told),
+    )
 
 
 def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Verdict | None:
@@ -131,9 +136,12 @@ def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Ve
     if nearer <= max(SHARE, MOSTLY * near):
         return f"rows held out are no training rows with noise ({nearer:.1%} have a neighbour that is very near)"
     return finding(
-        "near", "error", f"{nearer:.0%} of the rows held out are training rows but for a little noise: their nearest "
-        f"training row is far nearer than the next", "Double rows after the split, in training alone.",
-    )  # fmt: skip
+        "near",
+        "error",
+        f"{nearer:.0%} of the rows held out are training rows but for a little noise: their nearest "
+        f"training row is far nearer than the next",
+        "Double rows after the split, in training alone.",
+    )
 
 
 def _shares(known: NDArray[np.float64], held: NDArray[np.float64]) -> tuple[float, float]:

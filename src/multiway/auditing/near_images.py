@@ -96,8 +96,12 @@ class Details:
         placed = _Images(np.stack(self.rows), splits["train"], groups)
         kinds = placed, Moved(np.stack(self.middles), splits["train"], placed.usual)
         held = {split: rows for split, rows in splits.items() if split != "train"}
-        pairs = {(split, pair[0]): pair for kind in kinds for split, rows in held.items()
-                 for pair in search(kind, rows, digests)}  # fmt: skip
+        pairs = {
+            (split, pair[0]): pair
+            for kind in kinds
+            for split, rows in held.items()
+            for pair in search(kind, rows, digests)
+        }
         told = [(split, names[row], names[other], value) for (split, _), (row, other, value) in sorted(pairs.items())]
         return near_verdict(told, sum(map(len, held.values())), "images")
 
@@ -214,9 +218,14 @@ class Traces:
         self.steps.append(_step(image))
 
     def check(
-        self, splits: dict[str, Ints], names: Sequence[str], groups: Sequence[str], digests: Sequence[bytes | None],
-        labels: Sequence[str], target: str = "the class",
-    ) -> Iterator[Verdict | None]:  # fmt: skip
+        self,
+        splits: dict[str, Ints],
+        names: Sequence[str],
+        groups: Sequence[str],
+        digests: Sequence[bytes | None],
+        labels: Sequence[str],
+        target: str = "the class",
+    ) -> Iterator[Verdict | None]:
         """Whether images are near copies of each other, and whether the border tells the label."""
         if "train" not in splits:
             return

@@ -128,9 +128,10 @@ class _Stretches:
         """Near copies that go on: another one, that shares no row, is as many rows away from its like."""
         cuts = np.lib.stride_tricks.sliding_window_view(values, self.size)
         pairs = [
-            (start, like, value) for start, like, value in search(self, starts)
+            (start, like, value)
+            for start, like, value in search(self, starts)
             if self._are_alike(start, like) and not np.array_equal(cuts[start], cuts[like])
-        ]  # fmt: skip
+        ]
         for one, other, value in pairs:
             if any(one - other == start - like and abs(one - start) >= self.size for start, like, _ in pairs):
                 yield one, other, value

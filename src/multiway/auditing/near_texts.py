@@ -75,11 +75,13 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
         return f"none of {len(held):,} {split} texts is a training text but for a word or two"
     pairs = [(texts[chosen[row]], texts[chosen[other]]) for row, other, _ in sorted(alike.values())]
     return finding(
-        "near", "error" if len(pairs) > MANY * len(held) else "warning",
+        "near",
+        "error" if len(pairs) > MANY * len(held) else "warning",
         f"{len(pairs):,} of {len(held):,} {split} texts are training texts but for a word or two",
         ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
-        [f"'{quoted(one, 60)}' = '{quoted(other, 60)}'" for one, other in pairs[:3]], len(pairs),
-    )  # fmt: skip
+        [f"'{quoted(one, 60)}' = '{quoted(other, 60)}'" for one, other in pairs[:3]],
+        len(pairs),
+    )
 
 
 def _share_words(one: str, other: str) -> bool:
@@ -157,9 +159,10 @@ def shared_shingles(texts: Sequence[str], known: Ints, rows: Ints) -> list[Pair]
     (row, other), counts = np.unique(pairs, axis=1, return_counts=True)
     share = counts / np.bincount(held.owners, minlength=len(texts))[row] if len(row) else counts
     best = {
-        int(row[at]): (int(row[at]), int(other[at]), float(share[at])) for at in np.argsort(share, kind="stable")
+        int(row[at]): (int(row[at]), int(other[at]), float(share[at]))
+        for at in np.argsort(share, kind="stable")
         if share[at] >= HALF and counts[at] >= FEWEST_SHARED
-    }  # fmt: skip
+    }
     return [best[key] for key in sorted(best)]
 
 

@@ -40,9 +40,14 @@ def check_copies(
 
 
 def check_codes(
-    prepared: Prepared[Any, Any], codes: Mapping[str, NDArray[np.int64]], what: str, target: str = "the class",
-    *, each: bool = False, judged: Sequence[str] = ("test",),
-) -> Verdict | None:  # fmt: skip
+    prepared: Prepared[Any, Any],
+    codes: Mapping[str, NDArray[np.int64]],
+    what: str,
+    target: str = "the class",
+    *,
+    each: bool = False,
+    judged: Sequence[str] = ("test",),
+) -> Verdict | None:
     """What whole numbers of each sample tell of its class on rows held out, by a table of the training rows.
 
     judged: Splits that are held out.

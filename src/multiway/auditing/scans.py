@@ -27,6 +27,7 @@ from multiway.data.sources.scans.volume import VolumeHeader
 BLOCKS = finding(
     "blocks", "note", "blocks of one scene share no pixel, but neighbours look alike: scores hold for this scene alone"
 )
+UNKNOWN = finding("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
 NOT_SCALED = finding("statistics", "note", "scaling was not looked at, as training refuses these splits")
 GZIP = b"\x1f\x8b"
 FEWEST = 3
@@ -34,17 +35,16 @@ FEWEST = 3
 BLOCK = "block"
 
 
-def torn_cases(source: str, options: VolumeOptions) -> Cases | None:
+def read_shared_cases(source: str, options: VolumeOptions) -> Cases | None:
     """The cases of a table whose own splits share a patient or a file, which training refuses; None for any other."""
-    named = read_cases(source, options, opened=False)
-    splits = named_splits(named)
-    shared = (_are_shared(groups, splits) for groups in (named.groups, files_of(named)) if groups is not None)
-    return named if any(shared) else None
-
-
-def _are_shared(groups: Sequence[object], splits: Splits) -> bool:
-    every = [{groups[row] for row in rows} for rows in splits.values()]
-    return sum(map(len, every)) > len(set().union(*every))
+    cases = read_cases(source, options, opened=False)
+    splits = named_splits(cases)
+    for groups in (cases.groups, files_of(cases)):
+        if groups is not None:
+            every = [{groups[row] for row in rows} for rows in splits.values()]
+            if sum(map(len, every)) > len(set().union(*every)):
+                return cases
+    return None
 
 
 def files_of(cases: Cases) -> tuple[Path, ...] | None:
@@ -61,21 +61,6 @@ def check_files(cases: Cases, splits: Splits) -> Verdict | None:
     count = collections.Counter(file.name for file in set(files))
     names = [file.name if count[file.name] == 1 else f"{file.parent.name}/{file.name}" for file in files]
     return check_groups(by_split(names, splits), "file")
-
-
-def check_patients(patients: Sequence[str] | None, splits: Splits) -> Verdict:
-    """Whether a patient is in two splits, as far as patients are known."""
-    if patients is None:
-        return finding("groups", "note", "patients are not known, so whether one is in two splits was not looked at")
-    return check_groups(by_split(patients, splits), "patient")
-
-
-def check_images(
-    digests: Sequence[bytes | None], labels: Sequence[str], names: Sequence[str], splits: Splits, what: str
-) -> Iterator[Verdict]:
-    """Whether one image is in two splits or has two labels; constant ones are not compared."""
-    yield check_duplicates(by_split(digests, splits), by_split(names, splits), f"{what}s")
-    yield check_one_label(digests, labels, names, what)
 
 
 def check_grid(
@@ -96,10 +81,14 @@ def check_grid(
     train, test = splits["train"], splits["test"]
     what = "the grid of the scans"
     verdict = check_lookup(
-        {name: code[train] for name, code in codes.items()}, classes[train],
-        {name: code[test] for name, code in codes.items()}, classes[test],
-        what=what, target=target, groups=(groups[train], groups[test]),
-    )  # fmt: skip
+        {name: code[train] for name, code in codes.items()},
+        classes[train],
+        {name: code[test] for name, code in codes.items()},
+        classes[test],
+        what=what,
+        target=target,
+        groups=(groups[train], groups[test]),
+    )
     is_leak = isinstance(verdict, Finding) and verdict.severity == "error"
     return verdict if is_leak else check_without_exception(codes, classes, what, target) or verdict
 
@@ -108,8 +97,11 @@ def scan_facts(header: VolumeHeader, file: Path | None) -> dict[str, Hashable]:
     """Everything that a network does not see, and that may follow the class all the same."""
     spacing = None if header.spacing is None else tuple(round(step, 3) for step in header.spacing)
     facts: dict[str, Hashable] = {
-        "sizes": header.sizes, "spacing": spacing, "orientation": header.orientation, "type": header.dtype.str,
-    }  # fmt: skip
+        "sizes": header.sizes,
+        "spacing": spacing,
+        "orientation": header.orientation,
+        "type": header.dtype.str,
+    }
     if file is None or not file.is_file():
         return facts
     packing, size = _packing(file)
@@ -134,11 +126,9 @@ def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str,
         table = np.zeros((int(code.max()) + 1, int(classes.max()) + 1), np.int64)
         np.add.at(table, (code, classes), 1)
         if (table > 0).sum() == len(table) and table.sum(1).min() >= FEWEST and len(table) > 1:
-            return finding(
-                "lookup", "error", f"{what} tells {target} without exception: each of the {len(table)} values of "
-                f"{name} goes with one class in all {len(classes):,} cases",
-                "Bring all files into one form, from one source.",
-            )  # fmt: skip
+            each = f"each of the {len(table)} values of {name} goes with one class in all {len(classes):,} cases"
+            rule = f"{what} tells {target} without exception: {each}"
+            return finding("lookup", "error", rule, "Bring all files into one form, from one source.")
     return None
 
 
@@ -199,12 +189,18 @@ class ScanImages:
         self, scale: IntensityScale | None, options: VolumeOptions, told: Sequence[str], target: str
     ) -> Iterator[Verdict | None]:
         cases, splits, is_scene = self.cases, self.splits, self.what == BLOCK
-        yield BLOCKS if is_scene else check_patients(cases.groups, splits)
+        if is_scene:
+            yield BLOCKS
+        elif cases.groups is None:
+            yield UNKNOWN
+        else:
+            yield check_groups(by_split(cases.groups, splits), "patient")
         yield None if is_scene else check_files(cases, splits)
-        yield from check_images(self.digests, self.labels, cases.names["case"], splits, self.what)
+        names = cases.names["case"]
+        yield check_duplicates(by_split(self.digests, splits), by_split(names, splits), f"{self.what}s")
+        yield check_one_label(self.digests, self.labels, names, self.what)
         yield self.paint.check()
         if told and not is_scene:
-            names = cases.names["case"]
             yield from self.traces.check(splits, names, cases.groups or names, self.digests, told, target)
             yield check_grid(cases, splits, told, target, self.traces.steps)
         yield NOT_SCALED if scale is None else self._scaling(scale, options)

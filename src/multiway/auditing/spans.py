@@ -71,10 +71,12 @@ def check_overlap(training: Spans, targets: Spans, split: str, name: Callable[[i
         f"holds {name(int(training.starts[other]))} to {name(int(training.stops[other]) - 1)}"
     )
     return finding(
-        "overlap", "error",
+        "overlap",
+        "error",
         f"{len(hidden):,} of {len(targets):,} {split} windows have a target that training windows hold; {example}",
-        "Split by time before cutting windows.", count=len(hidden),
-    )  # fmt: skip
+        "Split by time before cutting windows.",
+        count=len(hidden),
+    )
 
 
 def check_order(training: Spans, targets: Spans, split: str, name: Callable[[int], str] = _row) -> Verdict | None:
@@ -87,11 +89,13 @@ def check_order(training: Spans, targets: Spans, split: str, name: Callable[[int
         return f"every training row is earlier than the {split} targets"
     start = int(targets.starts[int(early[0])])
     return finding(
-        "order", "warning",
+        "order",
+        "warning",
         f"{len(early):,} of {len(targets):,} {split} targets are earlier than the last training row, {name(last)}; "
         f"the first is {name(start)}: a forecaster would not have had what came later",
-        "Train on the past, test on what follows.", count=len(early),
-    )  # fmt: skip
+        "Train on the past, test on what follows.",
+        count=len(early),
+    )
 
 
 def check_complete(count: int, expected: int, split: str, last: str = "") -> Verdict:
@@ -100,8 +104,10 @@ def check_complete(count: int, expected: int, split: str, last: str = "") -> Ver
         return f"all {expected:,} {split} windows are there, the last of them too"
     where = f", and the last one scored is {last}" if last else ""
     return finding(
-        "complete", "error",
+        "complete",
+        "error",
         f"{expected - count:,} of {expected:,} {split} windows are not scored{where}: a last batch that is dropped "
         f"makes scores depend on the batch size",
-        "Score every window.", count=expected - count,
-    )  # fmt: skip
+        "Score every window.",
+        count=expected - count,
+    )

@@ -210,9 +210,11 @@ def check_formula(
         explained = probes.explained_by_sum(matrix, truth, learnt, judged)
         if explained > FORMULA:
             return finding(
-                "formula", "error", f"a {kind} of the columns gives the target: R² {explained:.6f} on rows held out",
+                "formula",
+                "error",
+                f"a {kind} of the columns gives the target: R² {explained:.6f} on rows held out",
                 ("Leave out what the target is computed from (", NAMED, ")."),
-            )  # fmt: skip
+            )
     return "no formula of the columns gives the target"
 
 
@@ -222,6 +224,8 @@ def check_row_order(labels: Ints, parts: Parts, rows: Ints) -> Verdict:
     if errors.surely_removed <= SURE:
         return "the order of the rows does not tell the class"
     return finding(
-        "order", "note", "rows stand class by class, so whatever counts them tells the class",
+        "order",
+        "note",
+        "rows stand class by class, so whatever counts them tells the class",
         "Keep identifiers and times out of the inputs.",
-    )  # fmt: skip
+    )

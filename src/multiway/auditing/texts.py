@@ -55,16 +55,21 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
         word for word, counts in learnt.items() if sum(counts) >= FEWEST and _at_least(max(counts), sum(counts)) > PURE
     ]
     telling = [
-        f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}" for word in sorted(pure)
+        f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}"
+        for word in sorted(pure)
         if _stays(judged.get(word, (0, 0)), int(np.argmax(learnt[word])))
         and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
-    ]  # fmt: skip
+    ]
     if not telling:
         return f"no word of {int(training.sum()):,} training texts tells the outcome"
     return finding(
-        "texts", "error", "words occur with one outcome nearly always, as where texts were written after it",
-        "Look at these texts, and at when they were written.", telling[:3], len(telling),
-    )  # fmt: skip
+        "texts",
+        "error",
+        "words occur with one outcome nearly always, as where texts were written after it",
+        "Look at these texts, and at when they were written.",
+        telling[:3],
+        len(telling),
+    )
 
 
 def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dict[str, tuple[int, int]]:
@@ -115,9 +120,12 @@ def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, traini
     if low <= TOLD:
         return scores
     return finding(
-        "texts", "error", f"texts tell the outcome: {scores}; of its errors {100 * low:.0f} to {100 * high:.0f} % are "
-        "removed, far more than news can", "Look at when these texts were written, and what made their vectors.",
-    )  # fmt: skip
+        "texts",
+        "error",
+        f"texts tell the outcome: {scores}; of its errors {100 * low:.0f} to {100 * high:.0f} % are "
+        "removed, far more than news can",
+        "Look at when these texts were written, and what made their vectors.",
+    )
 
 
 def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdict:
@@ -128,15 +136,20 @@ def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdi
     month = TRAINED.get(name)
     if month is None:
         return finding(
-            "encoder", "note", f"until when the encoder {quoted(name, 80)} was trained is not known; if that was after "
-            f"{first}, it may have read how {days}, ended", ("Compare with ", HASHED, "."),
-        )  # fmt: skip
+            "encoder",
+            "note",
+            f"until when the encoder {quoted(name, 80)} was trained is not known; if that was after "
+            f"{first}, it may have read how {days}, ended",
+            ("Compare with ", HASHED, "."),
+        )
     if np.datetime64(month) < first.astype("datetime64[M]"):
         return f"the encoder {name} was trained until {month}, before {days}"
     return finding(
-        "encoder", "warning", f"the encoder {name} was trained until {month}, after {days}, began: it may know how "
-        "they ended", ("Compare with ", HASHED, ", or take an encoder from before."),
-    )  # fmt: skip
+        "encoder",
+        "warning",
+        f"the encoder {name} was trained until {month}, after {days}, began: it may know how they ended",
+        ("Compare with ", HASHED, ", or take an encoder from before."),
+    )
 
 
 def tells_of(text: str) -> set[str]:

@@ -164,10 +164,11 @@ def _tested(split: WindowSplit) -> Verdict | None:
     if "test" in split.starts:
         return None
     return finding(
-        "selection", "error" if split.reports_choice else "warning",
+        "selection",
+        "error" if split.reports_choice else "warning",
         f"there is no test split: the best epoch is chosen on the {split.evaluated[-1]} windows that are scored",
         "Keep a test split, and read it once.",
-    )  # fmt: skip
+    )
 
 
 def calendar_of(times: pd.Index) -> dict[str, NDArray[np.int64]]:
@@ -180,9 +181,12 @@ def calendar_of(times: pd.Index) -> dict[str, NDArray[np.int64]]:
 
 
 def check_calendar(
-    values: NDArray[np.float64], times: pd.Index, training: NDArray[np.bool_], tested: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    times: pd.Index,
+    training: NDArray[np.bool_],
+    tested: NDArray[np.bool_],
     names: Sequence[str],
-) -> Verdict | None:  # fmt: skip
+) -> Verdict | None:
     """Whether the calendar alone explains a series: no leak, as a forecast may know the date, but no skill either.
 
     That is how much of the tested rows the mean of training rows of the same month, weekday and time of day explains.
@@ -210,11 +214,13 @@ def check_calendar(
             f"({names[best]}) in the tested rows"
         )
     return finding(
-        "calendar", "warning",
+        "calendar",
+        "warning",
         f"month, weekday and time of day alone explain {explained[best]:.1%} of {names[best]} in the tested rows "
         f"({len(high)} of {len(names)} variates above {EXPLAINED:.0%})",
-        "This is no leak, but a low error is no skill: compare it with seasonal_naive.", count=len(high),
-    )  # fmt: skip
+        "This is no leak, but a low error is no skill: compare it with seasonal_naive.",
+        count=len(high),
+    )
 
 
 def _explained(
@@ -237,15 +243,21 @@ def check_smoothed(values: Floats, names: Sequence[str]) -> Verdict | None:
         return None
     windows = {place: window_of(column) for place, column in enumerate(changes.T[:MOST_SERIES])}
     told = [
-        f"{quoted(names[place])} over {rows} rows" for place, rows in windows.items()
+        f"{quoted(names[place])} over {rows} rows"
+        for place, rows in windows.items()
         if rows and not any(_looks_back(changes[:, place], other, rows) for other in np.delete(changes, place, 1).T)
-    ]  # fmt: skip
+    ]
     if not told:
         return "no series is a moving average"
     return finding(
-        "smoothed", "error", f"{len(told)} series are moving averages, of which the rows before a target hold a part "
-        "where the window is centred", "Forecast what was measured.", told[:3], len(told),
-    )  # fmt: skip
+        "smoothed",
+        "error",
+        f"{len(told)} series are moving averages, of which the rows before a target hold a part "
+        "where the window is centred",
+        "Forecast what was measured.",
+        told[:3],
+        len(told),
+    )
 
 
 def window_of(changes: Floats) -> int:

@@ -17,6 +17,7 @@ import typer
 
 from multiway import files
 from multiway.errors import Fix, Spell
+from multiway.lazy import extensions
 
 PATH = Path(__file__).with_name("declared.json")
 OF_COMMANDS = ("data", "out", "overwrite", "max_parameters")
@@ -65,8 +66,14 @@ def one_of(name: str, choices: Iterable[str]) -> Any:
 
 @functools.cache
 def content() -> dict[str, Any]:
-    """The whole file."""
-    return dict(json.loads(PATH.read_text(encoding="utf-8")))
+    """The whole file, and what tasks of other packages declare, which are imported for it."""
+    known = dict(json.loads(PATH.read_text(encoding="utf-8")))
+    added = [name for name in extensions("tasks") if name not in known["tasks"]]
+    if added:
+        from multiway import workflows
+
+        known["tasks"] |= workflows.declarations(added)["tasks"]
+    return known
 
 
 TASKS: tuple[str, ...] = tuple(content()["tasks"])

@@ -63,14 +63,10 @@ def _machine() -> dict[str, str]:
 
 
 def _kernels() -> str:
-    """What was compiled, and what builds the rest."""
-    from multiway.kernels.library import library, nodes
+    """Whether they were compiled."""
+    from multiway.kernels.library import library
 
-    if not library():
-        return "not built, as there is no C compiler: torch does the work"
-    if nodes():
-        return "compiled, and loaded, autograd in C++ as well"
-    return "compiled, and loaded, without autograd in C++; to build that: python -m multiway.kernels"
+    return "compiled, and loaded" if library() else "not built, as there is no C compiler: torch does the work"
 
 
 def _extras() -> Iterator[Row]:

@@ -11,9 +11,13 @@ from multiway.errors import RunError
 from multiway.nn import CPConv, TTEmbedding, TuckerConv
 
 FAMILY = {
-    "Linear": "dense", "Conv1D": "dense", "Conv1d": "convolution", "Conv2d": "convolution", "Conv3d": "convolution",
+    "Linear": "dense",
+    "Conv1D": "dense",
+    "Conv1d": "convolution",
+    "Conv2d": "convolution",
+    "Conv3d": "convolution",
     "Embedding": "embedding",
-}  # fmt: skip
+}
 OF_TORCH: dict[str, type[nn.Module]] = {name: getattr(nn, name) for name in FAMILY if name != "Conv1D"}
 METHODS = ("forward", "_conv_forward")
 EXAMPLE_SIZES = {"Conv1d": (64,), "Conv2d": (16, 16), "Conv3d": (8, 8, 8)}

@@ -86,9 +86,10 @@ class Entry(Config):
 
 
 PRESENT: dict[str, Callable[[Path], bool]] = {
-    "series": looks_like_sequences, "text": Path.exists,
+    "series": looks_like_sequences,
+    "text": Path.exists,
     "images": lambda path: path.is_file() or (path / "test-labels.npy").is_file(),
-}  # fmt: skip
+}
 """What counts as a copy, where that is more than a file."""
 
 
@@ -263,5 +264,8 @@ def _words_in(path: Path) -> int:
 
 
 FETCH: dict[str, Callable[[Entry, str, Path], Path]] = {
-    "login": _login, "series": _series, "texts": _texts, "text": _text
-}  # fmt: skip
+    "login": _login,
+    "series": _series,
+    "texts": _texts,
+    "text": _text,
+}

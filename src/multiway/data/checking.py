@@ -124,7 +124,7 @@ def check_repeats(samples: Samples[Any], splits: Splits, findings: Findings) -> 
         ("leak", across, f"{word} repeat one of another split", "Drop them, or name what belongs together as a group."),
         ("duplicates", repeats, f"{word} repeat an earlier one", "Drop them, or keep each group of them in one split."),
         ("targets", torn, f"{word} have equal inputs and different {kind}", "No model can tell them apart."),
-    ):  # fmt: skip
+    ):
         if rows:
             places = [samples.place(row) for row in sorted(rows)[:20]]
             findings.add(name, "warning", f"{len(rows)} {rule}", fix, places, len(rows))

@@ -142,7 +142,15 @@ def _lesions(draw: Generator) -> tuple[Any, Any]:
 
 
 EXAMPLES: dict[str, Callable[[Generator], Any]] = {
-    "air_passengers": _air_passengers, "store_sales": _store_sales, "store_plan": _store_plan, "patients": _patients,
-    "beats": _beats, "reviews": _reviews, "prices": _prices, "stories": _stories, "shapes": _shapes,
-    "scans": _scans, "lesions": _lesions,
-}  # fmt: skip
+    "air_passengers": _air_passengers,
+    "store_sales": _store_sales,
+    "store_plan": _store_plan,
+    "patients": _patients,
+    "beats": _beats,
+    "reviews": _reviews,
+    "prices": _prices,
+    "stories": _stories,
+    "shapes": _shapes,
+    "scans": _scans,
+    "lesions": _lesions,
+}

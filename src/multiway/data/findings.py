@@ -166,10 +166,14 @@ class Findings:
         every = tuple(places)
         self.found.append(
             Finding(
-                kind=kind, severity=severity, rule=rule, fix=fix, places=every[:KEPT_PER_KIND],
+                kind=kind,
+                severity=severity,
+                rule=rule,
+                fix=fix,
+                places=every[:KEPT_PER_KIND],
                 count=max(count, len(every), 1),
             )
-        )  # fmt: skip
+        )
 
     def fatal(
         self, kind: str, rule: str, fix: str | Message = "", places: Iterable[Place] = (), count: int = 0

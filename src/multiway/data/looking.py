@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
-from multiway.data.sources.across import times_of_header, with_months_in_rows
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.columns import FEW_ROWS, Kind, column_of_times, kind_of, usual_column
+from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows
 from multiway.data.sources.options import FileOptions, ReadOptions
 from multiway.data.sources.parts import holds_parts
-from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import load_spelled, load_table, source_name
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix
@@ -78,9 +77,10 @@ def _roles(
     lengths = np.diff(np.append(starts, len(frame)))
     kept = {name: frame[name].iloc[starts] for name in others}
     kept = {
-        name: firsts for name, firsts in kept.items()
+        name: firsts
+        for name, firsts in kept.items()
         if (frame[name].to_numpy() == np.repeat(firsts.to_numpy(), lengths)).all()
-    }  # fmt: skip
+    }
     names = [name for name, firsts in kept.items() if firsts.is_unique]
     classes = [name for name, firsts in kept.items() if 2 <= firsts.nunique() <= len(starts) / 2]
     is_measured = any(name not in kept and name != time for name in numbers)
@@ -174,10 +174,15 @@ def _look(source: object) -> Look | None:
     kinds = {name: kind_of(raw.column(name)) for name in raw.names}
     recordings = find_recordings(table, kinds) if time is None else None
     return Look(
-        kinds=kinds, time=time, repeats=repeats, is_long=is_long, is_smooth=_is_smooth(raw, kinds),
+        kinds=kinds,
+        time=time,
+        repeats=repeats,
+        is_long=is_long,
+        is_smooth=_is_smooth(raw, kinds),
         has_names=any(kind == "identifier" and not raw.column(name).holds_numbers for name, kind in kinds.items()),
-        is_across=time is None and bool(times_of_header(table)), recordings=recordings,
-    )  # fmt: skip
+        is_across=time is None and bool(times_of_header(table)),
+        recordings=recordings,
+    )
 
 
 def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:

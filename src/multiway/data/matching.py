@@ -74,9 +74,10 @@ def far_columns(values: NDArray[np.float64], names: Sequence[str], scaler: Scale
     distances = np.abs(values - scaler.mean) / scaler.std
     columns = ((name, distances[:, place]) for place, name in enumerate(names) if place not in scaler.constant)
     return [
-        far for name, column in columns
+        far
+        for name, column in columns
         for far in _far(column[~np.isnan(column)], f"'{quoted(name)}' lies", "deviations from training", word)
-    ]  # fmt: skip
+    ]
 
 
 def far_levels(samples: Iterable[NDArray[Any]], level: Level | None, word: str) -> list[Far]:

@@ -24,9 +24,10 @@ Array = NDArray[Any]
 Splits = dict[str, Rows]
 SPLITS = ("train", "validation", "test")
 SPELLINGS = {
-    "train": ("train", "training"), "validation": ("val", "valid", "validation", "dev", "development"),
+    "train": ("train", "training"),
+    "validation": ("val", "valid", "validation", "dev", "development"),
     "test": ("test", "testing"),
-}  # fmt: skip
+}
 """What data may call the splits."""
 SPLIT_OF = {spelling: split for split, spellings in SPELLINGS.items() for spelling in spellings}
 

@@ -107,8 +107,9 @@ def drawn_notes(samples: Samples[Any], splits: Splits) -> tuple[str, ...]:
     how = "were drawn" if samples.sizes is None else "were taken, its last"
     drawn = tuple(
         f"{samples.source} names no part {name}: {len(splits[name]):,} of its training {samples.word} {how}"
-        for name in SPLITS[1:] if name not in samples.official
-    )  # fmt: skip
+        for name in SPLITS[1:]
+        if name not in samples.official
+    )
     return (*drawn, *copies)
 
 

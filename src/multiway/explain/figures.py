@@ -165,11 +165,8 @@ def _title(item: ModeMap, head: int | None) -> str:
     layer = "all layers" if item.layer is None else f"layer {item.layer + 1}"
     which = "mean over heads" if head is None else f"head {head + 1}"
     parts = [f"Attention over {item.mode}, {layer}, {which}", item.sample]
-    return _short_title("\n".join(part for part in parts if part))
-
-
-def _short_title(text: str) -> str:
-    return "\n".join(line[:90] for line in text.split("\n")).replace("$", r"\$")
+    lines = "\n".join(part for part in parts if part).split("\n")
+    return "\n".join(line[:90] for line in lines).replace("$", r"\$")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

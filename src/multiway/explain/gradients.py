@@ -66,11 +66,14 @@ def integrated_gradients(
     Raises:
         ConfigError: captum is not installed.
     """
-    method = _captum().IntegratedGradients(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to fix
+        captum: Any = load_extra("captum", "The map of gradients", "volumes").attr
+    method = captum.IntegratedGradients(model)
     empty = torch.full_like(volumes, baseline)
     values = torch.zeros_like(volumes)
     count = max(1, steps // (len(PIECES) - 1))
-    with _frozen(model):
+    with _freeze(model):
         for start, end in pairwise(PIECES):
             values += method.attribute(
                 torch.lerp(empty, volumes.detach(), end),
@@ -101,7 +104,7 @@ def gradients_within(
     """
     cuts = FIRST_CUTS
     places = torch.arange(1, cuts) / cuts
-    with _frozen(model):
+    with _freeze(model):
         change = _change(model, torch.zeros_like(volume), volume, target)
         reach = -math.log(_start(model, volume, target, change))
         faint, full = (_along(model, volume, target, torch.tensor([at]).exp(), 1) for at in (-reach, 0.0))
@@ -143,7 +146,7 @@ def _change(model: nn.Module, empty: Tensor, volumes: Tensor, target: Tensor) ->
 
 
 @contextmanager
-def _frozen(model: nn.Module) -> Iterator[None]:
+def _freeze(model: nn.Module) -> Iterator[None]:
     """Put a model into evaluation and spare it the gradients of its weights, which cost as much as those wanted."""
     was_training, weights = model.training, [weight for weight in model.parameters() if weight.requires_grad]
     model.eval().requires_grad_(False)
@@ -153,12 +156,6 @@ def _frozen(model: nn.Module) -> Iterator[None]:
         model.train(was_training)
         for weight in weights:
             weight.requires_grad_(True)
-
-
-def _captum() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # captum's own imports warn of what is not ours to fix
-        return load_extra("captum", "The map of gradients", "volumes").attr
 
 
 SERIES_TOLERANCE = 0.1

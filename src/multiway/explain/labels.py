@@ -16,10 +16,9 @@ def time_labels(times: pd.Index, patch_length: int = 1) -> tuple[str, ...]:
         ShapeError: The rows do not split into whole patches.
     """
     _check_whole(len(times), patch_length)
-    return tuple(
-        _span(times[start], times[start + patch_length - 1], _is_daily(times))
-        for start in range(0, len(times), patch_length)
-    )
+    is_daily = isinstance(times, pd.DatetimeIndex) and bool((times == times.normalize()).all())
+    starts = range(0, len(times), patch_length)
+    return tuple(_span(times[start], times[start + patch_length - 1], is_daily) for start in starts)
 
 
 def lag_labels(lookback: int, patch_length: int = 1) -> tuple[str, ...]:
@@ -37,9 +36,7 @@ def lag_labels(lookback: int, patch_length: int = 1) -> tuple[str, ...]:
     return tuple(f"lag {lag}–{lag - patch_length + 1}" for lag in starts)
 
 
-def slice_labels(
-    slices: int, stride: int = 1, spacing: float | None = None, *, first: int = 0
-) -> tuple[str, ...]:  # fmt: skip
+def slice_labels(slices: int, stride: int = 1, spacing: float | None = None, *, first: int = 0) -> tuple[str, ...]:
     """Name the tokens along one axis of a volume by the slices they stand for: "slices 0–3, 0–8 mm".
 
     Slices count from `first`, millimetres from the outer face of that slice.
@@ -56,7 +53,12 @@ def slice_labels(
     if min(slices, stride) < 1:
         raise ShapeError(f"slice_labels: slices and stride must be positive. Got slices={slices}, stride={stride}.")
     spans = [(start, min(start + stride, slices)) for start in range(0, slices, stride)]
-    return tuple(_slices(start + first, stop + first) + _millimetres(start, stop, spacing) for start, stop in spans)
+    labels = []
+    for start, stop in spans:
+        low, high = start + first, stop + first - 1
+        label = f"slice {low}" if low == high else f"slices {low}–{high}"
+        labels.append(label if spacing is None else f"{label}, {start * spacing:.4g}–{stop * spacing:.4g} mm")
+    return tuple(labels)
 
 
 def span_labels(length: int, count: int) -> tuple[str, ...]:
@@ -64,14 +66,6 @@ def span_labels(length: int, count: int) -> tuple[str, ...]:
     step = -(-length // count)
     ends = [(index * step, min((index + 1) * step, length) - 1) for index in range(count)]
     return tuple(str(low) if high <= low else f"{low}-{high}" for low, high in ends)
-
-
-def _slices(start: int, stop: int) -> str:
-    return f"slice {start}" if stop == start + 1 else f"slices {start}–{stop - 1}"
-
-
-def _millimetres(start: int, stop: int, spacing: float | None) -> str:
-    return "" if spacing is None else f", {start * spacing:.4g}–{stop * spacing:.4g} mm"
 
 
 def _span(first: object, last: object, daily: bool) -> str:
@@ -82,10 +76,6 @@ def _span(first: object, last: object, daily: bool) -> str:
         return first.strftime(shape)
     same_day = not daily and first.date() == last.date()
     return f"{first.strftime(shape)} – {last.strftime('%H:%M' if same_day else shape)}"
-
-
-def _is_daily(times: pd.Index) -> bool:
-    return isinstance(times, pd.DatetimeIndex) and bool((times == times.normalize()).all())
 
 
 def _check_whole(length: int, patch_length: int) -> None:

@@ -81,7 +81,11 @@ def mode_maps(
     """
     labelled = []
     for layer, block in enumerate(maps):
-        _check_modes(block, mode_names, labels)
+        if not len(block) == len(mode_names) == len(labels):
+            raise ShapeError(
+                "mode_maps: give one name and one list of labels per mode. "
+                f"Got {len(block)} maps in a block, {len(mode_names)} names and {len(labels)} lists of labels."
+            )
         for mode, name, names in zip(block, mode_names, labels, strict=True):
             array = _as_array(mode)
             labelled.append(
@@ -201,14 +205,6 @@ def _as_array(value: Any) -> Floats:
     if array.ndim != 4:
         raise ShapeError(f"mode_maps: a map must be (batch, heads, queries, keys). Got shape {tuple(array.shape)}.")
     return np.asarray(array)
-
-
-def _check_modes(block: Sequence[Any], mode_names: Sequence[str], labels: Sequence[Labels]) -> None:
-    if not len(block) == len(mode_names) == len(labels):
-        raise ShapeError(
-            "mode_maps: give one name and one list of labels per mode. "
-            f"Got {len(block)} maps in a block, {len(mode_names)} names and {len(labels)} lists of labels."
-        )
 
 
 MAX_POSITIONS = 48

@@ -65,12 +65,12 @@ def occlude_series(score: Score, series: Tensor) -> tuple[Floats, Floats]:
         series: `(series, steps, variates)`, NaN where missing; every one of them weighs the same.
     """
     steps, variates = spans(series.shape[1])[:, :, None], torch.eye(series.shape[2], dtype=torch.bool)[:, None]
-    of_steps = [_shared(occlude(score, x, steps).falls, steps.flatten(1)) for x in series]
-    of_variates = [_shared(occlude(score, x, variates).falls, variates.flatten(1)) for x in series]
+    of_steps = [_share_falls(occlude(score, x, steps).falls, steps.flatten(1)) for x in series]
+    of_variates = [_share_falls(occlude(score, x, variates).falls, variates.flatten(1)) for x in series]
     return np.mean(of_steps, axis=0), np.mean(of_variates, axis=0)
 
 
-def _shared(falls: Floats, parts: Tensor) -> Floats:
+def _share_falls(falls: Floats, parts: Tensor) -> Floats:
     """Share of each position in the absolute falls, where a part shares its own evenly; 0 where nothing falls."""
     moved, members = np.abs(falls), parts.double().numpy()
     return np.asarray(moved / members.sum(1) @ members / (moved.sum() or 1.0))
@@ -178,18 +178,10 @@ def text_spans(text: str, longest: int | None = None) -> list[tuple[str, str]]:
 def _apart(pieces: Sequence[str], span: Set[int]) -> tuple[str, str]:
     """The words of a span, and the text without them."""
     rest = [piece for position, piece in enumerate(pieces) if position not in span]
-    return " ".join(pieces[position] for position in sorted(span)), _joined(rest)
-
-
-def _joined(pieces: Sequence[str]) -> str:
-    return "\n".join(" ".join(line) for line in _lines(pieces))
-
-
-def _lines(pieces: Sequence[str]) -> list[list[str]]:
     lines: list[list[str]] = [[]]
-    for piece in pieces:
+    for piece in rest:
         if piece == "\n":
             lines.append([])
         else:
             lines[-1].append(piece)
-    return lines
+    return " ".join(pieces[position] for position in sorted(span)), "\n".join(map(" ".join, lines))

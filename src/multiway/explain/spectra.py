@@ -70,7 +70,9 @@ def graph_spectrum(
     laplacian = torch.diag_embed(graph.sum(-1)) - graph
     frequency = (vectors * (laplacian @ vectors)).sum(-2).clamp_min(0)
     energy = (vectors.mT @ values).square().sum(-1)
-    return _in_order(frequency, gain, _shares(energy), _shares(energy * gain.square()))
+    order = frequency.argsort(-1)
+    parts = (frequency, gain, _share_of_whole(energy), _share_of_whole(energy * gain.square()))
+    return Spectrum(*(values.gather(-1, order) for values in parts))
 
 
 def spectrum_table(graph: Tensor, signal: Tensor, *, by_degree: bool = False) -> pd.DataFrame:
@@ -80,11 +82,6 @@ def spectrum_table(graph: Tensor, signal: Tensor, *, by_degree: bool = False) ->
     return pd.DataFrame({"head": heads, **dict(zip(COLUMNS, columns, strict=True))})
 
 
-def _in_order(frequency: Tensor, *others: Tensor) -> Spectrum:
-    order = frequency.argsort(-1)
-    return Spectrum(*(values.gather(-1, order) for values in (frequency, *others)))
-
-
-def _shares(energy: Tensor) -> Tensor:
+def _share_of_whole(energy: Tensor) -> Tensor:
     """Of the whole; nothing has none."""
     return energy / energy.sum(-1, keepdim=True).clamp_min(torch.finfo(energy.dtype).tiny)

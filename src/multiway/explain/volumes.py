@@ -81,16 +81,15 @@ def explain_volume(
     maps = maps_of(model, x)
     combine = getattr(getattr(model, "config", None), "combine", "product")
     attention = rollout_to_voxels(maps, x.shape[2:], combine=combine)[0] if maps else None
-    integrated = _gradients(model, x, target, steps, tolerance) if gradients else None
+    integrated = _integrate(model, x, target, steps, tolerance) if gradients else None
     values = None if integrated is None else integrated.values[0].sum(0).cpu().float()
+    change = 0.0 if integrated is None else float(integrated.change[0])
     marked = {key: item for key, item in (("attention", attention), ("gradients", values)) if item is not None}
     return VolumeExplanation(
         maps=volume_maps(model, maps, x.shape[2:], axes, spacing, name),
         attention=None if attention is None else attention.numpy(),
         gradients=None if values is None else values.numpy(),
-        sums=None
-        if integrated is None
-        else (float(integrated.change[0]) + float(integrated.gap[0]), float(integrated.change[0])),
+        sums=None if integrated is None else (change + float(integrated.gap[0]), change),
         points=None if integrated is None else integrated.points,
         deletion=_deletion(model, x, target, marked, seed) if deletion and marked else None,
     )
@@ -132,7 +131,7 @@ def _block_of(model: nn.Module) -> int:
     return int(getattr(model, "stride", USUAL_BLOCK))
 
 
-def _gradients(model: nn.Module, x: Tensor, target: int, steps: int, tolerance: float | None) -> Gradients:
+def _integrate(model: nn.Module, x: Tensor, target: int, steps: int, tolerance: float | None) -> Gradients:
     label = torch.tensor([target], device=x.device)
     if tolerance is None:
         return integrated_gradients(model, x, label, steps=steps, batch_size=_batch(x))

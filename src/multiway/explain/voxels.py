@@ -38,10 +38,16 @@ def token_rollout(maps: Sequence[Sequence[Tensor]], *, combine: str = "product")
     first = maps[0]
     sizes = [mode.shape[-1] for mode in first]
     received = torch.full((first[0].shape[0], *sizes), 1 / float(np.prod(sizes)), dtype=torch.float64)
-    carry = {"product": _through_product, "sum": _through_sum}[combine]
     for block in reversed(maps):
         factors = [mode.detach().to("cpu", torch.float64) for mode in block]
-        received = (received + carry(received, factors)) / 2
+        heads = received[:, None].expand(-1, factors[0].shape[1], *received.shape[1:])
+        if combine == "sum":
+            carried = torch.stack([_carry(heads, factor, mode) for mode, factor in enumerate(factors)]).mean(0)
+        else:
+            carried = heads
+            for mode, factor in enumerate(factors):
+                carried = _carry(carried, factor, mode)
+        received = (received + carried.mean(1)) / 2
     return received
 
 
@@ -201,21 +207,8 @@ def _check_maps(maps: Sequence[Sequence[Tensor]]) -> None:
             )
 
 
-def _through_product(received: Tensor, factors: Sequence[Tensor]) -> Tensor:
-    """Row vector times the Kronecker product of the factors, head by head, then the mean over heads."""
-    out = received[:, None].expand(-1, factors[0].shape[1], *received.shape[1:])
-    for mode, factor in enumerate(factors):
-        out = _through_mode(out, factor, mode)
-    return out.mean(1)
-
-
-def _through_sum(received: Tensor, factors: Sequence[Tensor]) -> Tensor:
-    spread = received[:, None].expand(-1, factors[0].shape[1], *received.shape[1:])
-    alone = [_through_mode(spread, factor, mode) for mode, factor in enumerate(factors)]
-    return torch.stack(alone).mean(0).mean(1)
-
-
-def _through_mode(x: Tensor, factor: Tensor, mode: int) -> Tensor:
+def _carry(x: Tensor, factor: Tensor, mode: int) -> Tensor:
+    """Row vectors of all heads times the factor of one mode."""
     return torch.einsum("bhij,bhi...->bhj...", factor, x.movedim(mode + 2, 2)).movedim(2, mode + 2)
 
 

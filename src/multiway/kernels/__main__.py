@@ -2,12 +2,10 @@
 
 import sys
 
-from multiway.kernels.library import FAILURES, build_library, build_nodes, writable_folder
+from multiway.kernels.library import FAILURES, build_library, writable_folder
 
 if __name__ == "__main__":
     try:
-        folder = writable_folder()
-        print(build_library(folder))
-        print(build_nodes(folder))
+        print(build_library(writable_folder()))
     except FAILURES as error:
         sys.exit(f"multiway: error: no compiled kernels: {error}")

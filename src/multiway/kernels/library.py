@@ -1,29 +1,22 @@
 """The compiled kernels: built where there is a C compiler, by the install of a checkout or on first use into a cache.
 
-`python -m multiway.kernels` builds them next to their sources, or into the cache where that cannot be written to, and
-with them the nodes of autograd, which need the headers of the torch that is installed. This file imports the standard
-library alone, since the install runs it before anything else is there.
+`python -m multiway.kernels` builds them next to their sources, or into the cache where that cannot be written to. This
+file imports the standard library alone, since the install runs it before anything else is there.
 """
 
 import ctypes
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import os
 import platform
 import shutil
 import subprocess
-import sysconfig
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 FOLDER = Path(__file__).parent
 SOURCES, HEADERS = ("chain.c", "additive.c"), ("narrow.h", "products.h")
 FLAGS = ("-O3", "-march=native", "-fPIC", "-shared")
-NODES, NODE_FLAGS = "autograd.cpp", ("-O1", "-std=c++20", "-fPIC", "-shared")
 FAILURES = (OSError, RuntimeError, subprocess.SubprocessError)
 """No compiler, one that fails, or nowhere to put what it makes: then there is no library, and torch does the work."""
 
@@ -46,7 +39,18 @@ def library() -> ctypes.CDLL | None:
 
 def build_library(folder: Path = FOLDER) -> Path:
     """Compile the sources into a folder, unless that was done."""
-    return _build(library_path(folder), "CC", "cc", [*FLAGS, *(str(FOLDER / name) for name in SOURCES)])
+    path = library_path(folder)
+    if not path.is_file():
+        compiler = shutil.which(os.environ.get("CC", "cc"))
+        if compiler is None:
+            raise FileNotFoundError("multiway.kernels: no compiler. Install one, or name it with CC=...")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+            made = Path(scratch) / "made.so"
+            command = [compiler, *FLAGS, *(str(FOLDER / name) for name in SOURCES), "-o", str(made)]
+            subprocess.run(command, check=True, capture_output=True, timeout=600)
+            made.replace(path)  # at once: another process finds all of it or nothing
+    return path
 
 
 def writable_folder() -> Path:
@@ -61,53 +65,9 @@ def user_folder() -> Path:
 
 def library_path(folder: Path) -> Path:
     """Where it lies, named after sources, flags and processor: no machine loads what another was built for."""
-    return _path(folder, "kernels", (*SOURCES, *HEADERS), (*FLAGS, platform.machine(), _processor()))
-
-
-@functools.cache
-def nodes() -> ModuleType | None:
-    """The module of autograd's nodes, or None without kernels or where it was not built for this torch."""
-    if library() is None:
-        return None
-    try:
-        path = next(path for path in map(nodes_path, (FOLDER, user_folder())) if path.is_file())
-        spec = importlib.util.spec_from_file_location("autograd", path)
-        return importlib.util.module_from_spec(spec) if spec else None
-    except (ImportError, StopIteration, *FAILURES):
-        return None
-
-
-def build_nodes(folder: Path = FOLDER) -> Path:
-    """Compile the nodes of autograd against the torch that is installed, unless that was done; some half a minute."""
-    torch = Path(str(importlib.metadata.distribution("torch").locate_file("torch")))
-    folders = (torch / "include", torch / "include/torch/csrc/api/include", sysconfig.get_path("include"))
-    libraries = [f"-L{torch / 'lib'}", *(f"-l{name}" for name in ("torch_cpu", "torch_python", "c10"))]
-    command = [*NODE_FLAGS, *(f"-I{each}" for each in folders), str(FOLDER / NODES), *libraries]
-    return _build(nodes_path(folder), "CXX", "c++", command)
-
-
-def nodes_path(folder: Path) -> Path:
-    """Where they lie, named after the source and the versions of torch and Python."""
-    versions = (importlib.metadata.version("torch"), platform.python_version(), platform.machine())
-    return _path(folder, "autograd", (NODES,), (*NODE_FLAGS, *versions))
-
-
-def _build(path: Path, variable: str, usual: str, arguments: Sequence[str]) -> Path:
-    if not path.is_file():
-        compiler = shutil.which(os.environ.get(variable, usual))
-        if compiler is None:
-            raise FileNotFoundError(f"multiway.kernels: no compiler. Install one, or name it with {variable}=...")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-            made = Path(scratch) / "made.so"
-            subprocess.run([compiler, *arguments, "-o", str(made)], check=True, capture_output=True, timeout=600)
-            made.replace(path)  # at once: another process finds all of it or nothing
-    return path
-
-
-def _path(folder: Path, name: str, sources: Sequence[str], also: Sequence[str]) -> Path:
-    what = "\n".join([*((FOLDER / source).read_text() for source in sources), *also])
-    return folder / f"{name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
+    sources = [(FOLDER / source).read_text() for source in (*SOURCES, *HEADERS)]
+    what = "\n".join([*sources, *FLAGS, platform.machine(), _processor()])
+    return folder / f"kernels-{hashlib.sha256(what.encode()).hexdigest()[:16]}.so"
 
 
 def _processor() -> str:

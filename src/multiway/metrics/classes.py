@@ -103,9 +103,7 @@ def _f1_of_classes(labels: Labels, probabilities: Probabilities) -> tuple[NDArra
     return 2 * np.diag(table)[counted > 0] / counted[counted > 0], table.sum(1)[counted > 0]
 
 
-def f1(
-    labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE, position: int = 1
-) -> float | None:  # fmt: skip
+def f1(labels: Labels, probabilities: Probabilities, threshold: float = MIDDLE, position: int = 1) -> float | None:
     """F1 of one of two classes, the positive one if not given; None where it neither occurs nor is predicted."""
     table = confusion_matrix(labels, predicted_classes(probabilities, threshold), 2)
     counted = int(table[position].sum() + table[:, position].sum())
@@ -140,9 +138,12 @@ def hard_auc(labels: Labels, probabilities: Probabilities) -> float | None:
 
 
 def over_batches(
-    metric: Callable[[Labels, NDArray[np.float64]], float | None], labels: Labels, scores: NDArray[np.float64],
-    units: NDArray[Any], size: int,
-) -> float:  # fmt: skip
+    metric: Callable[[Labels, NDArray[np.float64]], float | None],
+    labels: Labels,
+    scores: NDArray[np.float64],
+    units: NDArray[Any],
+    size: int,
+) -> float:
     """Mean of a metric over batches of `size` consecutive units, by their units; where it is undefined it counts 0.
 
     Training loops log this. It depends on how cases are batched: of few cases a batch it is not what all cases have.

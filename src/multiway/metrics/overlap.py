@@ -54,12 +54,12 @@ def cl_dice(predicted: Tensor, target: Tensor) -> float | None:
     _check(predicted, target, "cl_dice")
     if not predicted.any() or not target.any():
         return None if not predicted.any() and not target.any() else 0.0
-    predicted, target = _cropped(predicted, target)
+    predicted, target = _crop(predicted, target)
     precision, sensitivity = _share_inside(predicted, target), _share_inside(target, predicted)
     return 2 * precision * sensitivity / (precision + sensitivity) if precision + sensitivity else 0.0
 
 
-def _cropped(predicted: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _crop(predicted: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """The smallest box that holds both masks: what lies outside changes no skeleton and no distance."""
     places = (predicted | target).nonzero()
     box = tuple(
@@ -105,8 +105,8 @@ def _erode(x: Tensor) -> Tensor:
 
 
 def _dilate(x: Tensor) -> Tensor:
-    grown: Tensor = POOLS[x.ndim - 2](x, 3, 1, 1)
-    return grown
+    widest: Tensor = POOLS[x.ndim - 2](x, 3, 1, 1)
+    return widest
 
 
 def hd95(predicted: Tensor, target: Tensor, spacing: Sequence[float] | None = None) -> float | None:
@@ -126,7 +126,7 @@ def hd95(predicted: Tensor, target: Tensor, spacing: Sequence[float] | None = No
         raise ShapeError(f"hd95: spacing needs one positive value per mode. Got {spacing} for {tuple(target.shape)}.")
     if not predicted.any() or not target.any():
         return None
-    predicted, target = _cropped(predicted, target)
+    predicted, target = _crop(predicted, target)
     points = [(_surface(mask).nonzero().double() * steps) for mask in (predicted, target)]
     return max(float(torch.quantile(_nearest(start, end), 0.95)) for start, end in itertools.permutations(points))
 

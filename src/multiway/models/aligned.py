@@ -104,10 +104,12 @@ class AlignedSeasons(DrawnIn):
         super().__init__(num_series)
         self.lookback, self.horizon, self.season, self.known = lookback, horizon, season, known
         for name, tensor in {
-            "rows": torch.zeros(0, num_series, dtype=torch.float64), "given": torch.zeros(0, 1, known),
-            "first": torch.zeros((), dtype=torch.long), "phases": torch.zeros(0, dtype=torch.long),
+            "rows": torch.zeros(0, num_series, dtype=torch.float64),
+            "given": torch.zeros(0, 1, known),
+            "first": torch.zeros((), dtype=torch.long),
+            "phases": torch.zeros(0, dtype=torch.long),
             "weight": torch.zeros(0, len(DRIFTS), num_series, 0, horizon, dtype=torch.float64),
-        }.items():  # fmt: skip
+        }.items():
             self.register_buffer(name, tensor)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
@@ -268,9 +270,11 @@ class RobustRidge(DrawnIn):
         self.seen += range(lookback, lookback + horizon)
         features = lookback + known * len(self.seen)
         for name, sizes in {
-            "middle": (features,), "scale": (features,), "bias": (num_series, horizon),
+            "middle": (features,),
+            "scale": (features,),
+            "bias": (num_series, horizon),
             "weight": (num_series, features, horizon),
-        }.items():  # fmt: skip
+        }.items():
             self.register_buffer(name, torch.zeros(sizes, dtype=torch.float64))
 
     def features(self, past: Tensor, covariates: Regressors | None = None) -> tuple[Tensor, Tensor]:

@@ -30,9 +30,13 @@ class MeanOfNetworks(nn.Module):
         self.takes_covariates = any(getattr(network, "takes_covariates", False) for network in networks)
 
     def forward(
-        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None, *,
+        self,
+        past: Tensor,
+        past_observed: Tensor | None = None,
+        covariates: Regressors | None = None,
+        *,
         every: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """The mean; in training the forecasts of the first network for the whole batch, then those of the next.
 
         So with `every`, where a network with quantiles gives all of them.

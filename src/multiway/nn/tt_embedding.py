@@ -12,7 +12,7 @@ from multiway import ops
 from multiway.errors import ConfigError, DataError, DtypeError, ShapeError
 from multiway.nn.factorised import Approximation, relative_error
 from multiway.nn.tt_linear import all_ranks, draw_cores
-from multiway.ops.dispatch import is_open
+from multiway.ops.dispatch import is_plain
 
 
 class TTEmbedding(nn.Module):
@@ -187,8 +187,7 @@ def check_ids(ids: Tensor, num_words: int) -> None:
     """Refuse what are no ids; their numbers are looked at where that makes nothing wait."""
     if ids.dtype not in (torch.int32, torch.int64):
         raise DtypeError(f"TTEmbedding: ids must be int32 or int64. Got {ids.dtype}; convert them with .long().")
-    is_followed = type(ids) is not Tensor or not is_open(ids, cpu=True) or torch._C._get_tracing_state() is not None
-    if ids.numel() and not is_followed:
+    if type(ids) is Tensor and is_plain(ids) and not torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
         least, most = ids.aminmax()
         if least < 0 or most >= num_words:
             raise DataError(f"TTEmbedding: ids must lie in 0..{num_words - 1}. Got {int(least)}..{int(most)}.")

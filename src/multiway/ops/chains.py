@@ -5,8 +5,12 @@ The model is in the units of `plans`: operations of a large product, forward and
 
 import functools
 import math
+from collections.abc import Iterable
+
+from torch import Tensor
 
 from multiway.kernels.compiled import Chain, Factor, Link
+from multiway.ops.checks import Shapes
 from multiway.ops.plans import (
     FLOPS_PER_BYTE,
     FOLDING,
@@ -14,9 +18,10 @@ from multiway.ops.plans import (
     LAUNCHES,
     Step,
     best_plan,
+    mode_sizes,
     priced_cut,
     priced_plan,
-    product_cost,
+    train_sizes,
 )
 
 MOST_FACTORS = 16
@@ -41,10 +46,15 @@ FORMING, JOINED = 300, 900
 
 
 @functools.lru_cache(maxsize=4096)
-def nd_linear_chain(
-    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: int, rows: int, bias: str | None
-) -> Chain | None:
-    """The chain for sums of linear maps per mode, or None where ops of torch are faster."""
+def nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> Chain | None:
+    """The chain for sums of linear maps per mode, or None where ops of torch are faster.
+
+    Args:
+        shapes: Of weights `(out, in)` or `(terms, out, in)`.
+        rows: Size of the batch, rounded.
+        bias: A kind of `BIASES`.
+    """
+    in_sizes, out_sizes, terms = mode_sizes(shapes)
     if len(in_sizes) > MOST_FACTORS:
         return None
     pairs = list(zip(in_sizes, out_sizes, strict=True))
@@ -62,10 +72,9 @@ def nd_linear_chain(
 
 
 @functools.lru_cache(maxsize=4096)
-def tensor_train_chain(
-    in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], tt_ranks: tuple[int, ...], rows: int, has_bias: bool
-) -> Chain | None:
-    """The chain for a tensor train, or None where ops of torch are faster; arguments as `nd_linear_chain`."""
+def tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> Chain | None:
+    """The chain for the cores of a tensor train, or None where ops of torch are faster."""
+    in_sizes, out_sizes, tt_ranks = train_sizes(shapes)
     if not 1 < len(in_sizes) <= MOST_FACTORS:
         return None
     sizes = zip(tt_ranks[:-1], in_sizes, out_sizes, tt_ranks[1:], strict=True)
@@ -77,16 +86,15 @@ def tensor_train_chain(
     return _chain(cost, usual, factors, links, in_sizes, flat_out, rows, terms=1, bias=bias)
 
 
-@functools.lru_cache(maxsize=4096)
-def low_rank_chain(down: tuple[int, ...], up: tuple[int, ...], rows: int, has_bias: bool) -> Chain | None:
-    """The chain for two thin matrices, or None where ops of torch are faster."""
-    (rank, inputs), outputs = down, up[0]
-    factors = [Factor(1, out, in_, 1, 0, 0, in_, 1, 0) for out, in_ in (down, up)]
-    links = [Link(i, i + 1, 1, 0, 0, f.in_, 1, 0, 1, f.in_, f.out, 1) for i, f in enumerate(factors)]
-    cost = sum(_link_cost(link, rows) for link in links)
-    usual = product_cost(rows, rank, inputs) + product_cost(rows, outputs, rank)
-    bias = "full" if has_bias else None
-    return _chain(cost, usual, factors, links, (inputs,), (outputs,), rows, terms=1, bias=bias)
+def shapes_of(tensors: Iterable[Tensor]) -> Shapes:
+    """Shapes as keys of these caches."""
+    return tuple([tensor.shape for tensor in tensors])
+
+
+@functools.lru_cache(maxsize=4096)  # a key that is there costs less than a call of Python
+def rounded_rows(rows: int) -> int:
+    """Round a batch to a power of four, so that few sizes are told apart."""
+    return 1 << (rows.bit_length() & ~1)
 
 
 def _chain(
@@ -106,7 +114,7 @@ def _chain(
     if MARGIN * (cost + moved + CALLS) > usual + LAUNCHES:
         return None
     work = int(cost / (6 * max(rows, 1)))  # two operations each, and three passes
-    return Chain.of(factors, links, inputs, out_shape, terms=terms, bias=bias, work=work)
+    return Chain.lay_out(factors, links, inputs, out_shape, terms=terms, bias=bias, work=work)
 
 
 def _cheapest_two(

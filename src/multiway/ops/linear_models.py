@@ -198,9 +198,13 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
     start = weight / basis if basis.ndim == 1 else torch.linalg.solve(basis, weight.T).T.contiguous()
     free, turned = [start, bias * steep], x.T.coalesce() if x.is_sparse else x.T
     solver = torch.optim.LBFGS(
-        free, max_iter=ITERATIONS, history_size=HISTORY, tolerance_grad=SLOPE, tolerance_change=0.0,
+        free,
+        max_iter=ITERATIONS,
+        history_size=HISTORY,
+        tolerance_grad=SLOPE,
+        tolerance_change=0.0,
         line_search_fn="strong_wolfe",
-    )  # fmt: skip
+    )
 
     def objective() -> Tensor:
         weight = _in(basis, free[0])

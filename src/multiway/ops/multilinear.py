@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from multiway.errors import ShapeError
-from multiway.ops.dispatch import fast_low_rank, fast_nd_linear, faster
+from multiway.ops.dispatch import fast_nd_linear, faster
 
 
 def unfold(x: Float[Tensor, "batch *sizes"], mode: int) -> Float[Tensor, "batch size rest"]:
@@ -120,7 +120,6 @@ def nd_linear(
     return y if full_bias is None else y + full_bias.to(y.dtype)
 
 
-@faster(fast_low_rank)
 def low_rank_linear(
     x: Float[Tensor, "batch in"],
     down: Float[Tensor, "rank in"],

@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from multiway.ops.checks import Shapes
+
 ROWS = 64
 """Size of a batch where it is not known: in a compiled or exported graph."""
 
@@ -200,3 +202,30 @@ def _way_costs(left: Sequence[int], right: Sequence[int], rows: int) -> dict[str
         "left": product_cost(out1 * terms, in2, in1, stack=rows) + product_cost(rows * out1, out2, terms * in2),
         "dense": product_cost(rows, out1 * out2, in1 * in2) + forming_cost(out1 * out2 * in1 * in2),
     }
+
+
+@functools.lru_cache(maxsize=4096)
+def nd_linear_way(shapes: Shapes, rows: int, has_biases: bool, descending: bool) -> Cut | tuple[Step, ...]:
+    """A plan for weights `(out, in)`, a cut for `(terms, out, in)`."""
+    in_sizes, out_sizes, terms = mode_sizes(shapes)
+    if len(shapes[0]) == 3:
+        return cheapest_cut(in_sizes, out_sizes, (terms,) * len(shapes), rows)
+    return cheapest_plan(in_sizes, out_sizes, rows, has_biases, descending)
+
+
+@functools.lru_cache(maxsize=4096)
+def train_cut(shapes: Shapes, rows: int) -> Cut:
+    """The cut of the cores of a tensor train."""
+    return cheapest_cut(*train_sizes(shapes), rows)
+
+
+def mode_sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Of inputs, of outputs, and the number of terms of weights."""
+    terms = shapes[0][0] if len(shapes[0]) == 3 else 1
+    return tuple(shape[-1] for shape in shapes), tuple(shape[-2] for shape in shapes), terms
+
+
+def train_sizes(shapes: Shapes) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Of inputs, of outputs, and the ranks of cores."""
+    ranks = (*(shape[0] for shape in shapes), shapes[-1][3])
+    return tuple(shape[1] for shape in shapes), tuple(shape[2] for shape in shapes), ranks

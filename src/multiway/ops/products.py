@@ -139,6 +139,21 @@ def _product(x: Tensor, batch: int, step: Step, matrix: Tensor, bias: Tensor | N
     return stack_product(matrix, x.reshape(rows, step.inner, step.after), spread)
 
 
+def planned_nd_linear(
+    way: Cut | Sequence[Step],
+    x: Tensor,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    full_bias: Tensor | None,
+    descending: bool,
+) -> Tensor:
+    """By a cut for several terms, by a plan for one."""
+    if isinstance(way, Cut):
+        bias = fold_biases(weights, biases, descending=descending) if biases else full_bias
+        return multi_mode_linear_terms(x, weights, bias, way)
+    return multi_mode_linear(x, weights, biases, way, full_bias=full_bias, descending=descending)
+
+
 def multi_mode_linear_terms(
     x: Float[Tensor, "batch *in_sizes"],
     weights: Sequence[Tensor],

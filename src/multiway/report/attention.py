@@ -170,15 +170,14 @@ def _film(plane: Plane, levels: Array, overlays: dict[str, tuple[Array, Array]],
         at=int(np.abs(kept - at).argmin()),
         ratio=round(plane.ratio, 4),
         edges=plane.edges,
-        words=[_word(plane, int(index), len(stack)) for index in kept],
+        words=[
+            f"slice {index + 1} of {len(stack)}"
+            + ("" if plane.spacing is None else f", {(index + 0.5) * plane.spacing:.4g} mm")
+            for index in kept.tolist()
+        ],
         scan=grey_png(strip(levels)),
         overlays={name: palette_png(strip(level), colours) for name, (level, colours) in overlays.items()},
     )
-
-
-def _word(plane: Plane, index: int, count: int) -> str:
-    depth = "" if plane.spacing is None else f", {(index + 0.5) * plane.spacing:.4g} mm"
-    return f"slice {index + 1} of {count}{depth}"
 
 
 Bytes = npt.NDArray[np.uint8]
@@ -204,9 +203,7 @@ def _png(values: Bytes, colour_type: int, extra: list[tuple[bytes, bytes]], colu
     rows: Any = np.concatenate([np.zeros((len(values), 1), np.uint8), values], axis=1)  # each row: "no filter"
     header = struct.pack(">2I5B", columns or values.shape[1], len(values), 8, colour_type, 0, 0, 0)
     chunks = [(b"IHDR", header), *extra, (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b"")]
-    content = b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(kind, data) for kind, data in chunks)
+    content = b"\x89PNG\r\n\x1a\n"
+    for kind, data in chunks:
+        content += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     return Markup("data:image/png;base64," + base64.b64encode(content).decode())
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -158,7 +158,7 @@ def line_drawing(
     """
     series = [*(ChartSeries(name, *line) for name, line in named.items()), *bands]
     return Drawing(
-        curves=[_drawn(item, at, up) for item in reversed(series)],
+        curves=[_draw_item(item, at, up) for item in reversed(series)],
         x_ticks=x_ticks,
         y_ticks=number_ticks(up, most),
         at=at,
@@ -169,7 +169,7 @@ def line_drawing(
     )
 
 
-def _drawn(item: ChartSeries, at: Floats, up: Scale) -> Markup:
+def _draw_item(item: ChartSeries, at: Floats, up: Scale) -> Markup:
     low = up.place(np.atleast_1d(item.values))
     if item.upper is not None:
         return band(at, low, up.place(item.upper), item.style)

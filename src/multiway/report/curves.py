@@ -1,6 +1,5 @@
 """Charts of a classification, ROC, reliability, confusion, the deletion test; and of scores over a model's size."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +9,7 @@ from markupsafe import Markup
 
 from multiway.explain.voxels import DeletionCurves
 from multiway.report import charts, text
-from multiway.report.scales import NUM_COLOURS, Floats, Scale, Tick, number_ticks, scale_of
+from multiway.report.scales import NUM_COLOURS, Floats, Scale, number_ticks, scale_of
 from multiway.report.sections import Chart, Section, Table, TableCell
 
 UNIT = Scale(0.0, 1.0)
@@ -42,10 +41,15 @@ def roc_chart(curves: Sequence[RocCurve], colours: Mapping[str, int]) -> Chart:
     shown = curves[:MAX_CURVES]
     styles = [f"s{colours.get(item.name, index % NUM_COLOURS)}" for index, item in enumerate(shown)]
     styled = list(zip(shown, styles, strict=True))
+    series = []
+    for item, style in styled:  # the highest true positive rate at each false positive rate
+        last = np.searchsorted(np.asarray(item.false_positive), GRID + 1e-12, side="right") - 1
+        rates = np.asarray(item.true_positive, float)[last.clip(0)]
+        series.append(charts.ChartSeries(item.name, style, rates))
     drawing = _unit_square(
         GRID,
         [f"false positive rate {rate:.2f}" for rate in GRID],
-        [charts.ChartSeries(item.name, style, _on_grid(item)) for item, style in styled],
+        series,
         curves=[charts.curve_path(item.false_positive, item.true_positive, style) for item, style in reversed(styled)],
         describes=f"ROC curves: {text.listing([item.label() for item in shown])}.",
         x_title="false positive rate",
@@ -74,12 +78,6 @@ def _unit_square(
     )
 
 
-def _on_grid(item: RocCurve) -> Floats:
-    """The highest true positive rate at each false positive rate."""
-    last = np.searchsorted(np.asarray(item.false_positive), GRID + 1e-12, side="right") - 1
-    return np.asarray(np.asarray(item.true_positive, float)[last.clip(0)])
-
-
 def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") -> Chart | None:
     """Share classified correctly against confidence, with its 95 % interval; None where no bin has a case.
 
@@ -89,7 +87,7 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
     if not known:
         return None
     places, accuracy, counts = (np.array([item[key] for item in known]) for key in ("confidence", "accuracy", "count"))
-    low, high = _wilson(accuracy, counts)
+    low, high = wilson_interval(accuracy, counts)
     drawing = _unit_square(
         places,
         [f"confidence {x:.2f}, {text.count(int(n))} {unit}" for x, n in zip(places, counts, strict=True)],
@@ -104,7 +102,7 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
     return Chart(drawing=drawing, title=f"Share {CORRECT}, by confidence", is_square=True)
 
 
-def _wilson(share: Floats, count: Floats) -> tuple[Floats, Floats]:
+def wilson_interval(share: Floats, count: Floats) -> tuple[Floats, Floats]:
     """Interval of a share of `count` cases (Wilson, 1927), at 95 %."""
     z2 = 1.96**2
     centre = (share + z2 / (2 * count)) / (1 + z2 / count)
@@ -114,40 +112,39 @@ def _wilson(share: Floats, count: Floats) -> tuple[Floats, Floats]:
 
 def confusion_table(classes: Sequence[str], counts: npt.NDArray[np.int64]) -> Table:
     """Cases by their class (rows) and the predicted one (columns), each row shaded by its shares."""
-    totals = counts.sum(axis=1)
+    rows: list[list[TableCell | str]] = []
+    for row, name in enumerate(classes):
+        total, cells = int(counts[row].sum()), []
+        for column, count in enumerate(counts[row].tolist()):
+            share = count / max(total, 1)
+            small = text.percent(100 * share, 0) if total else ""
+            style = "right" if row == column else "wrong"
+            cells.append(TableCell(text.count(count), small=small, style=style, shade=round(share, 3)))
+        rows.append([name, *cells, text.count(total)])
     return Table(
         title="Confusion matrix, cases and share of the row",
         columns=["Is", *classes, "Cases"],
-        rows=[
-            [
-                name,
-                *(_share_cell(int(count), int(totals[row]), row == column) for column, count in enumerate(counts[row])),
-                text.count(int(totals[row])),
-            ]
-            for row, name in enumerate(classes)
-        ],
+        rows=rows,
         style="numbers confusion",
     )
 
 
-def confused_pairs(classes: Sequence[str], counts: npt.NDArray[np.int64], most: int = 10) -> Table:
+def frequent_confusions(classes: Sequence[str], counts: npt.NDArray[np.int64], most: int = 10) -> Table:
     """The most frequent confusions: which class, what was predicted, how many cases and which share of the class."""
     wrong = counts * (1 - np.eye(len(classes), dtype=np.int64))
     order = np.argsort(-wrong, axis=None, kind="stable")[:most]
     pairs, every = [divmod(int(place), len(classes)) for place in order if wrong.flat[place]], int((wrong > 0).sum())
     rows = [
-        [classes[row], classes[column], text.count(int(counts[row, column])),
-         text.percent(100 * counts[row, column] / counts[row].sum())]
+        [
+            classes[row],
+            classes[column],
+            text.count(int(counts[row, column])),
+            text.percent(100 * counts[row, column] / counts[row].sum()),
+        ]
         for row, column in pairs
-    ]  # fmt: skip
+    ]
     title = f"The {len(rows)} most frequent of {every} confusions" if every > len(rows) else "Every confusion"
     return Table(title=title, columns=["Is", "Predicted", "Cases", "Share of the class"], rows=rows)
-
-
-def _share_cell(count: int, total: int, is_right: bool) -> TableCell:
-    share = count / max(total, 1)
-    small = text.percent(100 * share, 0) if total else ""
-    return TableCell(text.count(count), small=small, style="right" if is_right else "wrong", shade=round(share, 3))
 
 
 def deletion_sections(
@@ -182,38 +179,3 @@ def deletion_sections(
             ],
         ),
     ]
-
-
-Sizes = Mapping[int, float]
-"""Values by size."""
-ROOM = 0.25
-"""Doublings left free at either end."""
-
-
-def size_chart(title: str, named: Mapping[str, Sizes], *, x_title: str, claims: Mapping[str, float]) -> Chart:
-    """One line per name over the sizes that any of them has."""
-    sizes = sorted({size for values in named.values() for size in values})
-    at = Scale(math.log2(sizes[0]) - ROOM, math.log2(sizes[-1]) + ROOM).place([math.log2(size) for size in sizes])
-    rows = {name: np.array([values.get(size, math.nan) for size in sizes]) for name, values in named.items()}
-    is_count = all(isinstance(value, int) for values in named.values() for value in values.values())
-    heights = {name: np.log10(values) if is_count else values for name, values in rows.items()}
-    up = scale_of([*heights.values(), [] if is_count else list(claims.values())])
-    styles = {name: f"s{position}" for position, name in enumerate(named)}
-    drawing = charts.Drawing(
-        curves=[charts.curve_path(at, up.place(heights[name]), styles[name]) for name in reversed(list(named))],
-        x_ticks=[Tick(float(position), str(size)) for position, size in zip(at, sizes, strict=True)],
-        y_ticks=_powers(up) if is_count else number_ticks(up, 5),
-        at=at,
-        words=[f"{x_title} {size}" for size in sizes],
-        series=[charts.ChartSeries(name, styles[name], values) for name, values in rows.items()],
-        describes=f"{title} over {x_title}: {text.listing(list(named))}.",
-        x_title=x_title,
-        marks=[charts.level(float(up.place(value)), "t0", words) for words, value in claims.items()],
-    )
-    return Chart(drawing=drawing, title=title, legend=list(styles.items()))
-
-
-def _powers(up: Scale) -> list[Tick]:
-    """Whole powers of ten, written out."""
-    powers: Floats = np.arange(math.ceil(up.low), math.floor(up.high) + 1, dtype=float)
-    return [Tick(float(up.place(power)), f"{10**power:,.0f}") for power in powers]

@@ -1,7 +1,7 @@
 """Where the error lies, how the model came to be, and what it costs: by step, variate and epoch."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +11,12 @@ import pandas as pd
 from multiway.report import charts, text
 from multiway.report.charts import ChartSeries
 from multiway.report.scales import (
-    NUM_COLOURS,
-    Floats,
     Scale,
     Tick,
     axis_numbers,
     axis_ticks,
-    chosen_first,
     number_ticks,
+    order_models,
     scale_of,
     title,
 )
@@ -40,29 +38,27 @@ def step_lines(
     steps = np.arange(1, length + 1, dtype=float)
     across = Scale(1.0, float(max(length, 2)))
     up = scale_of([*(values for _, values in lines.values()), [value for value, _, _ in claims]], from_zero=from_zero)
+    ticks = [Tick(0.0, "1")]
+    if length > 1:  # round steps between the first and the last that do not crowd them
+        ticks += [tick for tick in number_ticks(across, 6) if 0.06 < tick.place < 0.94 and "." not in tick.label]
+        ticks.append(Tick(1.0, f"{length}"))
     return charts.line_drawing(
         lines,
         across.place(steps),
         [f"step {step:.0f}" for step in steps],
         up,
-        _step_ticks(length, across),
+        ticks,
         describes=text.sentence_case(what),
         x_title=x_title,
         marks=[charts.level(float(up.place(value)), style, label) for value, style, label in claims],
     )
 
 
-def _step_ticks(length: int, across: Scale) -> list[Tick]:
-    """First and last step, and round steps between that do not crowd them."""
-    ticks = [tick for tick in number_ticks(across, 6) if 0.06 < tick.place < 0.94 and "." not in tick.label]
-    return [Tick(0.0, "1"), *ticks, Tick(1.0, f"{length}")] if length > 1 else [Tick(0.0, "1")]
-
-
 def variate_bars(
     names: Sequence[str], errors: Mapping[str, npt.ArrayLike], colours: Mapping[str, int], metric: str
 ) -> Bars | None:
     """Error of each variate, the worst by the chosen (or first) model first; other models are marks on the bars."""
-    models = chosen_first(errors, colours)
+    models = order_models(errors, colours)
     if not models or not len(names):
         return None
     values = {model: np.asarray(errors[model], float) for model in models}
@@ -105,11 +101,12 @@ def training_chart(rows: Sequence[TrainingRow], kept: Sequence[float] = ()) -> C
     seeds = sorted({row.seed for row in rows}, key=lambda seed: (seed is not None, seed or 0))
     epochs = sorted({row.epoch for row in rows})
     across = scale_of([epochs], margin=0.01)
-    lines = {
-        f"{kind}, seed {seed}" if len(seeds) > 1 else kind: (style, _losses(rows, seed, kind, epochs))
-        for kind, style in (("train", "t0"), ("validation", "t1"))
-        for seed in seeds
-    }
+    lines = {}
+    for kind, style in (("train", "t0"), ("validation", "t1")):
+        for seed in seeds:
+            losses = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed}
+            name = f"{kind}, seed {seed}" if len(seeds) > 1 else kind
+            lines[name] = style, np.array([losses.get(epoch) for epoch in epochs], float)
     drawing = charts.line_drawing(
         lines,
         across.place(epochs),
@@ -122,11 +119,6 @@ def training_chart(rows: Sequence[TrainingRow], kept: Sequence[float] = ()) -> C
         marks=[charts.rule(float(across.place(epoch)), "best", "kept" if len(kept) == 1 else "") for epoch in kept],
     )
     return Chart(drawing=drawing, title="Loss by epoch", legend=[("training", "t0"), ("validation", "t1")])
-
-
-def _losses(rows: Sequence[TrainingRow], seed: int | None, kind: str, epochs: Sequence[float]) -> Floats:
-    losses = {row.epoch: getattr(row, kind) for row in rows if row.seed == seed}
-    return np.array([losses.get(epoch) for epoch in epochs], float)
 
 
 def epoch_chart(title: str, named: Mapping[str, Mapping[float, float]]) -> Chart:
@@ -169,50 +161,6 @@ def timeline(names: Sequence[str], ends: Sequence[pd.Index]) -> Timeline:
     return Timeline(blocks=blocks, ticks=axis_ticks(ends, across, 8))
 
 
-LARGEST = 26
-"""Pixels across the dot of the largest memory; areas are as the memories."""
-
-
-def _colour(number: int) -> int:
-    return number % NUM_COLOURS
-
-
-def cost_chart(
-    title: str, scores: Mapping[str, float], seconds: Mapping[str, float], memory: Mapping[str, int]
-) -> Chart:
-    """One dot per name."""
-    names = list(scores)
-    x, y, held = (np.array([values[name] for name in names], float) for values in (seconds, scores, memory))
-    across, up = scale_of([x], from_zero=True), scale_of([y])
-    sizes = LARGEST * np.sqrt(held / held.max())
-    styles = [f"--size:{{}}px;background:var(--c{_colour(number)})" for number in range(len(names))]
-    places = zip(across.place(x), up.place(y), styles, sizes, strict=True)
-    rows = np.argsort(x, kind="stable")
-    drawing = charts.Drawing(
-        curves=[],
-        x_ticks=number_ticks(across, 6),
-        y_ticks=number_ticks(up, 5),
-        at=across.place(x[rows]),
-        words=[f"{names[row]}: {text.duration(x[row])}, {text.magnitude(held[row], 'B')}" for row in rows],
-        series=[charts.ChartSeries(title, "v0", y[rows])],
-        describes=f"{title} over the time of training: {text.listing(names)}. Larger dots take more memory.",
-        x_title="seconds",
-        marks=[charts.sign("dot", *position) for position in places],
-    )
-    legend = [(name, f"f{_colour(number)}") for number, name in enumerate(names)]
-    return Chart(drawing=drawing, title=f"{title} over the time of training", legend=legend)
-
-
-def cost_bars(title: str, values: Mapping[str, float], words: Callable[[float], str]) -> Bars:
-    """One bar per name, in its colour."""
-    largest = max(values.values()) or 1.0
-    bars = [
-        Bar(name, words(value), round(100 * value / largest, 2), _colour(number))
-        for number, (name, value) in enumerate(values.items())
-    ]
-    return Bars(title=title, bars=bars)
-
-
 BINS = 41
 HEIGHT = 160
 
@@ -226,10 +174,15 @@ def density_chart(name: str, weights: npt.ArrayLike) -> Chart:
     normal = np.exp(-(((middles - centre) / spread) ** 2) / 2) / (spread * math.sqrt(2 * math.pi))
     across = scale_of([middles], margin=0.01)
     drawing = charts.line_drawing(
-        {"weights": ("s0", heights), "normal": ("s1", normal)}, across.place(middles),
-        [f"{value:.3g}" for value in middles], scale_of([heights, normal], from_zero=True), number_ticks(across, 6),
-        describes=f"Density of {name}", height=HEIGHT, x_title="weight",
-    )  # fmt: skip
+        {"weights": ("s0", heights), "normal": ("s1", normal)},
+        across.place(middles),
+        [f"{value:.3g}" for value in middles],
+        scale_of([heights, normal], from_zero=True),
+        number_ticks(across, 6),
+        describes=f"Density of {name}",
+        height=HEIGHT,
+        x_title="weight",
+    )
     return Chart(drawing=drawing, title=name, legend=[("weights", "s0"), ("normal", "s1")])
 
 
@@ -239,8 +192,14 @@ def spread_chart(name: str, epochs: Sequence[float], quantiles: npt.ArrayLike) -
     across = scale_of([epochs], margin=0.01)
     bands = [ChartSeries("half of them", "b0", lower, upper), ChartSeries("nine tenths", "b1", low, high)]
     drawing = charts.line_drawing(
-        {"median": ("s0", middle)}, across.place(epochs), [f"epoch {epoch:g}" for epoch in epochs],
-        scale_of([low, high]), number_ticks(across, 6), describes=f"Spread of {name} by epoch", bands=bands,
-        height=HEIGHT, x_title="epoch",
-    )  # fmt: skip
+        {"median": ("s0", middle)},
+        across.place(epochs),
+        [f"epoch {epoch:g}" for epoch in epochs],
+        scale_of([low, high]),
+        number_ticks(across, 6),
+        describes=f"Spread of {name} by epoch",
+        bands=bands,
+        height=HEIGHT,
+        x_title="epoch",
+    )
     return Chart(drawing=drawing, title=f"{name} by epoch", legend=[("median", "s0"), ("spread", "b0")])

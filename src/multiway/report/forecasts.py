@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from multiway.report import charts, text
-from multiway.report.scales import Floats, axis_numbers, axis_ticks, chosen_first, scale_of, stamps_in_words, title
+from multiway.report.scales import Floats, axis_numbers, axis_ticks, order_models, scale_of, stamps_in_words, title
 
 MAX_PANELS, FEW = 24, 12
 """Charts of a group: all of up to 24 series, of more the first 12; the others are small lines."""
@@ -74,7 +74,7 @@ def _group(name: str, panels: Sequence[ForecastPanel], colours: Mapping[str, int
     others = panels[len(shown) :] if is_first else []
     drawings = [_drawing(panel, colours) for panel in shown]
     width = max(drawing.widest_label for drawing in drawings)
-    models = chosen_first(dict.fromkeys(model for panel in shown for model in panel.lines), colours)
+    models = order_models(dict.fromkeys(model for panel in shown for model in panel.lines), colours)
     return Group(
         title=name,
         span=_span(shown[0].times),
@@ -114,7 +114,19 @@ def _drawing(panel: ForecastPanel, colours: Mapping[str, int]) -> charts.Drawing
     across = scale_of(numbers, margin=0)
     past, ahead = (across.place(part) for part in numbers)
     known = np.concatenate([history[kept], np.ravel([] if panel.actual is None else panel.actual)])
-    lines = _lines(panel, colours, len(kept))
+    before = np.full(len(kept), np.nan)  # nothing of a forecast lies over the history
+
+    def ahead_of_history(values: npt.ArrayLike) -> Floats:
+        return np.concatenate([before, np.asarray(values, float)])
+
+    lines = {
+        title(model): (f"s{colours[model]}", ahead_of_history(panel.lines[model]))
+        for model in order_models(panel.lines, colours)
+    }
+    bands = [
+        charts.ChartSeries(f"{level:g} % band", f"b{min(index, 2)}", ahead_of_history(low), ahead_of_history(high))
+        for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
+    ]
     return charts.line_drawing(
         {**lines, "actual": ("actual", known)} if len(known) else lines,
         np.concatenate([past[kept], ahead]),
@@ -122,27 +134,8 @@ def _drawing(panel: ForecastPanel, colours: Mapping[str, int]) -> charts.Drawing
         scale_of([known, *panel.lines.values(), *itertools.chain(*panel.bands.values())]),
         axis_ticks(times, across, 4),
         describes=f"{text.name(panel.name)}, {_span(panel.times)}",
-        bands=_bands(panel, len(kept)),
+        bands=bands,
         most=4,
         height=150,
         marks=[charts.rule(float((past[-1] + ahead[0]) / 2), "start")] if len(past) and len(ahead) else [],
     )
-
-
-def _lines(panel: ForecastPanel, colours: Mapping[str, int], skipped: int) -> dict[str, tuple[str, Floats]]:
-    return {
-        title(model): (f"s{colours[model]}", _after(skipped, panel.lines[model]))
-        for model in chosen_first(panel.lines, colours)
-    }
-
-
-def _bands(panel: ForecastPanel, skipped: int) -> list[charts.ChartSeries]:
-    return [
-        charts.ChartSeries(f"{level:g} % band", f"b{min(index, 2)}", _after(skipped, low), _after(skipped, high))
-        for index, (level, (low, high)) in enumerate(sorted(panel.bands.items()))
-    ]
-
-
-def _after(skipped: int, values: npt.ArrayLike) -> Floats:
-    """Values of the forecast, with nothing over the history."""
-    return np.concatenate([np.full(skipped, np.nan), np.asarray(values, float)])

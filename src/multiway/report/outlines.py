@@ -14,7 +14,12 @@ Edges = dict[Point, set[Point]]
 
 def outline(labels: NDArray[np.int16]) -> Markup:
     """Data of a path along every edge between voxels of different labels, `(rows, columns)`; outside all are 0."""
-    return Markup("".join(_written(line) for line in _lines(_edges(labels))))
+    paths = []
+    for line in _lines(_edges(labels)):
+        is_ring = line[0] == line[-1]  # its last move is told by z
+        moves = [f"h{x - a}" if x != a else f"v{y - b}" for (a, b), (x, y) in pairwise(line)]
+        paths.append(f"M{line[0][0]} {line[0][1]}" + "".join(moves[: len(moves) - is_ring]) + "z" * is_ring)
+    return Markup("".join(paths))
 
 
 def _edges(labels: NDArray[np.int16]) -> Edges:
@@ -48,10 +53,3 @@ def _line(edges: Edges, start: Point) -> list[Point]:
         line.append(following)
         point, ahead = following, (2 * following[0] - point[0], 2 * following[1] - point[1])
     return line
-
-
-def _written(line: list[Point]) -> str:
-    """Relative moves; the last of a ring is told by z."""
-    is_ring = line[0] == line[-1]
-    moves = [f"h{x - a}" if x != a else f"v{y - b}" for (a, b), (x, y) in pairwise(line)]
-    return f"M{line[0][0]} {line[0][1]}" + "".join(moves[: len(moves) - is_ring]) + "z" * is_ring

@@ -71,7 +71,7 @@ def _tick_label(value: float, step: float, grouped: bool) -> str:
 
 def axis_numbers(parts: Sequence[pd.Index]) -> list[Floats]:
     """Put indexes on one axis: seconds for time stamps, the numbers themselves, or a place per row."""
-    joined = _joined(parts)
+    joined = _join_indexes(parts)
     if isinstance(joined, pd.DatetimeIndex):
         numbers = _seconds(joined)
     else:
@@ -81,7 +81,7 @@ def axis_numbers(parts: Sequence[pd.Index]) -> list[Floats]:
 
 def axis_ticks(parts: Sequence[pd.Index], scale: Scale, most: int) -> list[Tick]:
     """Ticks for what `axis_numbers` placed: round times, or round numbers."""
-    joined = _joined(parts)
+    joined = _join_indexes(parts)
     if isinstance(joined, pd.DatetimeIndex):
         return time_ticks(scale, most, joined.tz)
     if is_numeric_dtype(joined.dtype):
@@ -90,7 +90,7 @@ def axis_ticks(parts: Sequence[pd.Index], scale: Scale, most: int) -> list[Tick]
     return [Tick(float(scale.place(row)), str(joined[row])) for row in range(0, len(joined), step)]
 
 
-def _joined(parts: Sequence[pd.Index]) -> pd.Index:
+def _join_indexes(parts: Sequence[pd.Index]) -> pd.Index:
     joined = parts[0].append(list(parts[1:]))
     return joined.to_timestamp() if isinstance(joined, pd.PeriodIndex) else joined
 
@@ -158,7 +158,7 @@ def colour_numbers(models: Iterable[str], chosen: str | None) -> dict[str, int]:
     return numbers
 
 
-def chosen_first(models: Iterable[str], numbers: Mapping[str, int]) -> list[str]:
+def order_models(models: Iterable[str], numbers: Mapping[str, int]) -> list[str]:
     """Models in the order of their colours, the chosen first; those that share a colour as they were numbered."""
     places = {model: place for place, model in enumerate(numbers)}
     return sorted(models, key=lambda model: (numbers.get(model, NUM_COLOURS), places.get(model, len(places))))

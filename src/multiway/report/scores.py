@@ -127,11 +127,11 @@ class Scores:
         """A model in words."""
         return self.titles.get(model, title(model))
 
-    def named(self, model: str) -> str:
+    def name_within(self, model: str) -> str:
         """A model within a sentence."""
         return "the network" if model == "network" else self.name(model)
 
-    def told(self, sentence: str) -> str:
+    def name_models(self, sentence: str) -> str:
         """A sentence of a run, which names models as its files do, with all of them in words."""
         words = {model: self.name(model) for model in {model for model, _, _, _ in self.all}}
         other = sorted((model for model, word in words.items() if word != model), key=len, reverse=True)
@@ -152,7 +152,7 @@ class Scores:
         scales, names = list(dict.fromkeys(scale for _, scale in columns)), list(self.metrics)
         return sorted(columns, key=lambda column: (scales.index(column[1]), names.index(column[0])))
 
-    def measured(self, split: str = "test") -> list[Column]:
+    def columns_with_values(self, split: str = "test") -> list[Column]:
         """Columns that some model has a value in; all where none has."""
         models, columns = self.models(split), self.columns(split)
         known = [name for name in columns if any(self.of(model, name, split).value is not None for model in models)]
@@ -170,14 +170,14 @@ class Scores:
         """Metric and scale that decide: the first that is defined for the chosen model on the test split."""
         return next((column for column in self.columns() if self.of(self.chosen, column).value is not None), None)
 
-    def ranked(self, split: str = "test") -> list[tuple[str, Score]]:
+    def ranking(self, split: str = "test") -> list[tuple[str, Score]]:
         """Models by the deciding metric, the best first."""
         decides = self.primary() or next(iter(self.columns(split)), None)
         if decides is None:
             return []
-        ranking = [(model, self.of(model, decides, split)) for model in self.models(split)]
+        known = [(model, self.of(model, decides, split)) for model in self.models(split)]
         sign = -1.0 if self.higher(decides[0]) else 1.0
-        return sorted(ranking, key=lambda item: sign * item[1].number if item[1].value is not None else math.inf)
+        return sorted(known, key=lambda item: sign * item[1].number if item[1].value is not None else math.inf)
 
     def decimals(self, column: Column, split: str = "test") -> int:
         """Digits after the point that a column takes."""
@@ -196,7 +196,7 @@ class Scores:
 
 def best_rival(scores: Scores) -> tuple[str, Score] | None:
     """The best baseline by the deciding metric."""
-    known = (item for item in scores.ranked() if item[1].value is not None)
+    known = (item for item in scores.ranking() if item[1].value is not None)
     return next((item for item in known if item[0] != scores.chosen), None)
 
 
@@ -207,11 +207,13 @@ def verdict(scores: Scores) -> str:
         return ""
     metric, decimals = text.within(scores.heading(decides[0])), scores.decimals(decides)
     own, rival = scores.of(scores.chosen, decides), best_rival(scores)
-    start = f"{text.sentence_case(scores.named(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
+    start = f"{text.sentence_case(scores.name_within(scores.chosen))} has a test {metric} of {own.in_words(decimals)}"
     if rival is None:
         return f"{start}."
     rank = standing(own, rival[1], higher=bool(scores.higher(decides[0])))
-    return f"{start}; {rank} the best other candidate, {scores.named(rival[0])}, with {rival[1].in_words(decimals)}."
+    return (
+        f"{start}; {rank} the best other candidate, {scores.name_within(rival[0])}, with {rival[1].in_words(decimals)}."
+    )
 
 
 def standing(own: Score, rival: Score, *, higher: bool = True) -> str:
@@ -248,7 +250,7 @@ def models_table(
         differences: Whether each score without an interval shows its difference to the reference's.
         is_ranked: Whether scores can be compared: else models keep their order, and none is best or near another.
     """
-    models, columns = [model for model, _ in scores.ranked(split)], scores.measured(split)
+    models, columns = [model for model, _ in scores.ranking(split)], scores.columns_with_values(split)
     if not is_ranked:
         models, differences, reference = [name for name in scores.models() if name in models], False, ""
     compared = reference if differences else ""
@@ -313,7 +315,7 @@ def score_bars(scores: Scores, colours: Mapping[str, int], rows: str) -> Bars | 
     rows: What is scored, in words: "test cases".
     """
     decides = scores.primary()
-    known = [(model, score) for model, score in scores.ranked() if score.value is not None]
+    known = [(model, score) for model, score in scores.ranking() if score.value is not None]
     if decides is None or len(known) < 2 or min(score.number for _, score in known) < 0:
         return None
     higher, decimals = scores.higher(decides[0]), scores.decimals(decides)

@@ -23,20 +23,24 @@ HUGE = 1e9
 def clean(text: object) -> str:
     """Replace what could hide or break text: control, direction and surrogate characters; ends of lines by blanks."""
     shown = str(text).translate(_BLANKS)
-    return "".join("\ufffd" if _is_unsafe(character) else character for character in shown)
+    is_unsafe = (
+        unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNS_DIRECTION
+        for character in shown
+    )
+    return "".join("\ufffd" if unsafe else character for character, unsafe in zip(shown, is_unsafe, strict=True))
 
 
 def name(text: object) -> str:
     """Clean a name from data, whole unless it is longer than any name."""
-    return clean(_bounded(" ".join(str(text).split()), MAX_NAME))
+    return clean(_shorten(" ".join(str(text).split()), MAX_NAME))
 
 
 def finalize(value: object) -> object:
     """Clean every value that a template prints, whole unless no reader would read it; markup stays as it is."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else clean(_bounded(value, MAX_TEXT))
+    return value if isinstance(value, Markup) or not isinstance(value, str) else clean(_shorten(value, MAX_TEXT))
 
 
-def _bounded(words: str, most: int) -> str:
+def _shorten(words: str, most: int) -> str:
     """So many letters of a text, and how many more there are: a page keeps its size whatever the data hold."""
     return words if len(words) <= most else f"{words[:most]}… ({len(words) - most:,} more letters)"
 
@@ -66,10 +70,10 @@ def number(value: float | None, decimals: int) -> str:
         return MISSING
     if abs(value) >= HUGE:
         return f"{value:.3e}".replace("-", "\u2212")
-    return f"{rounded(value, decimals):,.{decimals}f}".replace("-", "\u2212")
+    return f"{round_half_up(value, decimals):,.{decimals}f}".replace("-", "\u2212")
 
 
-def rounded(value: float, decimals: int) -> Decimal:
+def round_half_up(value: float, decimals: int) -> Decimal:
     """Round half away from zero, so that a share and its percentage have the same digits: 0.8625 and 86.25 %."""
     exact = Decimal(f"{value:.15g}")  # a float's noise decides no half
     return exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
@@ -138,7 +142,7 @@ def within(title: str) -> str:
     return title if title.startswith("Dice") or not title[1:2].islower() else title[:1].lower() + title[1:]
 
 
-def titled(stem: str) -> str:
+def title_of_stem(stem: str) -> str:
     """The name of a file as a title: dashes and underscores between words become blanks."""
     return sentence_case(re.sub(r"(?<=\w)[-_]+(?=[a-zA-Z])", " ", stem))
 
@@ -146,7 +150,3 @@ def titled(stem: str) -> str:
 def listing(parts: list[str]) -> str:
     """Join with commas and a last "and"."""
     return ", ".join(parts[:-1]) + f" and {parts[-1]}" if len(parts) > 1 else "".join(parts)
-
-
-def _is_unsafe(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _TURNS_DIRECTION

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import yaml
 
-from multiway.config import Plain, leaves
+from multiway.config import leaves
 from multiway.errors import DataError
 from multiway.report import scales, text
 from multiway.report.diagnostics import epoch_chart
@@ -35,7 +35,8 @@ def names_of(groups: Groups) -> list[str]:
     settings = apart([run.config.plain() for run in firsts], known)
     data = titles if len(set(titles)) > 1 else [""] * len(titles)
     names = [", ".join(filter(None, pair)) for pair in zip(data, settings, strict=True)]
-    return _numbered([name or title for name, title in zip(names, titles, strict=True)])
+    names = [name or title for name, title in zip(names, titles, strict=True)]
+    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, start=1)]
 
 
 def apart(configs: Sequence[Mapping[str, object]], known: Collection[str] = ()) -> list[str]:
@@ -46,11 +47,11 @@ def apart(configs: Sequence[Mapping[str, object]], known: Collection[str] = ()) 
     found = [leaves(config) for config in configs]
     places = [place for place in dict.fromkeys(itertools.chain.from_iterable(found)) if place not in known]
     differing = sorted((place for place in places if _kinds(found, [place]) > 1), key=lambda place: place.count("."))
-    shown, short = _needed(found, differing), _short(places)
-    return [", ".join(_said(short(place), one[place]) for place in shown if place in one) for one in found]
+    shown, short = _choose_places(found, differing), _short(places)
+    return [", ".join(_write_setting(short(place), one[place]) for place in shown if place in one) for one in found]
 
 
-def _needed(found: Leaves, differing: Sequence[str]) -> list[str]:
+def _choose_places(found: Leaves, differing: Sequence[str]) -> list[str]:
     """All of a few places, else one after the other each that tells more configs apart than those before it."""
     if len(differing) <= MOST:
         return list(differing)
@@ -77,16 +78,11 @@ def _short(places: Sequence[str]) -> Callable[[str], str]:
     return shortened
 
 
-def _said(name: str, value: object) -> str:
+def _write_setting(name: str, value: object) -> str:
     """A setting as it is written, cut where it is long."""
     words = value if isinstance(value, str) else yaml.safe_dump(value, default_flow_style=True, width=10**6)
     words = text.name(words.removesuffix("\n").removesuffix("\n..."))
     return f"{name}={words if len(words) <= LONGEST else words[: LONGEST - 1] + '…'}"
-
-
-def _numbered(names: Sequence[str]) -> list[str]:
-    """The same, numbered where two are equal."""
-    return [name if names.count(name) == 1 else f"{name} ({place})" for place, name in enumerate(names, start=1)]
 
 
 def comparison(subject: Subject, groups: Groups, parts: Iterable[PagePart] = ()) -> str:
@@ -115,10 +111,6 @@ def caution_of(groups: Groups, rows: str = "test rows") -> str | None:
     if len({run.facts.get("data_sha256") for run in itertools.chain.from_iterable(groups)} - {None}) > 1:
         return f"These runs read different data: compare their scores only if the {rows} are the same."
     return None
-
-
-def _validated(row: Plain, has_accuracy: bool) -> float:
-    return float(row["watched"][ACCURACY][0] if has_accuracy else row["validation_loss"])
 
 
 class _Comparison:
@@ -163,7 +155,10 @@ class _Comparison:
         found = dict(zip(self.names, logs, strict=True))
         has_accuracy = all(ACCURACY in (row.get("watched") or {}) for log in logs for row in log)
         title = "Validation accuracy by epoch" if has_accuracy else "Validation loss by epoch"
-        lines = {name: {row["epoch"]: _validated(row, has_accuracy) for row in log} for name, log in found.items()}
+        lines = {}
+        for name, log in found.items():
+            values = (row["watched"][ACCURACY][0] if has_accuracy else row["validation_loss"] for row in log)
+            lines[name] = {row["epoch"]: float(value) for row, value in zip(log, values, strict=True)}
         side = [f"On the validation {self.subject.rows}; of several seeds, the first."]
         content = [epoch_chart(title, lines) if all(logs) else None]
         return PagePart(id="training", title="Training", side=side, content=content)

@@ -23,7 +23,7 @@ from multiway.tasks.lifecycle import announce
 from multiway.tasks.options import RunConfig
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task
 from multiway.tasks.run import Run
-from multiway.tasks.scores import lopsided, sentence_of
+from multiway.tasks.scores import sentence_of, warn_of_lopsided
 from multiway.tasks.stored import SplitFacts
 from multiway.training import Objective, Source, TrainingConfig, train
 
@@ -295,7 +295,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
 
     def uneven(self, run: Run) -> list[str]:
         """Baselines that count words and see one split far better than the other."""
-        return lopsided(run, self.counting, self.counted_by)
+        return warn_of_lopsided(run, self.counting, self.counted_by)
 
     def cautions(self, run: Run) -> list[str]:
         """Splits that are not alike."""

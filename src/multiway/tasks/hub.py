@@ -27,7 +27,7 @@ def save_with_card(run: Run, folder: Path) -> None:
 def describe_run(run: Run) -> list[str]:
     """What the run is: its answer, its data, every candidate's test scores, and what compression did."""
     scores = run.task.page.SUBJECT.scores([run])
-    lines = [text.sentence_case(run.task.headline(run)), "", scores.told(run.line), "", "Split:", ""]
+    lines = [text.sentence_case(run.task.headline(run)), "", scores.name_models(run.line), "", "Split:", ""]
     for split, facts in run.facts.get("splits", {}).items():
         counts = facts
         if isinstance(facts, dict):
@@ -45,10 +45,10 @@ def describe_run(run: Run) -> list[str]:
 def _score_table(run: Run, scores: Scores) -> list[str]:
     """Test scores with their intervals, the best first; the answer once, and what are its baselines."""
     own, answer = run.task.scored_as(run), run.answer.name
-    columns = scores.measured()
+    columns = scores.columns_with_values()
     heads = ["model", "", *(" ".join([scale, scores.heading(name)]).strip() for name, scale in columns)]
     rows = [heads, ["---"] * len(heads)]
-    for model, _ in scores.ranked():
+    for model, _ in scores.ranking():
         if model == answer != own:  # ours has what the one model that answers has, and bands
             continue
         part = "answer" if model == own else "" if model == NETWORK else "baseline"

@@ -50,7 +50,7 @@ def seeds_of(runs: Sequence[Run]) -> list[int]:
     return [run.config.training.seed for run in runs]
 
 
-def headed(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
+def add_headings(items: Iterable[tuple[str, Section]]) -> Iterator[Section]:
     """Sections, each heading before the first under it."""
     for heading, group in itertools.groupby(items, key=lambda item: item[0]):
         yield Text(words=heading, style="heading")
@@ -138,13 +138,16 @@ def split_table(
     flat = {name: _flat(part, titles) for name, part in splits.items()}
     names = list(dict.fromkeys(key for part in flat.values() for key, value in part.items() if value is not None))
     parts = {key for part in splits.values() for value in part.values() if isinstance(value, Mapping) for key in value}
+
+    def cell(part: Plain, key: str) -> TableCell:
+        value, whole = part.get(key), part.get(total) if key in parts | {*shares} else None
+        words = text.count(value) if isinstance(value, int) else str(value or "")
+        return TableCell(words, small=text.percent(100 * int(value or 0) / whole, 1) if whole and words else "")
+
     return Table(
         columns=["Split", *(titles.get(name, name) for name in names)],
         rows=[
-            [
-                TableCell(name, swatch=f"k{row % 3}"),
-                *(_split_cell(part.get(key), part.get(total) if key in parts | {*shares} else None) for key in names),
-            ]
+            [TableCell(name, swatch=f"k{row % 3}"), *(cell(part, key) for key in names)]
             for row, (name, part) in enumerate(flat.items())
         ],
     )
@@ -157,11 +160,6 @@ def _flat(part: Mapping[str, Any], titles: Mapping[str, str]) -> Plain:
         value = part.get(key)
         facts |= dict(value) if isinstance(value, Mapping) else {key: value}
     return facts
-
-
-def _split_cell(value: int | str | None, total: int | None) -> TableCell:
-    words = text.count(value) if isinstance(value, int) else str(value or "")
-    return TableCell(words, small=text.percent(100 * int(value or 0) / total, 1) if total and words else "")
 
 
 def training(runs: Sequence[Run], words: str, selected_by: str) -> PagePart:

@@ -98,18 +98,23 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     run, scores, manifest = runs[0], subject.scores(runs), page_parts.manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
     costs = page_parts.cost_table(run, scores, colours, summary.costs)
-    notes = [
-        Text(words=f"{text.sentence_case(scores.told(words)).rstrip('.')}.") for words in run.facts.get("notes", ())
-    ]
+    said = (text.sentence_case(scores.name_models(words)) for words in run.facts.get("notes", ()))
+    notes = [Text(words=f"{words.rstrip('.')}.") for words in said]
     machine = page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run))
-    settings = [*(Fact(*item) for item in subject.setting(run).items()), *_counts(runs)]
+    settings = [Fact(*item) for item in subject.setting(run).items()]
+    parameters = run.facts.get("parameters", {})
+    counts = [parameters[name] for name in run.answer.shares if name in parameters]
+    if counts:  # of all members of a blend
+        settings.append(Fact("Parameters", text.magnitude(sum(counts))))
+    seeds = ", ".join(str(seed) for seed in page_parts.seeds_of(runs))
+    settings.append(Fact("Seed" if len(runs) == 1 else "Seeds", seeds))
     method = [
         summary.splits,
         page_parts.training(runs, subject.rows, subject.selected_by(run)),
         machine._replace(content=[FactList(items=settings), *machine.content, *costs]),
     ]
     page = Page(
-        title=": ".join([text.titled(title_of(run)), *learnt(run)]),
+        title=": ".join([text.title_of_stem(title_of(run)), *describe_target(run)]),
         kicker=subject.kicker,
         source=Path(str(run.config.data)).name if run.config.data else "data in memory",
         created=str(manifest.get("finished", ""))[:10],
@@ -126,7 +131,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     return render(page)
 
 
-def learnt(run: Run) -> list[str]:
+def describe_target(run: Run) -> list[str]:
     """What a run learnt to say, as it is called or by its classes, where that says more than the data's name."""
     names = [getattr(run.state, "target_name", None), *getattr(run.state, "targets", ())]
     known = [str(name) for name in names if name]
@@ -153,11 +158,11 @@ def blend_in_words(shares: Mapping[str, float], scores: Scores) -> str:
     """One model; of a blend the models that have most of it, and how many more it has."""
     members = [name for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share > 0]
     if len(members) < 2:
-        return scores.named(members[0])
+        return scores.name_within(members[0])
     first, *others = members[:MOST_NAMED]
     named = [first, *(name for name in others if shares[name] >= LEAST)]
     more = [f"{len(members) - len(named)} more"] if len(members) > len(named) else []
-    return f"a blend of {text.listing([*map(scores.named, named), *more])}"
+    return f"a blend of {text.listing([*map(scores.name_within, named), *more])}"
 
 
 def colours_of(scores: Scores) -> dict[str, int]:
@@ -169,19 +174,6 @@ def title_of(run: Run) -> str:
     """Name of the data."""
     source = run.config.data or run.facts.get("source")
     return Path(str(source)).stem if source else "Data in memory"
-
-
-def _counts(runs: Sequence[Run]) -> list[Fact]:
-    count = _trained_numbers(runs[0])
-    seeds = Fact("Seed" if len(runs) == 1 else "Seeds", ", ".join(str(seed) for seed in page_parts.seeds_of(runs)))
-    return [*([] if count is None else [Fact("Parameters", text.magnitude(count))]), seeds]
-
-
-def _trained_numbers(run: Run) -> int | None:
-    """Parameters of the answer, of all members of a blend."""
-    known = run.facts.get("parameters", {})
-    counts = [known[name] for name in run.answer.shares if name in known]
-    return sum(counts) if counts else None
 
 
 def score_tables(
@@ -223,21 +215,21 @@ def _score_part(
     ]
     bars = score_bars(scores, colours, f"test {subject.rows}")
     tables = score_tables(subject, scores, colours, subject.reference)
+    names = dict.fromkeys(name for split in scores.splits() for name, _ in scores.columns_with_values(split))
+    meanings = Table(
+        columns=["Score", "What it says"],
+        rows=[[scores.heading(name), meaning(name)] for name in names],
+        fold="What the scores mean",
+        style="words",
+    )
     return PagePart(
         id="scores",
         title="How it was chosen",
         side=side,
         lead=summary.verdict,
-        support=[scores.told(answer_line(runs)), *summary.support],
-        content=[bars, *tables, _meanings(scores), *summary.tables, *notes],
+        support=[scores.name_models(answer_line(runs)), *summary.support],
+        content=[bars, *tables, meanings, *summary.tables, *notes],
     )
-
-
-def _meanings(scores: Scores) -> Table:
-    """What the scores of the page say, folded."""
-    names = dict.fromkeys(name for split in scores.splits() for name, _ in scores.measured(split))
-    rows = [[scores.heading(name), meaning(name)] for name in names]
-    return Table(columns=["Score", "What it says"], rows=rows, fold="What the scores mean", style="words")
 
 
 def directions(scores: Scores) -> str:

@@ -367,7 +367,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
 
     def headline(self, run: Run) -> str:
         """The same for a reader: models in words, or what the report begins with."""
-        return self.page.SUBJECT.scores([run]).told(self.sentence(run))
+        return self.page.SUBJECT.scores([run]).name_models(self.sentence(run))
 
     def scored_as(self, run: Run) -> str:
         """Name that the scores of the answer stand under."""

@@ -1,16 +1,11 @@
-"""Scores of runs as tables: a row per model, the row of a published cell, the sentence on a run."""
+"""Scores of runs as tables, a row per model, and the sentence on a run."""
 
 import itertools
-import math
-import os
-import shutil
 import statistics
-import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from multiway.tasks.protocol import NETWORK, OURS, Cell, Metric, Row
+from multiway.tasks.protocol import NETWORK, Metric, Row
 from multiway.tasks.run import Run
 
 LOPSIDED = 10
@@ -42,11 +37,11 @@ def score_table(runs: Sequence[Run], split: str) -> list[Row]:
 
     A metric with a spread has its 95 % interval for one run, where the run has any, and its deviation over several.
     """
-    metrics = scored_metrics(runs[0])
+    metrics = metrics_with_scores(runs[0])
     return [{"model": model, **_figures(runs, model, split, metrics)} for model in models_of(runs[0], split)]
 
 
-def scored_metrics(run: Run) -> list[Metric]:
+def metrics_with_scores(run: Run) -> list[Metric]:
     """The declared metrics that the run has scores of, whether defined or not."""
     known = {row["metric"] for row in run.scores}
     return [metric for metric in run.task.metrics(run.config) if (metric.of or metric.name) in known]
@@ -79,37 +74,7 @@ def words_of(runs: Sequence[Run]) -> dict[str, str]:
 
 def in_words(run: Run, sentence: str) -> str:
     """A sentence of a run with the models in words, for a reader."""
-    return run.task.page.SUBJECT.scores([run]).told(sentence)
-
-
-def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
-    """One row of results: published, measured with its deviation over seeds, and the baselines."""
-    first, is_mean = runs[0], len(cell.horizons) > 1
-    measured: Row = {}
-    for model in models_of(first):
-        measured |= _measured(runs, model, "" if model == first.task.own else f"{model}_", is_mean=is_mean)
-    return {
-        **_cell_head(name, cell, seeds),
-        **measured,
-        "parameters": first.facts["parameters"],
-        "flops": first.facts.get("flops"),
-        "step_bytes": step_bytes(first),
-        "best_epochs": [run.facts["best"].get(run.task.own, {}).get("epoch") for run in runs],
-        "seconds": round(math.fsum(value for run in runs for value in run.facts["seconds"].values()), 1),
-        "each": [
-            {each.name: score_of(run, run.task.own, each)["value"] for each in scored_metrics(run)} for run in runs
-        ],
-        **first.task.cell_facts(runs),
-        **_cell_tail(first),
-    }
-
-
-def own_parameters(row: Row) -> int | None:
-    """How many parameters a row of results has of the model that its runs are about; rows of old call it otherwise."""
-    counts = row.get("parameters")
-    if not isinstance(counts, dict):
-        return counts
-    return next((counts[name] for name in (NETWORK, OURS) if name in counts), None)
+    return run.task.page.SUBJECT.scores([run]).name_models(sentence)
 
 
 def step_bytes(run: Run) -> int | None:
@@ -122,44 +87,6 @@ def step_bytes(run: Run) -> int | None:
         return None
     weights = 4 * run.facts["parameters"].get(run.task.own, 0)
     return int(4 * weights + kept * run.config.training.batch_size)
-
-
-def _measured(runs: Sequence[Run], model: str, prefix: str, *, is_mean: bool) -> Row:
-    """Mean of every metric; the deviation of those with a spread, unless the runs are of several horizons."""
-    found: Row = {}
-    for metric in scored_metrics(runs[0]):
-        values = [score_of(run, model, metric)["value"] for run in runs]
-        found[prefix + metric.name] = mean(values)
-        if metric.spread and not is_mean:
-            found[f"{prefix}{metric.name}_sd"] = deviation(values)
-    return found
-
-
-def _cell_head(name: str, cell: Cell, seeds: int) -> Row:
-    """Begin a row of results: which cell it is, and what was published."""
-    horizons = {"horizons": ",".join(map(str, cell.horizons))} if cell.horizons else {}
-    kind = {key: value for key, value in (("variant", cell.variant), ("form", cell.form)) if value}
-    published = {f"published_{metric}": value for metric, value in cell.figures.items()}
-    return {"recipe": name, "row": cell.row, **kind, **horizons, "seeds": seeds, **published}
-
-
-def _cell_tail(run: Run) -> Row:
-    """End a row of results: the settings and the machine that made it."""
-    manifest = run.folder.verify() if run.folder else {}
-    return {
-        "settings": run.config.plain(),
-        "environment": {key: manifest.get(key) for key in ("versions", "device", "threads", "data_sha256")},
-        "commit": commit_of_source(),
-    }
-
-
-def commit_of_source() -> str | None:
-    """The commit that this code is of, in a checkout; or what MULTIWAY_COMMIT says."""
-    root = Path(__file__).parents[3]
-    if "MULTIWAY_COMMIT" in os.environ or not (root / ".git").exists() or not shutil.which("git"):
-        return os.environ.get("MULTIWAY_COMMIT")
-    done = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return done.stdout.strip() or None
 
 
 def best_baseline_remark(run: Run, metric: str) -> str:
@@ -175,14 +102,16 @@ def best_baseline_remark(run: Run, metric: str) -> str:
     return f" The network is no better than the baselines: {best} does as well or better."
 
 
-def lopsided(run: Run, models: Sequence[str], metric: str) -> list[str]:
+def warn_of_lopsided(run: Run, models: Sequence[str], metric: str) -> list[str]:
     """Models that count words and err ten times less on one split held out than on the other, beyond its interval."""
     told, chosen = [], metric_of(run, metric)
     for model in models:
         errors = {split: _error(run, model, chosen, split) for split in ("validation", "test")}
         for (better, least), (worse, most) in itertools.permutations(errors.items()):
             if least is not None and most is not None and most.value >= LOPSIDED * least.upper:
-                pair = " and ".join(shown(score_of(run, model, chosen, split)["value"]) for split in (better, worse))
+                pair = " and ".join(
+                    write_score(score_of(run, model, chosen, split)["value"]) for split in (better, worse)
+                )
                 told.append(
                     f"{model} is more than {LOPSIDED} times better on {better} than on {worse}: {chosen.title} {pair}. "
                     f"Models that count words are, where texts of {better} stand in the training: `multiway audit` "
@@ -214,19 +143,18 @@ def sentence_of(run: Run, metric: str, second: str) -> str:
     """Test scores of the answer in two metrics, with the interval of the first, and those of the other candidates."""
     first, other = metric_of(run, metric), metric_of(run, second)
     row = score_of(run, run.answer.name, first)
-    interval = "" if row["low"] is None else f" (95 % interval {shown(row['low'])} to {shown(row['high'])})"
-    others = [f"{model} {_pair(run, model, (first, other))}" for model in models_of(run)[1:]]
+    interval = "" if row["low"] is None else f" (95 % interval {write_score(row['low'])} to {write_score(row['high'])})"
+    others = []
+    for model in models_of(run)[1:]:
+        pair = (write_score(score_of(run, model, each)["value"]) for each in (first, other))
+        others.append(f"{model} {' / '.join(pair)}")
     rest = f"; {', '.join(others)}" if others else ""
-    figure = f"test {metric.upper()} {shown(row['value'])}{interval}"
+    figure = f"test {metric.upper()} {write_score(row['value'])}{interval}"
     remark = best_baseline_remark(run, metric)
-    return f"{figure}, {second.upper()} {shown(score_of(run, run.answer.name, other)['value'])}{rest}.{remark}"
+    return f"{figure}, {second.upper()} {write_score(score_of(run, run.answer.name, other)['value'])}{rest}.{remark}"
 
 
-def _pair(run: Run, model: str, metrics: Sequence[Metric]) -> str:
-    return " / ".join(shown(score_of(run, model, metric)["value"]) for metric in metrics)
-
-
-def shown(value: float | None) -> str:
+def write_score(value: float | None) -> str:
     """A score in words; small ones with four digits."""
     return "undefined" if value is None else f"{value:.4g}" if abs(value) < 0.01 else f"{value:.3f}"
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from multiway.metrics import classes as metrics
 from multiway.report import text
-from multiway.report.curves import RocCurve, confused_pairs, confusion_table, reliability_chart, roc_chart
+from multiway.report.curves import RocCurve, confusion_table, frequent_confusions, reliability_chart, roc_chart
 from multiway.report.scores import verdict
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
@@ -176,7 +176,7 @@ def confusion_part(
     counts = metrics.confusion_matrix(labels, predicted, len(classes))
     side, table = f"A row of the matrix is a class, a column what {model} predicted.", confusion_table(classes, counts)
     if len(classes) > MOST_CLASSES:
-        side, table = f"Which classes {model} took for which.", confused_pairs(classes, counts, MOST_CLASSES)
+        side, table = f"Which classes {model} took for which.", frequent_confusions(classes, counts, MOST_CLASSES)
     alone = [] if (labels != predicted).any() else [Text(words=none(rows))]
     content = [
         *(alone if len(labels) else []),

@@ -1,5 +1,6 @@
 """The options that tasks declare, and the settings that their values make."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,7 +13,7 @@ from multiway.tasks.protocol import options_of as declared_by
 from multiway.tasks.registry import TASKS, task_of
 
 
-def declarations() -> dict[str, Any]:
+def declarations(names: Iterable[str] = TASKS) -> dict[str, Any]:
     """What a command line has to know of tasks and data sets, in plain values."""
     tasks = {
         task.name: {
@@ -20,7 +21,7 @@ def declarations() -> dict[str, Any]:
             "example": task.example,
             "options": _options(task),
         }
-        for task in map(task_of, TASKS)
+        for task in map(task_of, names)
     }
     return {"tasks": tasks, "data_sets": {name: task_of_dataset(name) for name in catalogue()}}
 

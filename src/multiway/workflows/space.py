@@ -45,7 +45,7 @@ class Space(Config):
         """Every combination once, the last field changing fastest."""
         return [dict(zip(self.values, chosen, strict=True)) for chosen in itertools.product(*self.values.values())]
 
-    def shuffled(self, seed: int) -> list[Fields]:
+    def shuffle(self, seed: int) -> list[Fields]:
         """Every combination once, in an order drawn from the seed."""
         every = self.combinations()
         return random.Random(seed).sample(every, len(every))
@@ -54,11 +54,11 @@ class Space(Config):
         """Values of each field as a study can hold them: numbers of one type, or texts; others as JSON."""
         return {field: [_as_choice(value, values) for value in values] for field, values in self.values.items()}
 
-    def encoded(self, fields: Fields) -> Fields:
+    def encode(self, fields: Fields) -> Fields:
         """A combination as a study holds it."""
         return {field: _as_choice(value, self.values[field]) for field, value in fields.items()}
 
-    def decoded(self, params: Fields) -> Fields:
+    def decode(self, params: Fields) -> Fields:
         """The combination that a study holds."""
         choices = self.choices()
         return {field: self.values[field][choices[field].index(params[field])] for field in self.values}

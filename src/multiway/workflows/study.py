@@ -169,7 +169,7 @@ class Study:
                     "since": psutil.Process().create_time(),
                 }
                 if not self._trials(TrialState.WAITING):
-                    self.study.enqueue_trial(self.space.encoded(fields), user_attrs={OWNER: owner})
+                    self.study.enqueue_trial(self.space.encode(fields), user_attrs={OWNER: owner})
                 trial = self.study.ask(dict(choices))
                 if _key(self.fields_of(trial)) not in self._find_taken(before=trial.number):
                     trial.set_user_attr(OWNER, owner)
@@ -194,7 +194,7 @@ class Study:
         unborn = create_trial(state=TrialState.RUNNING)
         for _ in range(DRAWS):
             draws = {name: sampler.sample_independent(self.study, unborn, name, each) for name, each in choices.items()}
-            yield self.space.decoded(draws)
+            yield self.space.decode(draws)
 
     def end(self, trial: optuna.Trial, outcome: Trial) -> None:
         """Keep what a trial gave."""
@@ -215,7 +215,7 @@ class Study:
 
     def fields_of(self, trial: optuna.Trial) -> Fields:
         """The combination of a trial."""
-        return self.space.decoded(trial.params)
+        return self.space.decode(trial.params)
 
     def _find_taken(self, before: float = math.inf) -> set[str]:
         """Combinations that ended or are under way, of the trials before one."""
@@ -223,7 +223,7 @@ class Study:
         return {_key(self._planned_fields(each)) for each in kept if each.number < before}
 
     def _planned_fields(self, trial: FrozenTrial) -> Fields:
-        return self.space.decoded(trial.system_attrs["fixed_params"])
+        return self.space.decode(trial.system_attrs["fixed_params"])
 
     def _end_killed(self) -> None:
         """End the trials of killed processes, with what they gave if that was kept already."""

@@ -26,10 +26,12 @@ class Trained:
 
     def lines(self) -> list[str]:
         """Which model answers and why, what came out and where it lies."""
-        return [line for run in self.runs for line in (in_words(run, run.line), *_stopped(run), self._outcome(run))]
-
-    def _outcome(self, run: Run) -> str:
-        return f"{run.folder.path if run.folder else 'run'}: {run.task.headline(run)}".replace("\u202f", " ")
+        lines = []
+        for run in self.runs:
+            stops = (best["stopped"] for best in run.facts["best"].values() if best.get("stopped"))
+            headline = f"{run.folder.path if run.folder else 'run'}: {run.task.headline(run)}"
+            lines += [in_words(run, run.line), *stops, headline.replace("\u202f", " ")]
+        return lines
 
     def table(self) -> list[Row]:
         """Test scores of every model and its baselines, averaged over seeds."""
@@ -44,17 +46,14 @@ class Trained:
         """Plain values for JSON."""
         runs = [
             {
-                "folder": run.folder and str(run.folder.path), "answer": run.task.sentence(run),
-                "model": run.answer.name, "reason": run.line,
+                "folder": run.folder and str(run.folder.path),
+                "answer": run.task.sentence(run),
+                "model": run.answer.name,
+                "reason": run.line,
             }
             for run in self.runs
-        ]  # fmt: skip
+        ]
         return {"runs": runs, "scores": self.table()}
-
-
-def _stopped(run: Run) -> list[str]:
-    """Why the training of the network ended early, where it did."""
-    return [best["stopped"] for best in run.facts["best"].values() if best.get("stopped")]
 
 
 def train(

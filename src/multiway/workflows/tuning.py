@@ -124,7 +124,7 @@ def tune(
     given = plain_settings(merge(settings or {}, overrides or {}))
     search = Search(task=task_of(task), given=given, source=source)
     searched = open_fields(search.task, load_space(space), given)
-    every = searched.combinations() if sampler == "grid" else searched.shuffled(seed)
+    every = searched.combinations() if sampler == "grid" else searched.shuffle(seed)
     opening = {
         "task": task,
         "settings": {name: value for name, value in given.items() if name != "data"},

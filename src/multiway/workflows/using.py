@@ -40,9 +40,7 @@ def task_name(path: Path | str) -> str:
     return name_of(run_folders(path)[0])
 
 
-def evaluate(
-    run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None
-) -> ScoreTable:  # fmt: skip
+def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None) -> ScoreTable:
     """A run's stored scores, or fresh ones on other data: the answer and every candidate, or one of these alone."""
     runs = [loaded.answered_by(model) for loaded in load_runs(run)]
     for loaded in runs if data is not None else ():
@@ -82,10 +80,10 @@ def predict(
     options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
-    return _headed(answer, loaded, raw)
+    return _add_head(answer, loaded, raw)
 
 
-def _headed(answer: Answer, run: Run, raw: bool) -> Answer:
+def _add_head(answer: Answer, run: Run, raw: bool) -> Answer:
     """An answer, its first line, and the same in words."""
     head = answer.head or run.line
     return dataclasses.replace(answer, head=head, told=in_words(run, head), words=words_of([run]), raw=raw)
@@ -111,7 +109,7 @@ def backtest(
     out, loaded = _check_out("backtest", out, overwrite), load_run(run).answered_by(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
-    return _headed(answer, loaded, raw)
+    return _add_head(answer, loaded, raw)
 
 
 @files.sparing_inputs()
@@ -156,7 +154,7 @@ def explain(
     folder = run_folders(run)[0]
     with _answering(loaded, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
         answer = loaded.task.explain(loaded, out, options or {})
-    return _headed(answer, loaded, raw)
+    return _add_head(answer, loaded, raw)
 
 
 @files.sparing_inputs()

@@ -50,11 +50,14 @@ def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
     if not copies:
         return f"none of {len(lines):,} lines of {LONG} words or more of {name} stands in the training text"
     return finding(
-        "lines", "error" if share > TOLERATED else "warning",
+        "lines",
+        "error" if share > TOLERATED else "warning",
         f"{len(copies):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
         f"({share:.1%} of its words)",
-        "Keep each in one split.", [quoted(line, 60) for line in copies[:3]], len(copies),
-    )  # fmt: skip
+        "Keep each in one split.",
+        [quoted(line, 60) for line in copies[:3]],
+        len(copies),
+    )
 
 
 def _check_shingles(name: str, texts: Sequence[str], train: Rows, rows: Rows) -> Verdict:

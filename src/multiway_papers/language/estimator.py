@@ -55,9 +55,15 @@ class LanguageModel(Estimator):
         return self._fit(located(X), self.config(X))
 
     def generate(
-        self, X: Any, tokens: int = 32, *, temperature: float = 0.0, seed: int = 0, model: str | None = None,
+        self,
+        X: Any,
+        tokens: int = 32,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        model: str | None = None,
         far: bool = False,
-    ) -> list[str]:  # fmt: skip
+    ) -> list[str]:
         """Continue each text by so many tokens, or to its end.
 
         Args:

@@ -12,17 +12,22 @@ WORDS = {"unigram": "single tokens", "trigram": "three tokens (Kneser-Ney)"}
 SHOWN = 10
 """Documents that the report lists."""
 SUBJECT = pages.Subject(
-    kicker="Report on a text", rows="tokens", selected_by=lambda run: "lowest validation loss", models=WORDS,
+    kicker="Report on a text",
+    rows="tokens",
+    selected_by=lambda run: "lowest validation loss",
+    models=WORDS,
     setting=lambda run: {
-        "Tokenizer": run.state.vocabulary.kind, "Vocabulary": f"{run.state.vocabulary.size:,}",
-        "Context": str(run.config.tokens.context), "Model": run.config.model_name,
+        "Tokenizer": run.state.vocabulary.kind,
+        "Vocabulary": f"{run.state.vocabulary.size:,}",
+        "Context": str(run.config.tokens.context),
+        "Model": run.config.model_name,
     },
     interval="over documents, or over windows where there are few (bootstrap)",
     about=(
         "Perplexities are comparable only between models that have the same vocabulary.",
         "Word perplexities and bits per byte are comparable between any models.",
     ),
-)  # fmt: skip
+)
 
 
 def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
@@ -67,11 +72,15 @@ def _bits(subject: pages.Subject, run: Run) -> str:
     if own is None:
         return ""
     best = min(known, key=lambda name: known[name], default=None)
-    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.named(best)}"
+    rival = "" if best is None else f", against {text.number(known[best], 3)} by {scores.name_within(best)}"
     return f"The model needs {text.number(own, 3)} bits for a byte of text{rival}. Fewer is better."
 
 
 PAGE = SplitPage(
-    SUBJECT, parts, headline=_headline, total="words", shares=("words",),
+    SUBJECT,
+    parts,
+    headline=_headline,
+    total="words",
+    shares=("words",),
     titles={"documents": "Documents", "words": "Words", "bytes": "Bytes", "tokens": "Tokens read"},
-)  # fmt: skip
+)

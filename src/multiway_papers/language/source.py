@@ -94,10 +94,14 @@ def documents_of(source: Any, options: TextOptions, findings: Findings, *, later
 def _samples(source: str, documents: Sequence[Document], **known: Any) -> Samples[Documents]:
     texts = [composed(document.text) for document in documents]
     return Samples(
-        inputs=np.array(texts, dtype=object), source=source, word="documents", keys=tuple(map(str.strip, texts)),
-        names={"document": [document.place for document in documents]}, labelling=(),
+        inputs=np.array(texts, dtype=object),
+        source=source,
+        word="documents",
+        keys=tuple(map(str.strip, texts)),
+        names={"document": [document.place for document in documents]},
+        labelling=(),
         **{"sizes": np.array([*map(len, texts)], np.int64), **known},
-    )  # fmt: skip
+    )
 
 
 def cut(texts: Samples[Documents], how: TextSplit) -> Samples[Documents]:

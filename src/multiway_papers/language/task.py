@@ -100,31 +100,46 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
     options = (
         Option(name="column", field="read.column", help="Column of the text in a table or in JSON lines."),
         Option(
-            name="documents", field="read.documents", choices=("auto", "file", "line", "paragraph", "heading"),
+            name="documents",
+            field="read.documents",
+            choices=("auto", "file", "line", "paragraph", "heading"),
             help="What a document of a text file is.",
         ),
         Option(
-            name="tokenizer", field="tokens.tokenizer", commands=("train", "audit"),
+            name="tokenizer",
+            field="tokens.tokenizer",
+            commands=("train", "audit"),
             help="bpe, bytes, a folder or name.",
         ),
         Option(
-            name="vocabulary", field="tokens.vocabulary", commands=("train", "audit"), read=read_whole,
+            name="vocabulary",
+            field="tokens.vocabulary",
+            commands=("train", "audit"),
+            read=read_whole,
             help="Tokens of bpe.",
         ),
         Option(
-            name="context", field="tokens.context", commands=("train", "audit"), read=read_whole,
+            name="context",
+            field="tokens.context",
+            commands=("train", "audit"),
+            read=read_whole,
             help="Tokens read at once.",
         ),
         Option(name="tokens", commands=("predict",), read=read_count, help="Tokens to write per text; 0 only scores."),
         Option(
-            name="temperature", commands=("predict",), read=read_number,
+            name="temperature",
+            commands=("predict",),
+            read=read_number,
             help="0 takes the most probable token, 1 draws as the model says; 0 if not given.",
         ),
         Option(name="draw", commands=("predict",), read=read_count, help="Seed of what is drawn."),
         Option(
-            name="first", commands=("explain",), read=read_whole, help="Test documents to take apart; 4 if not given.",
+            name="first",
+            commands=("explain",),
+            read=read_whole,
+            help="Test documents to take apart; 4 if not given.",
         ),
-    )  # fmt: skip
+    )
 
     def recognises(self, source: object) -> bool:
         """Prose in text files."""
@@ -135,9 +150,14 @@ class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
         return source_name(source) if isinstance(source, str | Path) else "texts"
 
     def read(
-        self, config: LanguageConfig, source: object, findings: Findings, state: LanguageState | None = None, *,
+        self,
+        config: LanguageConfig,
+        source: object,
+        findings: Findings,
+        state: LanguageState | None = None,
+        *,
         has_target: bool = True,
-    ) -> Samples[Documents]:  # fmt: skip
+    ) -> Samples[Documents]:
         """Documents; a single one is cut for the splits of the training."""
         texts = documents_of(source, config.read, findings, later=state is not None)
         return texts if state is not None else cut(texts, config.split)

@@ -213,7 +213,7 @@ class _Tower(torch_nn.Module):
 
     def __init__(
         self, config: HOTStockClassifierConfig, features: int, *, is_decoder: bool = False, hidden: float = 0.0
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         dim = config.dim
         self.projection = torch_nn.Linear(features, dim)

@@ -81,9 +81,14 @@ class CausalTransformerConfig(Config):
 
     def _block(self, feed_forward: FeedForwardConfig) -> BlockChoice:
         return BlockChoice(
-            num_heads=self.num_heads, feed_forward=feed_forward, norm_first=self.norm_first,
-            activation=self.activation, dropout=self.dropout, causal=True, attention=self.attention,
-        )  # fmt: skip
+            num_heads=self.num_heads,
+            feed_forward=feed_forward,
+            norm_first=self.norm_first,
+            activation=self.activation,
+            dropout=self.dropout,
+            causal=True,
+            attention=self.attention,
+        )
 
 
 class CausalTransformer(torch_nn.Module):

@@ -69,12 +69,23 @@ def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: Sto
     rows, groups = _texts(texts, slots, valid)
     labels = _ratio_labels(features[targets, :, 0], features[slots[:, -1], :, 0], protocol.literal)
     return StockWindows(
-        panel=panel, texts=texts, days=CALENDAR, targets=targets, slots=slots, features=features.astype(np.float32),
-        known=np.ones(traded.shape, np.bool_), slot_valid=valid, text_rows=rows, groups=groups,
-        labels=np.where(kept, labels, -1).astype(np.int8), returns=_returns(prices, traded, slots[:, -1], targets),
-        previous=_previous(panel, slots[:, -1]), traded=traded,
-        feature_names=PRICES, notes=(NOTE,),
-    )  # fmt: skip
+        panel=panel,
+        texts=texts,
+        days=CALENDAR,
+        targets=targets,
+        slots=slots,
+        features=features.astype(np.float32),
+        known=np.ones(traded.shape, np.bool_),
+        slot_valid=valid,
+        text_rows=rows,
+        groups=groups,
+        labels=np.where(kept, labels, -1).astype(np.int8),
+        returns=_returns(prices, traded, slots[:, -1], targets),
+        previous=_previous(panel, slots[:, -1]),
+        traded=traded,
+        feature_names=PRICES,
+        notes=(NOTE,),
+    )
 
 
 def on_calendar(panel: StockPanel) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -151,10 +162,12 @@ def _previous(panel: StockPanel, last: NDArray[np.int64]) -> NDArray[np.float32]
 
 
 PUBLISHED["published-code"] = PublishedProtocol(
-    borders=BLOCKS, literal=True, of_movements=False,
+    borders=BLOCKS,
+    literal=True,
+    of_movements=False,
     refused={
         "complete": "complete belongs to the protocols chronological and stocknet. Got published-code",
         "prices": "published-code has levels of its own. Leave prices out",
     },
-)  # fmt: skip
+)
 CUTS["published-code"] = published_samples

@@ -174,14 +174,22 @@ def _check_counts(panel: StockPanel, texts: StockTexts | None, counts: Counts, e
 def _price_table(panel: StockPanel) -> pd.DataFrame:
     ticker, day = np.nonzero(panel.traded)
     values = panel.prices[ticker, day]
-    return pd.DataFrame({
-        "ticker": np.array(panel.tickers)[ticker], "date": panel.days[day].astype("datetime64[s]"),
-        **{field: values[:, column] for column, field in enumerate(FIELDS)}, "movement": panel.movement[ticker, day],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "ticker": np.array(panel.tickers)[ticker],
+            "date": panel.days[day].astype("datetime64[s]"),
+            **{field: values[:, column] for column, field in enumerate(FIELDS)},
+            "movement": panel.movement[ticker, day],
+        }
+    )
 
 
 def _text_table(panel: StockPanel, texts: StockTexts) -> pd.DataFrame:
-    return pd.DataFrame({
-        "ticker": np.array(panel.tickers)[texts.ticker], "date": texts.day.astype("datetime64[s]"),
-        "created_at": texts.stamp, "text": texts.text,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "ticker": np.array(panel.tickers)[texts.ticker],
+            "date": texts.day.astype("datetime64[s]"),
+            "created_at": texts.stamp,
+            "text": texts.text,
+        }
+    )

@@ -62,7 +62,12 @@ def _holds_stocks(path: Path) -> bool:
 
 STOCKNET = StockDataset(
     url="https://github.com/yumoxu/stocknet-dataset/archive/refs/heads/master.zip",
-    files=("stocks", "stocknet", "stocknet-dataset", "stocknet-dataset-master"), start="2013-12-02",
-    end="2016-01-29", tickers=87, rows=46_882, texts=106_338, licence="MIT",
+    files=("stocks", "stocknet", "stocknet-dataset", "stocknet-dataset-master"),
+    start="2013-12-02",
+    end="2016-01-29",
+    tickers=87,
+    rows=46_882,
+    texts=106_338,
+    licence="MIT",
     settings={"protocol": {"name": "stocknet"}},
-)  # fmt: skip
+)

@@ -20,7 +20,7 @@ from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
-from multiway_papers.stocks.explain import (  # fmt: skip
+from multiway_papers.stocks.explain import (
     NOT_ATTRIBUTION,
     DayExplanation,
     TickerExplanation,
@@ -145,21 +145,40 @@ def explain_stocks(run: Run, out: Path | None, options: Plain) -> Answer:
 def texts_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per text and ticker explained, the strongest 200 of each."""
     return pd.DataFrame(
-        {"date": str(item.date), "ticker": item.ticker, "p_up": item.p_up, "text_ticker": part.ticker,
-         "text_day": str(part.day), "read_on": str(part.slot_day), "contribution": part.share, "text": part.text}
-        for day in days for item in day.tickers for part in item.texts[:MAX_TEXTS]
-    )  # fmt: skip
+        {
+            "date": str(item.date),
+            "ticker": item.ticker,
+            "p_up": item.p_up,
+            "text_ticker": part.ticker,
+            "text_day": str(part.day),
+            "read_on": str(part.slot_day),
+            "contribution": part.share,
+            "text": part.text,
+        }
+        for day in days
+        for item in day.tickers
+        for part in item.texts[:MAX_TEXTS]
+    )
 
 
 def stocks_frame(days: Sequence[DayExplanation]) -> pd.DataFrame:
     """One row per ticker explained, stock and day, with what its prices and its texts contributed."""
     return pd.DataFrame(
-        {"date": str(item.date), "ticker": item.ticker, "of_ticker": name, "day": str(slot_day),
-         "prices": float(moved.prices[stock, slot]), "texts": float(moved.texts[stock, slot])}
-        for day in days for item in day.tickers for moved in [item.contributions]
-        for stock, name in enumerate(item.names) for slot, slot_day in enumerate(day.slot_days)
+        {
+            "date": str(item.date),
+            "ticker": item.ticker,
+            "of_ticker": name,
+            "day": str(slot_day),
+            "prices": float(moved.prices[stock, slot]),
+            "texts": float(moved.texts[stock, slot]),
+        }
+        for day in days
+        for item in day.tickers
+        for moved in [item.contributions]
+        for stock, name in enumerate(item.names)
+        for slot, slot_day in enumerate(day.slot_days)
         if moved.prices[stock, slot] or moved.texts[stock, slot]
-    )  # fmt: skip
+    )
 
 
 def _write_maps(folder: Path, average: Sequence[ModeMap], days: Sequence[DayExplanation]) -> list[Path]:

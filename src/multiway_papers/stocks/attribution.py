@@ -82,9 +82,11 @@ def contributions(score: Score, batch: Batch, stock: int) -> Contributions:
 
     prices, has_texts = parts("prices", "price_valid"), "text" in leaves
     return Contributions(
-        score=float(value.detach()), prices=prices, text_gradient=slopes["text"][0] if has_texts else None,
+        score=float(value.detach()),
+        prices=prices,
+        text_gradient=slopes["text"][0] if has_texts else None,
         texts=parts("text", "text_valid") if has_texts else np.zeros_like(prices),
-    )  # fmt: skip
+    )
 
 
 def text_contributions(parts: Contributions, texts: SampleTexts) -> Values:

@@ -49,10 +49,11 @@ def labels_of(windows: StockWindows, splits: Splits) -> pd.DataFrame:
     sample, ticker = labels["sample"].to_numpy(), labels["ticker"].to_numpy()
     days = windows.target_days[sample]
     return labels.assign(
-        label=windows.labels[sample, ticker].astype(np.int64), target=windows.targets[sample],
+        label=windows.labels[sample, ticker].astype(np.int64),
+        target=windows.targets[sample],
         last=windows.last_days[sample],
         name=[f"{windows.tickers[stock]} {day}" for stock, day in zip(ticker, days, strict=True)],
-    )  # fmt: skip
+    )
 
 
 def _part(labels: pd.DataFrame, split: str) -> pd.DataFrame:
@@ -60,9 +61,12 @@ def _part(labels: pd.DataFrame, split: str) -> pd.DataFrame:
 
 
 def audit_stocks(
-    windows: StockWindows, splits: Splits, protocol: StockProtocol, scale: StockScale | None = None,
+    windows: StockWindows,
+    splits: Splits,
+    protocol: StockProtocol,
+    scale: StockScale | None = None,
     encoder: str | None = None,
-) -> AuditReport:  # fmt: skip
+) -> AuditReport:
     """Whether windows overlap, inputs know the future, the calendar tells the labels, and the labels are movements.
 
     scale: What a run learnt; that of the training samples if not given.
@@ -130,9 +134,11 @@ def check_prices(protocol: StockProtocol, windows: StockWindows, splits: Splits)
     if all(np.array_equal(getattr(windows, name)[own], getattr(changed, name)[same]) for name, (own, same) in cuts):
         return f"with every price from {day} on changed, earlier inputs and training labels stay what they are"
     return finding(
-        "future", "error", f"with every price from {day} on changed, inputs or training labels from before it change",
+        "future",
+        "error",
+        f"with every price from {day} on changed, inputs or training labels from before it change",
         "Use only what is known before the target day.",
-    )  # fmt: skip
+    )
 
 
 def _changed(panel: StockPanel, day: np.datetime64) -> StockPanel:
@@ -160,11 +166,13 @@ def check_stock_texts(windows: StockWindows, texts: StockTexts | None) -> Verdic
         return f"each of the {shown} that are shown is from a day before the target day"
     sample, ticker, _ = late[0]
     return finding(
-        "future", "error",
+        "future",
+        "error",
         f"{len(late):,} windows show a text of the target day or later; the first is {windows.tickers[ticker]} "
         f"{windows.target_days[sample]}",
-        "Put each text on the first trading day after it.", count=len(late),
-    )  # fmt: skip
+        "Put each text on the first trading day after it.",
+        count=len(late),
+    )
 
 
 def _columns(panel: StockPanel, days: NDArray[np.datetime64]) -> Ints:
@@ -209,10 +217,12 @@ def _untraded(windows: StockWindows, labels: pd.DataFrame) -> Verdict:
     if share <= UNTRADED:
         return f"{1 - share:.2%} of {len(labels):,} labels are of days with prices"
     return finding(
-        "untraded", "error",
+        "untraded",
+        "error",
         f"{share:.1%} of {len(labels):,} labels compare days of which one has no price, such as {absent.iloc[0]}",
-        "Use trading days only.", count=len(absent),
-    )  # fmt: skip
+        "Use trading days only.",
+        count=len(absent),
+    )
 
 
 def _movements(panel: StockPanel, windows: StockWindows, labels: pd.DataFrame) -> Verdict | None:

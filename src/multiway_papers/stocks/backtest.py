@@ -16,7 +16,7 @@ from multiway.tasks.run import Run
 from multiway_papers.stocks.answers import market_for
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
 from multiway_papers.stocks.network import Scored, answer_chances
-from multiway_papers.stocks.portfolio import (  # fmt: skip
+from multiway_papers.stocks.portfolio import (
     CALENDAR_YEAR,
     YEAR,
     Floats,
@@ -124,9 +124,13 @@ class Backtest:
 
 
 def backtest_stocks(
-    predictions: pd.DataFrame, *, top: float | None = None, cost_bps: float = COST_BPS, draws: int = DRAWS,
+    predictions: pd.DataFrame,
+    *,
+    top: float | None = None,
+    cost_bps: float = COST_BPS,
+    draws: int = DRAWS,
     seed: int = 0,
-) -> Backtest:  # fmt: skip
+) -> Backtest:
     """Trade by the predictions of one model, held from the close before each date to the close of that date.
 
     Every row with a probability and a movement is tradable, whether or not the protocol labels it: what the label is
@@ -141,11 +145,15 @@ def backtest_stocks(
     days, p_up, returns = _tables(predictions)
     cost, weights = cost_bps / 10_000, long_short_weights(p_up, top)
     return Backtest(
-        days=days, track=trade(weights, returns, cost), hold=buy_and_hold(returns, cost=cost), top=top,
-        chance=random_rankings(p_up, returns, top=top, cost=cost, draws=draws, seed=seed), cost_bps=cost_bps,
+        days=days,
+        track=trade(weights, returns, cost),
+        hold=buy_and_hold(returns, cost=cost),
+        top=top,
+        chance=random_rankings(p_up, returns, top=top, cost=cost, draws=draws, seed=seed),
+        cost_bps=cost_bps,
         tickers=(float((weights > 0).sum(axis=1).mean()), float((weights < 0).sum(axis=1).mean())),
         days_per_year=YEAR if bool(np.is_busday(days).all()) else CALENDAR_YEAR,
-    )  # fmt: skip
+    )
 
 
 def check_settings(top: float | None, cost_bps: float, draws: int = DRAWS) -> None:

@@ -53,9 +53,13 @@ def text_coverage(panel: StockPanel, texts: StockTexts | None) -> Coverage:
         inside = day < len(panel.days)
         written[texts.ticker[inside], day[inside]] = True
     return Coverage(
-        tickers=panel.tickers, months=months, days=in_month.sum(0), traded=panel.traded @ in_month, texts=counts,
+        tickers=panel.tickers,
+        months=months,
+        days=in_month.sum(0),
+        traded=panel.traded @ in_month,
+        texts=counts,
         with_text=(panel.traded & written) @ in_month,
-    )  # fmt: skip
+    )
 
 
 def odd_days(panel: StockPanel) -> Counts:
@@ -73,12 +77,15 @@ def describe_market(samples: Samples[StockWindows]) -> Plain:
 def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
     by_month = text_coverage(panel, texts)
     stock_days, with_text = int(by_month.traded.sum()), int(by_month.with_text.sum())
-    about = {} if texts is None else {
-        "texts": f"{texts.count:,}",
-        "features of a text": None if texts.vectors is None else texts.vectors.shape[1],
-        "stock-days with a text": f"{with_text:,} of {stock_days:,} ({with_text / stock_days:.0%}), the rest is masked",
-        "texts left out": ", ".join(f"{why} {count:,}" for why, count in texts.dropped.items()) or "none",
-    }  # fmt: skip
+    about: Plain = {}
+    if texts is not None:
+        share = f"{with_text:,} of {stock_days:,} ({with_text / stock_days:.0%})"
+        about = {
+            "texts": f"{texts.count:,}",
+            "features of a text": None if texts.vectors is None else texts.vectors.shape[1],
+            "stock-days with a text": f"{share}, the rest is masked",
+            "texts left out": ", ".join(f"{why} {count:,}" for why, count in texts.dropped.items()) or "none",
+        }
     return {
         "tickers": f"{len(panel.tickers)} ({listed(panel.tickers, 6)})",
         "days": f"{len(panel.days)}, {panel.days[0]} to {panel.days[-1]}",

@@ -19,10 +19,19 @@ Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calen
 USUAL: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar", "tfidf", "tfidf_ticker")
 DateFeature = Literal["day", "month", "year", "weekday"]
 TRAINING: Plain = {
-    "loss": "cross_entropy", "optimizer": "adamw", "epochs": 12, "batch_size": 16, "validation_batch_size": 64,
-    "learning_rate": 1e-3, "weight_decay": 0.05, "schedule": "cosine", "warmup_steps": 30, "patience": 0,
-    "average": 0.98, "clip_norm": 1.0,
-}  # fmt: skip
+    "loss": "cross_entropy",
+    "optimizer": "adamw",
+    "epochs": 12,
+    "batch_size": 16,
+    "validation_batch_size": 64,
+    "learning_rate": 1e-3,
+    "weight_decay": 0.05,
+    "schedule": "cosine",
+    "warmup_steps": 30,
+    "patience": 0,
+    "average": 0.98,
+    "clip_norm": 1.0,
+}
 """Fields of `TrainingConfig` where movements differ from a forecast; a sample is one day of all stocks."""
 
 
@@ -43,8 +52,13 @@ class StockConfig(NetworkConfig):
     NETWORK = "hot_stock_classifier"
     NETWORKS = ("*stock_classifier*",)
     BY_DATA: ClassVar[Mapping[str, Sizes]] = {
-        "num_stocks": 2, "num_slots": 5, "price_features": 3, "text_features": 8, "date_features": 3, "num_outputs": 2
-    }  # fmt: skip
+        "num_stocks": 2,
+        "num_slots": 5,
+        "price_features": 3,
+        "text_features": 8,
+        "date_features": 3,
+        "num_outputs": 2,
+    }
 
     read: StockOptions = StockOptions()
     split: DaySplit = DaySplit()

@@ -61,9 +61,13 @@ class StockInputs:
             vectors = torch.from_numpy(scale.texts(group_means(windows.groups, encoded)))
         tables = Tables(
             features=torch.from_numpy(scale.prices(windows.features, windows.known)),
-            known=torch.from_numpy(windows.known), dates=torch.from_numpy(scale.dates(windows.days)), vectors=vectors,
-            encoded=encoded, scale=scale, words=state.words,
-        )  # fmt: skip
+            known=torch.from_numpy(windows.known),
+            dates=torch.from_numpy(scale.dates(windows.days)),
+            vectors=vectors,
+            encoded=encoded,
+            scale=scale,
+            words=state.words,
+        )
         return cls(windows=windows, tables=tables)
 
     def __len__(self) -> int:
@@ -98,9 +102,11 @@ class StockInputs:
             vectors = tables.vectors.index_select(0, texts.flatten()).unflatten(0, texts.shape)
             batch |= {"text": vectors, "text_valid": texts > 0}
         return {
-            **batch, "label": torch.from_numpy(windows.labels).long(), "returns": torch.from_numpy(windows.returns),
+            **batch,
+            "label": torch.from_numpy(windows.labels).long(),
+            "returns": torch.from_numpy(windows.returns),
             "target_mask": torch.from_numpy(dataclasses.replace(self, windows=windows).target_mask),
-        }  # fmt: skip
+        }
 
     def word_ids(self, groups: NDArray[np.int32]) -> Tensor:
         """Ids `(groups, words)` of the words of some groups of texts."""
@@ -124,8 +130,11 @@ def check_targets(windows: StockWindows, splits: Splits, *, quantiles: bool) -> 
         if not mask.any():
             raise DataError(
                 f"{source}: {name} has no labelled movement. Got {counts}. Give more days, or change the shares (",
-                Fix("split.validation", 0.2), " ", Fix("split.test", 0.2), ").",
-            )  # fmt: skip
+                Fix("split.validation", 0.2),
+                " ",
+                Fix("split.test", 0.2),
+                ").",
+            )
     if not quantiles and len(np.unique(windows.labels[splits["train"]][masks["train"]])) < 2:
         raise DataError(f"{source}: every training day goes the same way. Give days of rise and of fall.")
 
@@ -165,9 +174,10 @@ def group_means(groups: Groups, encoded: Encoded) -> NDArray[np.float32]:
     if needed > free:
         raise DataError(
             f"vectors of {groups.num_rows:,} stock-days with texts would take {needed / 1e9:.2g} GB, and "
-            f"{free / 1e9:.2g} GB are free. Choose a smaller encoder (", Fix("text.hashed_dim", 128),
+            f"{free / 1e9:.2g} GB are free. Choose a smaller encoder (",
+            Fix("text.hashed_dim", 128),
             "), or keep fewer days.",
-        )  # fmt: skip
+        )
     rows, starts = torch.from_numpy(encoded.rows[groups.items]).long(), torch.from_numpy(groups.starts[:-1]).long()
     vectors = torch.from_numpy(np.ascontiguousarray(encoded.vectors)).float()
     return np.asarray(F.embedding_bag(rows, vectors, starts, mode="mean").numpy())

@@ -119,7 +119,7 @@ class StockMovementClassifier(Estimator):
         date: str | None = None,
         tickers: Sequence[str] | None = None,
         model: str | None = None,
-    ) -> list[DayExplanation]:  # fmt: skip
+    ) -> list[DayExplanation]:
         """Explain answers, of the most confident test errors if no day is named.
 
         Args:

@@ -115,12 +115,17 @@ def explain_day(
         moved = contributions(score, batch, stock) if of_network else without_days(run, one, stock)
         shares = text_contributions(moved, texts) if of_network else without_texts(run, one, stock, texts)
         return TickerExplanation(
-            ticker=windows.tickers[stock], date=date, p_up=float(rises[stock]), label=None if label < 0 else label,
-            movement=movement if np.isfinite(movement) else None, names=windows.tickers, contributions=moved,
+            ticker=windows.tickers[stock],
+            date=date,
+            p_up=float(rises[stock]),
+            label=None if label < 0 else label,
+            movement=movement if np.isfinite(movement) else None,
+            names=windows.tickers,
+            contributions=moved,
             texts=_strongest(windows, texts, slot_days, shares),
             deletion=deletion_of_texts(score, batch, texts, stock, shares) if deletion and of_network else None,
             looks=partners(maps, windows.tickers, stock),
-        )  # fmt: skip
+        )
 
     return DayExplanation(date=date, slot_days=slot_days, maps=maps, tickers=[ticker(stock) for stock in stocks])
 
@@ -134,12 +139,14 @@ def _strongest(
         return []
     return [
         TextShare(
-            ticker=windows.tickers[texts.stock[text]], day=source.day[texts.item[text]],
-            slot_day=slot_days[texts.slot[text]], share=float(shares[text]),
+            ticker=windows.tickers[texts.stock[text]],
+            day=source.day[texts.item[text]],
+            slot_day=slot_days[texts.slot[text]],
+            share=float(shares[text]),
             text="" if source.text is None else source.text[texts.item[text]],
         )
         for text in np.argsort(-np.abs(shares), kind="stable")
-    ]  # fmt: skip
+    ]
 
 
 def texts_of(one: StockInputs) -> SampleTexts:
@@ -285,8 +292,9 @@ def without_texts(run: Run, one: StockInputs, stock: int, texts: SampleTexts) ->
     own = np.flatnonzero(texts.stock == stock)
     many, groups = one[np.zeros(1 + len(own), np.int64)], one.windows.groups
     rows = many.windows.text_rows
-    left = [items[items != texts.item[text]] for text in own
-            for items in [groups.of(int(rows[0, stock, texts.slot[text]]))]]  # fmt: skip
+    left = [
+        items[items != texts.item[text]] for text in own for items in [groups.of(int(rows[0, stock, texts.slot[text]]))]
+    ]
     for number, (text, items) in enumerate(zip(own, left, strict=True)):
         rows[1 + number, stock, texts.slot[text]] = groups.num_rows + number if len(items) else 0
     falls = np.zeros(len(texts))

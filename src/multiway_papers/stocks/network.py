@@ -82,9 +82,12 @@ class MovementLoss:
     """Cross-entropy, or the pinball of quantiles, of the targets; smoothed and weighted in training only."""
 
     def __init__(
-        self, config: StockConfig, scale: StockScale, training: TrainingConfig | None = None,
+        self,
+        config: StockConfig,
+        scale: StockScale,
+        training: TrainingConfig | None = None,
         weights: Tensor | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.config, self.scale, self.weights = config, scale, weights
         self.smoothing = 0.0 if training is None else training.label_smoothing
 
@@ -209,17 +212,26 @@ class Scored:
         for model, output in self.outputs.items():
             rises, levels = rises_and_levels(output, self.config)
             columns = {
-                "date": self.days.astype("datetime64[ms]"), "ticker": self.tickers, "model": model, "split": split,
-                "label": self.labels, "p_up": rises, "predicted": (rises > MIDDLE).astype(np.int64),
+                "date": self.days.astype("datetime64[ms]"),
+                "ticker": self.tickers,
+                "model": model,
+                "split": split,
+                "label": self.labels,
+                "p_up": rises,
+                "predicted": (rises > MIDDLE).astype(np.int64),
                 "movement": self.returns,
-            }  # fmt: skip
+            }
             frames.append(pd.concat([pd.DataFrame(columns), levels], axis=1))
         return pd.concat(frames, ignore_index=True)
 
 
 OF_RISES: dict[str, ScoreFunction] = {
-    "acc": classes.accuracy, "f1": classes.f1, "macro_f1": classes.mean_f1, "mcc": classes.mcc, "auc": classes.auc
-}  # fmt: skip
+    "acc": classes.accuracy,
+    "f1": classes.f1,
+    "macro_f1": classes.mean_f1,
+    "mcc": classes.mcc,
+    "auc": classes.auc,
+}
 
 
 TOLD = ("acc", "mcc")
@@ -277,9 +289,14 @@ def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, In
         frames.append(labelled_rows(runs[0], "majority", split))
         means["acc_over_majority"] = partial(_over_last, metrics["acc"], count)
     return intervals(
-        means, frames[0]["label"].to_numpy(), np.stack([frame["p_up"].to_numpy() for frame in frames], axis=1),
-        units=frames[0]["date"].to_numpy(), block=config.block_days, draws=config.draws, seed=SEED,
-    )  # fmt: skip
+        means,
+        frames[0]["label"].to_numpy(),
+        np.stack([frame["p_up"].to_numpy() for frame in frames], axis=1),
+        units=frames[0]["date"].to_numpy(),
+        block=config.block_days,
+        draws=config.draws,
+        seed=SEED,
+    )
 
 
 def _mean(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:

@@ -44,18 +44,37 @@ USUAL = {
     "volume": ("volume", "vol"),
     "movement": ("movement", "movementpercent"),
     "text": ("text", "tweet", "headline", "title", "body", "content", "message", "news"),
-    "stamp": ("timestamp", "createdat", "datetime", "time", "published", "publishedat", "stamp", "created", "date",
-              "day"),
+    "stamp": (
+        "timestamp",
+        "createdat",
+        "datetime",
+        "time",
+        "published",
+        "publishedat",
+        "stamp",
+        "created",
+        "date",
+        "day",
+    ),
     "day": ("date", "day"),
     "id": ("id", "idstr", "tweetid", "statusid"),
-}  # fmt: skip
+}
 LIBRARY = "exchange_calendars"
 OF_ZONES = {
-    "America/New_York": "XNYS", "America/Sao_Paulo": "BVMF", "America/Toronto": "XTSE", "Asia/Hong_Kong": "XHKG",
-    "Asia/Kolkata": "XBOM", "Asia/Seoul": "XKRX", "Asia/Shanghai": "XSHG", "Asia/Tokyo": "XTKS",
-    "Australia/Sydney": "XASX", "Europe/Berlin": "XETR", "Europe/London": "XLON", "Europe/Paris": "XPAR",
+    "America/New_York": "XNYS",
+    "America/Sao_Paulo": "BVMF",
+    "America/Toronto": "XTSE",
+    "Asia/Hong_Kong": "XHKG",
+    "Asia/Kolkata": "XBOM",
+    "Asia/Seoul": "XKRX",
+    "Asia/Shanghai": "XSHG",
+    "Asia/Tokyo": "XTKS",
+    "Australia/Sydney": "XASX",
+    "Europe/Berlin": "XETR",
+    "Europe/London": "XLON",
+    "Europe/Paris": "XPAR",
     "Europe/Zurich": "XSWX",
-}  # fmt: skip
+}
 """The best known exchange of each zone."""
 REACH = np.timedelta64(40, "D")
 """No exchange is closed for longer."""
@@ -197,9 +216,10 @@ def load_rows(source: object, options: StockOptions, findings: Findings) -> RawT
     """Raw columns of a file or frame; tickers and times are not taken for numbers, and NA is a ticker."""
     names = column_names(source) if isinstance(source, str | Path) else []
     chosen = ReadOptions(
-        max_bytes=options.max_bytes, id_column=find_column(names, "ticker", options.ticker),
+        max_bytes=options.max_bytes,
+        id_column=find_column(names, "ticker", options.ticker),
         time_column=options.stamp if options.stamp in names else find_column(names, "date", options.date),
-    )  # fmt: skip
+    )
     return load_table(source, chosen, findings)
 
 

@@ -10,7 +10,7 @@ from multiway.report.scores import Metric, Score
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there
-from multiway.tasks.page_parts import headed, maps_part
+from multiway.tasks.page_parts import add_headings, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage, calibration_part
@@ -22,15 +22,24 @@ from multiway_papers.stocks.network import labelled_rows
 from multiway_papers.stocks.showing import backtest_part, deletion_parts, grid_part, interesting_answers, next_session
 
 MODELS = {
-    "random": "fair coin", "arima": "ARIMA", "previous": "previous direction", "logistic": "logistic regression",
-    "calendar": "calendar look-up", "training_quantiles": "training quantiles", "tfidf": "bag of words",
+    "random": "fair coin",
+    "arima": "ARIMA",
+    "previous": "previous direction",
+    "logistic": "logistic regression",
+    "calendar": "calendar look-up",
+    "training_quantiles": "training quantiles",
+    "tfidf": "bag of words",
     "tfidf_ticker": "bag of words per ticker",
-}  # fmt: skip
+}
 READS = {"price": "prices", "text": "texts", "multimodal": "prices and texts"}
 TITLES = {
-    "first": "First day", "last": "Last day", "days": "Days", "count": "Target movements", "rises": "Rises",
+    "first": "First day",
+    "last": "Last day",
+    "days": "Days",
+    "count": "Target movements",
+    "rises": "Rises",
     "with_text": "With a text",
-}  # fmt: skip
+}
 GIVEN_AWAY = 0.9
 """ACC of the calendar baseline above which the labels follow from the calendar."""
 
@@ -49,7 +58,7 @@ def sections(run: Run, prepared: PreparedStocks | None, why: str = "") -> Iterat
     test = labelled_rows(run, run.answer.name)
     answers: list[Section | None] = [Text(words=why) if why else None]
     if prepared is not None:
-        answers = [_next(run, prepared), *headed(interesting_answers(run, prepared))]
+        answers = [_next(run, prepared), *add_headings(interesting_answers(run, prepared))]
     yield _answers(run, answers)
     traded = None if prepared is None else backtest_reloaded(run, prepared)
     if traded is not None:

@@ -187,9 +187,14 @@ def _check_jumps(frame: pd.DataFrame, options: StockOptions, findings: Findings)
 
 
 def _complain(
-    kind: str, rule: str, frame: pd.DataFrame, words: dict[int, str], count: int, options: StockOptions,
+    kind: str,
+    rule: str,
+    frame: pd.DataFrame,
+    words: dict[int, str],
+    count: int,
+    options: StockOptions,
     findings: Findings,
-) -> None:  # fmt: skip
+) -> None:
     if words and options.jumps != "ignore":
         severity: Severity = "error" if options.jumps == "error" else "warning"
         fix = ("Adjust the prices, or take them as they are (", Fix("read.jumps", "warn"), ").")

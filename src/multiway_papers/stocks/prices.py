@@ -130,8 +130,10 @@ def _judge(table: RawTable, names: list[str | None], frame: pd.DataFrame, cells:
             marks[:, columns] = is_wrong(cells[:, columns])
         where = np.argwhere(marks & given)
         if len(where):
-            places = [table.place(row, names[field], f"{cells[row, field]:g}", _name(frame, row))
-                      for row, field in where[:SHOWN].tolist()]  # fmt: skip
+            places = [
+                table.place(row, names[field], f"{cells[row, field]:g}", _name(frame, row))
+                for row, field in where[:SHOWN].tolist()
+            ]
             findings.add(kind, "error", f"{len(where)} {rule}", fix, places, len(where))
 
 
@@ -144,13 +146,33 @@ PRICED, QUOTED, TRADED, MOVED = slice(0, VOLUME), slice(HIGH, LOW + 1), slice(VO
 """Cells that a rule is of."""
 RULES: tuple[tuple[str, str, str, slice, Callable[[Cells], Marks]], ...] = (
     ("empty", "prices are empty", "Fill them in, or take the rows out.", PRICED, np.isnan),
-    ("price", "prices are not above 0", "Correct them, or empty the rows of days without trading.", PRICED,
-     lambda cells: cells <= 0),
-    ("bounds", f"prices lie outside {LEAST:g} to {MOST:g}", "Correct them, or give them in another unit.", PRICED,
-     lambda cells: (cells > MOST) | ((cells > 0) & (cells < LEAST))),
-    ("order", "highs lie below the low of the day", "Correct them.", QUOTED,
-     lambda cells: (cells < cells[:, [1]]) & [True, False]),
+    (
+        "price",
+        "prices are not above 0",
+        "Correct them, or empty the rows of days without trading.",
+        PRICED,
+        lambda cells: cells <= 0,
+    ),
+    (
+        "bounds",
+        f"prices lie outside {LEAST:g} to {MOST:g}",
+        "Correct them, or give them in another unit.",
+        PRICED,
+        lambda cells: (cells > MOST) | ((cells > 0) & (cells < LEAST)),
+    ),
+    (
+        "order",
+        "highs lie below the low of the day",
+        "Correct them.",
+        QUOTED,
+        lambda cells: (cells < cells[:, [1]]) & [True, False],
+    ),
     ("volume", "volumes are below 0", "Correct them.", TRADED, lambda cells: cells < 0),
-    ("movement", "movements lie below -1 or above all bounds", "Give them as shares, so 0.01 is one per cent.", MOVED,
-     lambda cells: (cells <= -1) | (cells > MOST)),
-)  # fmt: skip
+    (
+        "movement",
+        "movements lie below -1 or above all bounds",
+        "Give them as shares, so 0.01 is one per cent.",
+        MOVED,
+        lambda cells: (cells <= -1) | (cells > MOST),
+    ),
+)

@@ -127,10 +127,14 @@ class StockWindows:
         """Days, and the movements on them that are in a mask."""
         days = self.target_days
         return {
-            "days": len(self), "first": str(days.min()), "last": str(days.max()), "count": int(mask.sum()),
-            "rises": int((self.labels[mask] == 1).sum()), "tickers": int(mask.any(0).sum()),
+            "days": len(self),
+            "first": str(days.min()),
+            "last": str(days.max()),
+            "count": int(mask.sum()),
+            "rises": int((self.labels[mask] == 1).sum()),
+            "tickers": int(mask.any(0).sum()),
             "with_text": int((mask & (self.text_rows > 0).any(-1)).sum()),
-        }  # fmt: skip
+        }
 
     def content(self) -> Iterator[object]:
         """Everything that was read."""
@@ -156,9 +160,15 @@ def samples_of(market: Market, protocol: StockProtocol, *, ahead: bool = False) 
     days, source = tuple(map(str, windows.target_days)), windows.panel.source
     official = None if ahead else protocol.official(windows.target_days, source)
     return Samples(
-        inputs=windows, source=source, word="days", names={"date": days}, keys=days, official=official, labelling=(),
+        inputs=windows,
+        source=source,
+        word="days",
+        names={"date": days},
+        keys=days,
+        official=official,
+        labelling=(),
         notes=windows.notes,
-    )  # fmt: skip
+    )
 
 
 def cut(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) -> StockWindows:
@@ -166,8 +176,9 @@ def cut(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) ->
     if protocol.complete and texts is None:
         raise DataError(
             f"{panel.source}: complete labels only where every slot has a text. Got no texts. Give them (",
-            Fix("read.texts", like="FILE"), "), or leave complete out.",
-        )  # fmt: skip
+            Fix("read.texts", like="FILE"),
+            "), or leave complete out.",
+        )
     if not protocol.of_movements:
         return CUTS[protocol.name](panel, texts, protocol)
     targets = _targets(panel, protocol)
@@ -207,11 +218,22 @@ def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol
     features, known, notes = _known_prices(panel, protocol)
     shape = (len(targets), len(panel.tickers))
     return StockWindows(
-        panel=panel, texts=texts, days=days, targets=targets, slots=slots, features=features, known=known,
-        slot_valid=valid, text_rows=rows, groups=groups, labels=np.full(shape, -1, np.int8),
-        returns=np.full(shape, np.nan, np.float32), previous=_last_movement(panel)[targets], traded=traded,
+        panel=panel,
+        texts=texts,
+        days=days,
+        targets=targets,
+        slots=slots,
+        features=features,
+        known=known,
+        slot_valid=valid,
+        text_rows=rows,
+        groups=groups,
+        labels=np.full(shape, -1, np.int8),
+        returns=np.full(shape, np.nan, np.float32),
+        previous=_last_movement(panel)[targets],
+        traded=traded,
         notes=notes,
-    )  # fmt: skip
+    )
 
 
 def _slots(numbers: Rows, targets: Rows, protocol: StockProtocol) -> tuple[Rows, Rows]:

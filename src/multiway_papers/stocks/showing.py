@@ -42,10 +42,15 @@ def next_session(rows: pd.DataFrame) -> Table:
     order = (rows["p_up"] - 0.5).abs().sort_values(ascending=False, kind="stable").index
     quantiles = [name for name in rows.columns if name.startswith("q")]
     cells = [
-        [str(row["ticker"]), "rise" if row["p_up"] > 0.5 else "fall", text.percent(100 * row["p_up"]),
-         *(signed_percent(row[name]) for name in quantiles), text.number(float(row["last_close"]), 2)]
+        [
+            str(row["ticker"]),
+            "rise" if row["p_up"] > 0.5 else "fall",
+            text.percent(100 * row["p_up"]),
+            *(signed_percent(row[name]) for name in quantiles),
+            text.number(float(row["last_close"]), 2),
+        ]
         for _, row in rows.loc[order].iterrows()
-    ]  # fmt: skip
+    ]
     columns = ["Ticker", "Direction", "Probability of a rise", *quantiles, "Last close"]
     title = f"The next session, {str(rows['date'].iloc[0])[:10]}"
     return Table(title=title, columns=columns, rows=cells, style="numbers tall")
@@ -149,8 +154,9 @@ def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
     heads = ["Portfolio", "Before costs", "After costs", "Sharpe ratio a year", "Traded a day", "Largest fall"]
     side = [
         "What trading by the predictions would have returned on the test days.",
-        "It is set against holding every ticker and against random rankings that trade as often.", WORDS,
-    ]  # fmt: skip
+        "It is set against holding every ticker and against random rankings that trade as often.",
+        WORDS,
+    ]
     content: list[Section] = [
         Text(words=_true_minus(traded.sentence()), style="support"),
         Chart(drawing=_backtest_drawing(traded), title=RETURN, legend=[*LINES.items(), (CHANCE, "b0")]),
@@ -170,19 +176,28 @@ def _backtest_drawing(traded: Backtest) -> charts.Drawing:
     low, high = (100 * edge for edge in traded.band())
     up = scale_of([*(values for _, values in lines.values()), low, high, [0.0]])
     return charts.line_drawing(
-        lines, across.place(seconds), [str(day.date()) for day in days], up, axis_ticks([days], across, 6),
-        describes=RETURN, bands=[charts.ChartSeries(CHANCE, "b0", low, high)], height=260,
+        lines,
+        across.place(seconds),
+        [str(day.date()) for day in days],
+        up,
+        axis_ticks([days], across, 6),
+        describes=RETURN,
+        bands=[charts.ChartSeries(CHANCE, "b0", low, high)],
+        height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
-    )  # fmt: skip
+    )
 
 
 def _portfolio(row: Row) -> list[str]:
     error = "" if row["sharpe_error"] is None else f" ± {text.number(row['sharpe_error'], 2)}"
     return [
-        row["portfolio"], signed_percent(row["return_gross"]), signed_percent(row["return_net"]),
-        text.number(row["sharpe"], 2) + error, text.percent(100 * row["turnover"]),
+        row["portfolio"],
+        signed_percent(row["return_gross"]),
+        signed_percent(row["return_net"]),
+        text.number(row["sharpe"], 2) + error,
+        text.percent(100 * row["turnover"]),
         text.percent(100 * row["max_drawdown"]),
-    ]  # fmt: skip
+    ]
 
 
 def signed_percent(share: float) -> str:

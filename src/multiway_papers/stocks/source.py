@@ -253,7 +253,7 @@ def _flaw(text: object) -> str:
 
 def _in_reach(
     raw: RawTexts, panel: StockPanel, options: StockOptions, findings: Findings, dropped: collections.Counter[str]
-) -> RawTexts:  # fmt: skip
+) -> RawTexts:
     """Give each text its day; keep what lies in the days of the prices, to the eve of the next session."""
     day, stamp = raw.times(options, findings)
     keep = (day >= panel.days[0] - np.timedelta64(DAYS_BEFORE, "D")) & (day < panel.next_session)
@@ -273,10 +273,14 @@ def _sorted(parts: list[RawTexts], panel: StockPanel, dropped: dict[str, int], f
         rule = f"{cut} texts of more than {MAX_TEXT:,} characters were cut there"
         findings.add("long", "note", rule, count=cut)
     return StockTexts(
-        ticker=ticker[order], day=day[order], stamp=stamp[order], dropped=dropped, source=findings.source,
+        ticker=ticker[order],
+        day=day[order],
+        stamp=stamp[order],
+        dropped=dropped,
+        source=findings.source,
         text=None if texts is None else tuple(text[:MAX_TEXT] for text in texts),
         vectors=None if vectors is None else vectors[order],
-    )  # fmt: skip
+    )
 
 
 def _vectors(parts: list[RawTexts], findings: Findings) -> NDArray[np.float32] | None:

@@ -63,9 +63,13 @@ class StockScale(Config):
 
     @classmethod
     def fit(
-        cls, windows: StockWindows, vectors: NDArray[np.float32] | None, quantiles: Sequence[float] = (),
-        date_features: tuple[str, ...] = USUAL_DATES, text_scale: TextScale = "each",
-    ) -> Self:  # fmt: skip
+        cls,
+        windows: StockWindows,
+        vectors: NDArray[np.float32] | None,
+        quantiles: Sequence[float] = (),
+        date_features: tuple[str, ...] = USUAL_DATES,
+        text_scale: TextScale = "each",
+    ) -> Self:
         """Learn from training windows: each day of a stock counts once, and so does each of the groups' vectors."""
         centre, spread = moments(windows.features[windows.days_seen])
         text_centre = text_spread = None
@@ -79,11 +83,15 @@ class StockScale(Config):
         moved = windows.returns[windows.targets_of(quantiles=bool(quantiles))].astype(np.float64)
         spread_moved = float(moved.std()) if len(moved) else 0.0
         return cls(
-            centre=centre, spread=spread, text_centre=text_centre, text_spread=text_spread,
-            years=(int(years.min()), int(years.max())) if years.size else (0, 0), date_features=date_features,
+            centre=centre,
+            spread=spread,
+            text_centre=text_centre,
+            text_spread=text_spread,
+            years=(int(years.min()), int(years.max())) if years.size else (0, 0),
+            date_features=date_features,
             movement_spread=spread_moved if spread_moved > SMALLEST else 1.0,
             movement_levels=tuple(np.quantile(moved, quantiles).tolist()) if quantiles else (),
-        )  # fmt: skip
+        )
 
     @property
     def of_prices(self) -> Scaler:
@@ -161,22 +169,33 @@ class StockState(Config):
 
     @classmethod
     def of(
-        cls, windows: StockWindows, splits: Splits, scale: StockScale, encoded: Encoded | None,
-    ) -> Self:  # fmt: skip
+        cls,
+        windows: StockWindows,
+        splits: Splits,
+        scale: StockScale,
+        encoded: Encoded | None,
+    ) -> Self:
         """Names, sizes and words of the training."""
         first, second = (str(windows.target_days[splits[name]].min()) for name in SPLITS[1:])
         sizes = Sizes(
-            num_stocks=len(windows.tickers), num_slots=windows.slots.shape[1],
+            num_stocks=len(windows.tickers),
+            num_slots=windows.slots.shape[1],
             price_features=len(windows.feature_names),
             text_features=None if encoded is None else encoded.vectors.shape[1],
-        )  # fmt: skip
+        )
         words, columns = () if encoded is None else training_words(windows[splits["train"]]), _columns_of(windows.panel)
         what = "movement" if scale.movement_levels else "direction"
         return cls(
-            tickers=windows.tickers, sizes=sizes, scale=scale, encoder=encoded and encoded.name, words=words,
-            encoder_digest=encoded and encoded.digest, borders=(first, second), columns=columns,
+            tickers=windows.tickers,
+            sizes=sizes,
+            scale=scale,
+            encoder=encoded and encoded.name,
+            words=words,
+            encoder_digest=encoded and encoded.digest,
+            borders=(first, second),
+            columns=columns,
             target_name=f"{what} of {'adj_close' if 'adj_close' in columns else 'close'}",
-        )  # fmt: skip
+        )
 
     @property
     def digest(self) -> str | None:

@@ -91,7 +91,9 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
     fields_of_validation = (*VALIDATION, "protocol", "target", "quantiles", "select")
     options = (
         Option(
-            name="texts", field="read.texts", commands=("train", "check", "audit", "predict"),
+            name="texts",
+            field="read.texts",
+            commands=("train", "check", "audit", "predict"),
             help="Texts of each ticker, or ready vectors: a file or folder. 'none': none.",
         ),
         Option(
@@ -99,38 +101,52 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
         ),
         Option(name="exchange_zone", field="read.exchange_zone", help="Zone of the exchange."),
         Option(
-            name="close", field="read.close",
+            name="close",
+            field="read.close",
             help="When the exchange closes, 16:00; later texts count as the next day's.",
         ),
         Option(
-            name="protocol", field="protocol.name",
+            name="protocol",
+            field="protocol.name",
             help="How samples are labelled and split: chronological, or as published: stocknet, published-code.",
         ),
         Option(
-            name="encoder", field="text.encoder", commands=("train", "audit"),
+            name="encoder",
+            field="text.encoder",
+            commands=("train", "audit"),
             help="Turns texts into vectors: auto, minilm, finbert, hashed, a folder.",
         ),
         Option(
-            name="modality", field="model.modality", commands=("train", "audit"),
-            choices=("multimodal", "price", "text"), help="What the network sees.",
+            name="modality",
+            field="model.modality",
+            commands=("train", "audit"),
+            choices=("multimodal", "price", "text"),
+            help="What the network sees.",
         ),
         Option(
-            name="date", commands=("explain",),
+            name="date",
+            commands=("explain",),
             help="Day to explain, 2015-11-03; if not given, the last tested, or those of confident errors.",
         ),
         Option(
-            name="tickers", commands=("explain",), read=read_names,
+            name="tickers",
+            commands=("explain",),
+            read=read_names,
             help="Stocks to explain, separated by commas; a few if not given.",
         ),
         Option(
-            name="top", commands=("backtest",), read=read_number,
+            name="top",
+            commands=("backtest",),
+            read=read_number,
             help="Share of the tickers to buy, and to sell short: 0.2; above and below one half if not given.",
         ),
         Option(
-            name="cost_bps", commands=("backtest",), read=read_number,
+            name="cost_bps",
+            commands=("backtest",),
+            read=read_number,
             help="Cost of a trade in hundredths of a percent; 10 if not given.",
         ),
-    )  # fmt: skip
+    )
 
     def recognises(self, source: object) -> bool:
         """Prices in any of the known layouts."""
@@ -141,9 +157,14 @@ class Stocks(EncodedTask[StockConfig, StockWindows, StockState]):
         return source_label(source)
 
     def read(
-        self, config: StockConfig, source: object, findings: Findings, state: StockState | None = None, *,
+        self,
+        config: StockConfig,
+        source: object,
+        findings: Findings,
+        state: StockState | None = None,
+        *,
         has_target: bool = True,
-    ) -> Samples[StockWindows]:  # fmt: skip
+    ) -> Samples[StockWindows]:
         """Target days of prices and texts; later ones of the run's stocks, or the next session where none is known."""
         if state is None:
             return samples_of(market_of(source, config.read, findings), config.protocol)
@@ -326,8 +347,11 @@ def _check_needs(config: StockConfig, windows: StockWindows) -> None:
     if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
         raise DataError(
             f"{windows.panel.source}: model.modality={config.modality} needs texts, and there are none. Give them (",
-            Fix("read.texts", like="FILE"), "), or ", Fix("model.modality", "price"), ".",
-        )  # fmt: skip
+            Fix("read.texts", like="FILE"),
+            "), or ",
+            Fix("model.modality", "price"),
+            ".",
+        )
     if not config.levels and "arima" in config.baselines:
         load_statsforecast()
 

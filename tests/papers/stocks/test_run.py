@@ -12,9 +12,10 @@ from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes
 from multiway.tasks import lifecycle
-from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.scores import score_table
 from multiway.training import Interrupted
 from multiway.workflows.training import with_seed
+from multiway_papers.cell_rows import cell_row
 from multiway_papers.stocks.answers import reload
 from multiway_papers.stocks.config import StockConfig
 from multiway_papers.stocks.explain import average_attention

@@ -35,7 +35,7 @@ def planned(monkeypatch, seconds, spent=10.0, epoch=5.0, **changes):
     monkeypatch.setattr(budget, "pace_of", lambda config, prepared: pace)
     monkeypatch.setattr(budget.time, "monotonic", lambda: 100.0)
     config = make_config(budget=seconds, training={"epochs": 9}, **changes)
-    return budget.planned(config, prepare_panel(config, make_frame()), spent)
+    return budget.plan_epochs(config, prepare_panel(config, make_frame()), spent)
 
 
 def test_the_network_has_the_epochs_that_fit(monkeypatch):
@@ -71,7 +71,7 @@ def test_closed_forms_are_fitted_where_all_of_them_fit(monkeypatch, seconds, ans
 def test_a_plan_without_closed_forms_is_kept(monkeypatch):
     monkeypatch.setattr(budget, "OTHERS", 1e9)
     run = fitted(make_frame(), network=False, answer="auto", model={}, budget="10m")
-    assert run.state.candidates == ("ridge",) and run.config.answer == "ridge"
+    assert run.state.candidates == ("naive", "seasonal_naive", "ridge") and run.config.answer == "ridge"
 
 
 def test_several_processes_are_told_to_count_epochs(monkeypatch):

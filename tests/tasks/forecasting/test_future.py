@@ -10,7 +10,7 @@ from command import outcome
 from multiway.errors import ConfigError, DataError, MultiwayWarning
 from multiway.tasks.forecasting.forecasts import future_frame
 from multiway.tasks.forecasting.intervals import Bands
-from multiway.tasks.forecasting.plan import planned
+from multiway.tasks.forecasting.plan import read_plan
 from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.forecasting.task import TASK
 from tasks.forecasting.panels import HORIZON, LOOKBACK, fitted, forecast, make_frame, read, shop
@@ -175,7 +175,7 @@ def test_what_is_known_ahead_of_the_end_of_a_series_counts():
 
     def after(history):
         panel = read(run, history)
-        return future_frame(run, panel, (), "wide", (), planned(run, panel, known))
+        return future_frame(run, panel, (), "wide", (), read_plan(run, panel, known))
 
     held, whole = sales.copy(), sales.copy()
     held.loc[243:244, "sales"] = np.nan  # the last two days of north

@@ -8,7 +8,7 @@ from multiway.data.sources.options import ReadOptions
 from multiway.errors import DataError
 from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.panel import Columns
-from multiway.tasks.forecasting.updates import joined
+from multiway.tasks.forecasting.updates import join_rows
 
 LONG = Columns(time="day", ids=("store",), value="sales")
 NAN = np.nan
@@ -21,7 +21,7 @@ def long(*cells):
 
 def kept(first, later, columns=LONG, **options):
     roles = Roles(future=("price",)) if "price" in first else Roles()
-    found = joined([first, later], ReadOptions(**options), columns, roles)
+    found = join_rows([first, later], ReadOptions(**options), columns, roles)
     return found.rows, found.told
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from command import outcome, printed
 from multiway.models.weighed_forecasts import InGroups
 from multiway.tasks.forecasting.read import read_panel
-from multiway.tasks.forecasting.sharing import dealt
+from multiway.tasks.forecasting.sharing import deal_series
 from multiway.tasks.forecasting.windows import Groups, Windows
 from tasks.forecasting.panels import make_frame
 from tasks.two_processes import started
@@ -134,11 +134,11 @@ def test_parts_with_other_columns_are_named(tmp_path):
 
 
 def test_series_are_dealt_in_whole_groups_of_about_as_many_rows():
-    assert dealt(np.ones(7, int), 2, 2) == [0, 4, 7]
-    assert dealt(np.array([9, 1, 1, 1, 1, 1]), 2, 1) == [0, 1, 6]
-    assert dealt(np.array([1, 1, 1, 9]), 3, 1) == [0, 2, 3, 4]
-    assert dealt(np.ones(3, int), 2, 2) == [0, 2, 3]
-    assert dealt(np.ones(3, int), 2, 3) is None
+    assert deal_series(np.ones(7, int), 2, 2) == [0, 4, 7]
+    assert deal_series(np.array([9, 1, 1, 1, 1, 1]), 2, 1) == [0, 1, 6]
+    assert deal_series(np.array([1, 1, 1, 9]), 3, 1) == [0, 2, 3, 4]
+    assert deal_series(np.ones(3, int), 2, 2) == [0, 2, 3]
+    assert deal_series(np.ones(3, int), 2, 3) is None
 
 
 class Mean(torch.nn.Module):

@@ -17,9 +17,9 @@ from multiway import files, workflows
 from multiway.errors import ConfigError, RunError
 from multiway.tasks.images import teaching
 from multiway.tasks.lifecycle import continue_run, load
-from multiway.tasks.scores import cell_row
 from multiway.training.processes import Interrupted
 from multiway.workflows.recipe import Recipe
+from multiway_papers.cell_rows import cell_row
 from tasks.images.shapes import write_folder
 
 TRAINING = {"epochs": 2, "batch_size": 8, "warmup_steps": 2, "learning_rate": 0.01, "checkpoint_seconds": 0}

@@ -22,6 +22,7 @@ from multiway.tasks.scans.masks import TASK
 from multiway.tasks.scans.networks import PatchLoss, predictor_of
 from multiway.tasks.scans.predict import predict_volume
 from multiway.training import Interrupted
+from multiway_papers.cell_rows import cell_row
 from tasks.segmentation.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 
 
@@ -244,7 +245,7 @@ def test_a_row_of_results_holds_every_model(run):
     class Cell:
         row, variant, form, horizons, figures = "boxes", None, None, (), {}
 
-    row = scores.cell_row("boxes", Cell(), [run, run], 2)
+    row = cell_row("boxes", Cell(), [run, run], 2)
     assert row["dice"] == row["each"][0]["dice"] and row["dice_sd"] == 0
     assert {"unet_dice", "threshold_dice", "background_dice", "dice_low", "test_cases"} <= set(row)
     assert set(row["parameters"]) >= {"network", "unet"}

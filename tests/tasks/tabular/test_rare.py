@@ -9,7 +9,7 @@ import multiway
 from multiway import workflows
 from multiway.metrics.classes import f1_threshold
 from multiway.tasks.lifecycle import load
-from multiway.tasks.scores import scored_metrics
+from multiway.tasks.scores import metrics_with_scores
 from multiway.tasks.targets import rare_class, threshold_note
 
 NAMES = ("bad", "good")
@@ -42,7 +42,7 @@ def test_which_class_is_rare():
 
 def test_average_precision_comes_first(folder):
     run = load(folder / "run")
-    assert run.state.rare == 0 and scored_metrics(run)[0].name == "ap"
+    assert run.state.rare == 0 and metrics_with_scores(run)[0].name == "ap"
     scores = {(row["model"], row["split"], row["metric"]): row["value"] for row in run.scores}
     for (model, split), rows in run.tables["predictions"].groupby(["model", "split"]):
         is_bad = rows["label"] == "bad"

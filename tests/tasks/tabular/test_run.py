@@ -15,10 +15,10 @@ from multiway.kernels.library import library
 from multiway.report import text
 from multiway.report.scores import verdict
 from multiway.tasks.lifecycle import load, reread
-from multiway.tasks.scores import cell_row
 from multiway.tasks.tabular import explain
 from multiway.tasks.tabular.page import PAGE
 from multiway.workflows.recipe import Recipe
+from multiway_papers.cell_rows import cell_row
 from tasks.rightly import all_right
 from tasks.tabular.rows import patients
 

@@ -23,7 +23,7 @@ from multiway.tasks.scans.explain import (
     average_attention,
     explain_case,
     explain_classes,
-    named_cases,
+    find_cases,
     network_input,
     write_maps,
 )
@@ -239,6 +239,6 @@ def test_a_scan_of_another_size_is_named(tmp_path):
 
 def test_an_unknown_case_names_the_nearest(tmp_path):
     cases = make_cases(tmp_path, VolumeOptions())
-    assert named_cases(cases, ["scan2", "scan0"]) == [2, 0]
+    assert find_cases(cases, ["scan2", "scan0"]) == [2, 0]
     with pytest.raises(ConfigError, match=r"has no case 'scam1'; did you mean scan"):
-        named_cases(cases, ["scam1"])
+        find_cases(cases, ["scam1"])

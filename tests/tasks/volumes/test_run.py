@@ -14,9 +14,10 @@ from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scans import VolumeConfig
 from multiway.tasks.scans.classes import TASK as task
-from multiway.tasks.scores import cell_row, score_table
+from multiway.tasks.scores import score_table
 from multiway.tasks.targets import thresholds_of
 from multiway.training import Interrupted
+from multiway_papers.cell_rows import cell_row
 from tasks.volumes.blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 

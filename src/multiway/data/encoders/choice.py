@@ -15,16 +15,29 @@ if TYPE_CHECKING:
 HUB_NAMES = {"finbert": "ProsusAI/finbert"}
 """Short names of models on the Hugging Face Hub."""
 TRAINED = {
-    "minilm": "2021-08", "sentence-transformers/all-MiniLM-L6-v2": "2021-08",
-    "sentence-transformers/all-MiniLM-L12-v2": "2021-08", "sentence-transformers/all-mpnet-base-v2": "2021-08",
-    "finbert": "2020-12", "ProsusAI/finbert": "2020-12", "yiyanghkust/finbert-tone": "2020-12",
-    "bert-base-uncased": "2018-10", "google-bert/bert-base-uncased": "2018-10",
-    "distilbert-base-uncased": "2019-10", "distilbert/distilbert-base-uncased": "2019-10",
-    "roberta-base": "2019-07", "FacebookAI/roberta-base": "2019-07", "microsoft/deberta-v3-base": "2021-11",
-    "gpt2": "2019-02", "openai-community/gpt2": "2019-02", "vinai/bertweet-base": "2020-05",
-    "BAAI/bge-small-en-v1.5": "2023-09", "BAAI/bge-base-en-v1.5": "2023-09", "intfloat/e5-small-v2": "2023-05",
-    "intfloat/e5-base-v2": "2023-05", "answerdotai/ModernBERT-base": "2024-12",
-}  # fmt: skip
+    "minilm": "2021-08",
+    "sentence-transformers/all-MiniLM-L6-v2": "2021-08",
+    "sentence-transformers/all-MiniLM-L12-v2": "2021-08",
+    "sentence-transformers/all-mpnet-base-v2": "2021-08",
+    "finbert": "2020-12",
+    "ProsusAI/finbert": "2020-12",
+    "yiyanghkust/finbert-tone": "2020-12",
+    "bert-base-uncased": "2018-10",
+    "google-bert/bert-base-uncased": "2018-10",
+    "distilbert-base-uncased": "2019-10",
+    "distilbert/distilbert-base-uncased": "2019-10",
+    "roberta-base": "2019-07",
+    "FacebookAI/roberta-base": "2019-07",
+    "microsoft/deberta-v3-base": "2021-11",
+    "gpt2": "2019-02",
+    "openai-community/gpt2": "2019-02",
+    "vinai/bertweet-base": "2020-05",
+    "BAAI/bge-small-en-v1.5": "2023-09",
+    "BAAI/bge-base-en-v1.5": "2023-09",
+    "intfloat/e5-small-v2": "2023-05",
+    "intfloat/e5-base-v2": "2023-05",
+    "answerdotai/ModernBERT-base": "2024-12",
+}
 """Month in which known encoders were given out, after which they have read nothing."""
 
 
@@ -42,8 +55,9 @@ def token_encoder(options: EncoderOptions) -> "TransformerEncoder":
     if name == "hashed":
         raise ConfigError(
             "text.encoder: tokens need a network, and hashed is none. Set it to minilm or to the name of one (",
-            Fix("text.encoder", "bert-base-uncased"), ").",
-        )  # fmt: skip
+            Fix("text.encoder", "bert-base-uncased"),
+            ").",
+        )
     return _network(name, options)
 
 

@@ -87,9 +87,11 @@ class VectorCache:
                 files.write_bytes(self.folder / f"{name}.safetensors", content)
         except StorageError as error:
             raise StorageError(
-                *error.args, " Kept vectors stay: the same command resumes. Or set text.cache to another folder (",
-                Fix("text.cache", like="FOLDER"), ").",
-            ) from None  # fmt: skip
+                *error.args,
+                " Kept vectors stay: the same command resumes. Or set text.cache to another folder (",
+                Fix("text.cache", like="FOLDER"),
+                ").",
+            ) from None
 
 
 def key_of(text: str) -> bytes:

@@ -21,9 +21,22 @@ from multiway.lazy import load_extra
 
 LAYERS = ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
 WIDTHS = (
-    "hidden_size", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings", "d_model",
-    "num_heads", "n_heads", "n_head", "n_embd", "dim", "hidden_dim", "image_size", "patch_size", "num_channels",
-)  # fmt: skip
+    "hidden_size",
+    "num_attention_heads",
+    "intermediate_size",
+    "vocab_size",
+    "max_position_embeddings",
+    "d_model",
+    "num_heads",
+    "n_heads",
+    "n_head",
+    "n_embd",
+    "dim",
+    "hidden_dim",
+    "image_size",
+    "patch_size",
+    "num_channels",
+)
 """Whole numbers of a configuration, by the names that architectures have for them."""
 MOST = 10_000_000
 """Bytes of a configuration at most."""

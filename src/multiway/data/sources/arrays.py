@@ -209,8 +209,18 @@ def translated(where: str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or quoted(str(error), 80)
         raise DataError(f"{where}: it cannot be read ({reason}). Check the file and its permissions.") from None
-    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError,
-            UnicodeError, ValueError, OverflowError, MemoryError) as error:  # fmt: skip
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        UnicodeError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+    ) as error:
         if isinstance(error, MultiwayError):
             raise
         raise DataError(
@@ -240,8 +250,10 @@ def pairs_of(archive: Archive) -> dict[str, ArrayPair]:
         return {ALL: _present(whole[0], archive)}
     spelt = [
         (part, ArrayPair(x.format(word), y.format(word)))
-        for part, words in SPELLINGS.items() for x, y in BY_PART for word in words
-    ]  # fmt: skip
+        for part, words in SPELLINGS.items()
+        for x, y in BY_PART
+        for word in words
+    ]
     named = {part: pair for part, pair in reversed(spelt) if pair.samples in archive.names}
     return {part: _present(named[part], archive) for part in SPELLINGS if part in named}
 

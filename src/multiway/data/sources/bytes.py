@@ -114,8 +114,10 @@ def check_folder(path: str | Path, most: int = MAX_FILES) -> None:
                 if count > most:
                     raise OverBudgetError(
                         f"{quoted(path, 200)}: it holds more than {most:,} files. Give the folder of the data alone; "
-                        f"or name the task, and raise max_files (", Fix("read.max_files", 10 * most), ").",
-                    )  # fmt: skip
+                        f"or name the task, and raise max_files (",
+                        Fix("read.max_files", 10 * most),
+                        ").",
+                    )
 
 
 def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
@@ -235,9 +237,12 @@ def _unzip(raw: bytes, size: int) -> bytes:
 
 
 FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
-    "gzip": (b"\x1f\x8b", _gunzip), "bzip2": (b"BZh", _bunzip), "xz": (b"\xfd7zXZ\x00", _unxz), "ZIP": (ZIP, _unzip),
+    "gzip": (b"\x1f\x8b", _gunzip),
+    "bzip2": (b"BZh", _bunzip),
+    "xz": (b"\xfd7zXZ\x00", _unxz),
+    "ZIP": (ZIP, _unzip),
     "Zstandard": (b"\x28\xb5\x2f\xfd", _unzstd),
-}  # fmt: skip
+}
 """First bytes of each form, and the first so many bytes of what it packs."""
 
 

@@ -117,9 +117,14 @@ OTHERS: Message = ("Correct them, or choose the other columns (", Fix("read.colu
 
 
 def parse_numbers(
-    table: RawTable, columns: Sequence[str], findings: Findings,
-    *, emptied: Message = EMPTIED, chosen: Message = CHOSEN, rounded: bool = False,
-) -> NDArray[np.float64]:  # fmt: skip
+    table: RawTable,
+    columns: Sequence[str],
+    findings: Findings,
+    *,
+    emptied: Message = EMPTIED,
+    chosen: Message = CHOSEN,
+    rounded: bool = False,
+) -> NDArray[np.float64]:
     """Numbers of the columns, NaN where a cell is empty; what is no finite number is a finding and left infinite.
 
     emptied, chosen: What helps against such cells, and against columns of words, as parts of a message.
@@ -231,9 +236,14 @@ def read_inputs(
 
 
 def read_cells(
-    table: RawTable, numbers: Sequence[str], categories: Sequence[str], findings: Findings,
-    *, dates: Mapping[str, str | None] | None = None, options: FileOptions | None = None,
-) -> Cells:  # fmt: skip
+    table: RawTable,
+    numbers: Sequence[str],
+    categories: Sequence[str],
+    findings: Findings,
+    *,
+    dates: Mapping[str, str | None] | None = None,
+    options: FileOptions | None = None,
+) -> Cells:
     """Columns of numbers, NaN where a cell is empty, and columns of words; cells that are no number are findings.
 
     dates: Columns that become numbers as days since 1970, after the others, and the forms that are known of them.

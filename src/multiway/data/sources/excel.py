@@ -19,8 +19,18 @@ from multiway.data.sources.options import FileOptions
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
-BROKEN = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, AttributeError, SyntaxError,
-          zipfile.BadZipFile, zlib.error)  # fmt: skip
+BROKEN = (
+    OSError,
+    EOFError,
+    RuntimeError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """What openpyxl raises where the parts of a workbook are not as written; ParseError is a SyntaxError."""
 MOST_ROWS = 2**20
 """Of a sheet of Excel; a file may name rows beyond them."""

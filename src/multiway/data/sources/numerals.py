@@ -120,10 +120,15 @@ def with_plain_numbers(table: RawTable, spelling: Spelling, findings: Findings) 
     bare = {name: cells for name, (cells, _) in signed.items()}
     columns |= bare
     sure = columns if spelling.decimal == "." else {name for name, (_, sign) in signed.items() if sign in MONEY}
-    commas = {} if spelling.decimal == "." else {
-        name: plain_numbers(column, ".", ",") for name, column in columns.items()
-        if has_decimal_commas(column, WITH_BOTH if spelling.decimal == "auto" else COMMA)
-    }  # fmt: skip
+    commas = (
+        {}
+        if spelling.decimal == "."
+        else {
+            name: plain_numbers(column, ".", ",")
+            for name, column in columns.items()
+            if has_decimal_commas(column, WITH_BOTH if spelling.decimal == "auto" else COMMA)
+        }
+    )
     points = {
         name: plain_numbers(column, ",")
         for name, column in columns.items()

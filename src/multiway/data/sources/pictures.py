@@ -89,9 +89,12 @@ def check_room(count: int, form: tuple[int, ...], limit: int, where: str) -> Non
     if needed > limit:
         raise DataError(
             f"{where}: {count:,} images of {' x '.join(map(str, form))} take {needed:,} bytes, and {limit:,} are "
-            "allowed. Make them smaller (", Fix("read.size", 64), "), or raise max_bytes (",
-            Fix("read.max_bytes", needed), ").",
-        )  # fmt: skip
+            "allowed. Make them smaller (",
+            Fix("read.size", 64),
+            "), or raise max_bytes (",
+            Fix("read.max_bytes", needed),
+            ").",
+        )
 
 
 def read_pictures(
@@ -197,8 +200,10 @@ def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: Picture
         (height, width), number = heads[other].sizes, len(heads) - count[usual]
         raise DataError(
             f"{quoted(names[other], 80)}: images of one size are needed. Got {height} x {width} and "
-            f"{usual[0]} x {usual[1]}, {number} such. Resize all (", Fix("read.size", min(usual)), ").",
-        )  # fmt: skip
+            f"{usual[0]} x {usual[1]}, {number} such. Resize all (",
+            Fix("read.size", min(usual)),
+            ").",
+        )
     return usual
 
 

@@ -63,16 +63,12 @@ def read_scene(source: str | Path, max_bytes: int = MAX_BYTES) -> Scene:
     if "labels" not in archive.names:
         return Scene(values=values, labels=None, source=where)
     labels = archive.read("labels")
-    _check_labels(labels, values, where)
-    return Scene(values=values, labels=labels.astype(np.int64), source=where)
-
-
-def _check_labels(labels: Array, values: Array, where: str) -> None:
     if labels.dtype.kind not in "iub" or labels.shape != values.shape[1:]:
         raise DataError(
             f"{where}: 'labels' must hold one whole number per pixel of 'image'. Got {labels.dtype.name} "
             f"{labels.shape} for an image of {values.shape[1:]}. Save one label per pixel."
         )
+    return Scene(values=values, labels=labels.astype(np.int64), source=where)
 
 
 def _indian_pines() -> Scene:
@@ -113,9 +109,7 @@ def blocks_of(sizes: tuple[int, int], side: int) -> list[Block]:
     return [Block(rows, columns) for rows in spans[0] for columns in spans[1]]
 
 
-def split_blocks(
-    labels: NDArray[np.int64], blocks: list[Block], shares: SplitShares, ignored: int | None
-) -> Splits:  # fmt: skip
+def split_blocks(labels: NDArray[np.int64], blocks: list[Block], shares: SplitShares, ignored: int | None) -> Splits:
     """Give whole blocks to train, validation and test so that each class is in each as far as blocks allow.
 
     The rarest class that still has free blocks is served first: its largest block goes to the split that is furthest
@@ -194,9 +188,14 @@ def scene_cases(scene: Scene, side: int, shares: SplitShares | None, ignored: in
             official[row] = name
     files = SceneFiles(scene, blocks)
     scans = Scans(
-        files=files, options=VolumeOptions(), rows=np.arange(len(blocks)), source=scene.source, header=files.header(0),
-        has_masks=True, mask_names=scene.names,
-    )  # fmt: skip
+        files=files,
+        options=VolumeOptions(),
+        rows=np.arange(len(blocks)),
+        source=scene.source,
+        header=files.header(0),
+        has_masks=True,
+        mask_names=scene.names,
+    )
     return scan_cases(
         scans, tuple(block.name for block in blocks), official=None if shares is None else tuple(official)
     )

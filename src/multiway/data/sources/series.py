@@ -3,14 +3,18 @@
 import dataclasses
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from multiway.data.findings import Findings, Place, listed
+from multiway.data.sources.arrays import Archive
 from multiway.data.sources.bytes import free_memory
+from multiway.data.sources.cells import as_text
 from multiway.data.sources.options import FileOptions
 from multiway.errors import DataError, Fix
 
@@ -92,8 +96,10 @@ class Sequences:
             raise DataError(
                 f"{self.source}: series may have {length} steps. {listed([self.names[longer[0]]])} has "
                 f"{self.lengths[longer[0]]}, and {len(longer)} of {len(self)} are longer. Cut them, or train with a "
-                "larger length (", Fix("read.length", int(self.lengths.max())), ").",
-            )  # fmt: skip
+                "larger length (",
+                Fix("read.length", int(self.lengths.max())),
+                ").",
+            )
         return dataclasses.replace(self, values=padded_series(list(self.values[:, :length]), length))
 
 
@@ -137,9 +143,11 @@ def joined_series(train: Sequences, test: Sequences, source: str) -> Sequences:
         values=np.concatenate([padded_series(list(each.values), steps) for each in both.values()]),
         names=tuple(f"{part} {name}" for part, each in both.items() for name in each.names),
         parts=tuple(part for part, each in both.items() for _ in each.names),
-        variates=train.variates, labels=(*train.labels, *test.labels), source=source,
+        variates=train.variates,
+        labels=(*train.labels, *test.labels),
+        source=source,
         notes=tuple(dict.fromkeys((*train.notes, *test.notes))),
-    )  # fmt: skip
+    )
 
 
 def check_observed(series: Sequence[Values], places: Sequence[Place], findings: Findings) -> None:
@@ -166,3 +174,84 @@ def class_text(text: str) -> str:
     text = text.strip()
     is_number = re.fullmatch(r"[-+]?\d+\.\d*(?:[eE][-+]?\d+)?", text) is not None
     return str(int(float(text))) if is_number and float(text).is_integer() else text
+
+
+OFFICIAL = ("X_train", "y_train", "X_test", "y_test")
+PLAIN = (("X", "y"), ("x", "y"))
+
+
+def holds_series(path: Path) -> bool:
+    """Whether a .npz has the arrays of labelled series."""
+    names = set(Archive(path, 0, path.name).names)
+    return names >= set(OFFICIAL) or any(names >= set(pair) for pair in PLAIN)
+
+
+def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
+    """Read X and y, or X_train, y_train, X_test and y_test; X is `(series, steps)` or `(series, steps, variates)`."""
+    archive = Archive(path, options.max_bytes, findings.source)
+    if set(archive.names) >= set(OFFICIAL):
+        train, test = (_pair(archive, f"X_{part}", f"y_{part}", findings) for part in PARTS)
+        return joined_series(train, test, findings.source)
+    for pair in PLAIN:
+        if set(archive.names) >= set(pair):
+            return _pair(archive, *pair, findings)
+    x = next((name for name in ("X", "x") if name in archive.names), None)
+    if x is None:
+        raise DataError(
+            f"{findings.source}: series are arrays X and y, or {', '.join(OFFICIAL)}. It holds {listed(archive.names)}."
+        )
+    return of_arrays(archive.read(x), None, findings)
+
+
+def _pair(archive: Archive, x: str, y: str, findings: Findings) -> Sequences:
+    return of_arrays(archive.read(x), archive.read(y, words=True), findings, (x, y))
+
+
+def of_arrays(x: Any, y: Any, findings: Findings, names: tuple[str, str] = ("X", "y")) -> Sequences:
+    """Take arrays as series.
+
+    `x` is `(series, steps)`, `(series, steps, variates)`, or a list of `(steps,)` or `(steps, variates)`.
+    """
+    series = [_series(each, f"{names[0]}[{row}]") for row, each in enumerate(_rows(x, names[0]))]
+    check_observed(series, [Place(row=row, unit="row") for row in range(len(series))], findings)
+    labels = None if y is None else _labels(y, len(series), names[1])
+    return Sequences(
+        values=padded_series(series),
+        names=tuple(map(str, range(len(series)))),
+        labels=labels,
+        source=findings.source,
+        variates=numbered_variates(series[0].shape[1]),
+    )
+
+
+def _rows(x: Any, name: str) -> Sequence[Any]:
+    """Each series of an array or of a list."""
+    if not isinstance(x, list | tuple):
+        x = np.asarray(x)
+        if x.dtype != object and x.ndim not in (2, 3):
+            raise DataError(f"{name}: series are (series, steps) or (series, steps, variates). Got {x.shape}.")
+    if not len(x):
+        raise DataError(f"{name}: it holds no series. Give some.")
+    return list(x)
+
+
+def _series(values: Any, name: str) -> NDArray[np.float64]:
+    """One series `(steps, variates)`."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "biuf" or given.ndim not in (1, 2) or 0 in given.shape:
+        raise DataError(
+            f"{name}: a series holds numbers, (steps,) or (steps, variates), one or more of each. "
+            f"Got {given.dtype.name} {given.shape}. Correct it or leave it out."
+        )
+    if np.isinf(given).any():
+        raise DataError(f"{name}: values must be finite, or NaN where missing. Got an infinity. Correct it.")
+    return given.astype(np.float64).reshape(len(given), -1)
+
+
+def _labels(y: Any, count: int, name: str) -> tuple[str, ...]:
+    given = np.asarray(y)
+    if given.shape != (count,):
+        raise DataError(f"{name}: one class is needed per series, ({count},). Got {given.shape}.")
+    if given.dtype.kind == "f" and not (given == np.round(given)).all():
+        raise DataError(f"{name}: classes are words or whole numbers. Got {given[given != np.round(given)][0]:g}.")
+    return tuple(as_text(pd.Series(given)))

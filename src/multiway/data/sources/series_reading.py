@@ -8,23 +8,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, listed, quoted, soundly
 from multiway.data.sources.bytes import bytes_of
+from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, as_text
+from multiway.data.sources.columns import parse_numbers, require_column
 from multiway.data.sources.series import (
+    CLASS_NAMES,
     SequenceOptions,
     Sequences,
     Values,
     check_observed,
     class_text,
+    holds_series,
     joined_series,
     numbered_variates,
+    of_arrays,
     padded_series,
+    read_npz,
 )
-from multiway.data.sources.series_arrays import holds_series, looks_long, of_arrays, read_long, read_npz
-from multiway.data.sources.tables import column_names, source_name
+from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.text import decoded_text
-from multiway.errors import DataError, Fix
+from multiway.data.sources.times import parse_times
+from multiway.errors import DataError, Fix, Message
 
 ROWS = (".tsv", ".txt", ".csv")
 ARCHIVE = (".ts", ".tsv", ".txt")
@@ -132,8 +140,9 @@ def _note_missing(sequences: Sequences, options: SequenceOptions, findings: Find
     if missing.any():
         places = [
             Place(column=name, detail=f"{count} values")
-            for name, count in zip(sequences.variates, missing.tolist(), strict=True) if count
-        ]  # fmt: skip
+            for name, count in zip(sequences.variates, missing.tolist(), strict=True)
+            if count
+        ]
         is_error = options.missing == "error"
         fix = ("Fill them in, or set missing to mask (", Fix("read.missing", "mask"), ").") if is_error else ""
         rule = f"{missing.sum()} values are missing"
@@ -158,9 +167,10 @@ def read_ts(path: Path, options: SequenceOptions, findings: Findings) -> Sequenc
     lines = _lines(path, options, findings)
     header = _header(lines, findings)
     rows = [
-        (number, line.strip()) for number, line in enumerate(lines[header.first - 1 :], header.first)
+        (number, line.strip())
+        for number, line in enumerate(lines[header.first - 1 :], header.first)
         if line.strip() and not line.startswith(("#", "%"))
-    ]  # fmt: skip
+    ]
     cut = [(number, *_class_of(number, line, header, findings)) for number, line in rows]
     series = [_dimensions(number, cells, header, findings) for number, cells, _ in cut]
     labels = None if header.classes is None else tuple(label for *_, label in cut)
@@ -213,8 +223,9 @@ def _checked(tags: dict[str, list[str]], first: int, findings: Findings) -> Head
     dimensions = tags.get("dimensions") or tags.get("dimension") or [""]
     return Header(
         classes=tuple(map(class_text, classes)) if has_class.lower() == "true" else None,
-        dimensions=int(dimensions[0]) if dimensions[0].isdecimal() else None, first=first,
-    )  # fmt: skip
+        dimensions=int(dimensions[0]) if dimensions[0].isdecimal() else None,
+        first=first,
+    )
 
 
 def _class_of(number: int, line: str, header: Header, findings: Findings) -> tuple[list[str], str]:
@@ -223,9 +234,11 @@ def _class_of(number: int, line: str, header: Header, findings: Findings) -> tup
     label = class_text(label)
     if header.classes and label not in header.classes:
         raise findings.fatal(
-            "class", f"a series ends with its class, one of {', '.join(map(quoted, header.classes))}",
-            "Correct the line.", [Place(row=number, value=label)],
-        )  # fmt: skip
+            "class",
+            f"a series ends with its class, one of {', '.join(map(quoted, header.classes))}",
+            "Correct the line.",
+            [Place(row=number, value=label)],
+        )
     return cells, label
 
 
@@ -282,6 +295,105 @@ def _sequences(
         raise findings.fatal("empty", "it holds no series", "Give a file with some.")
     check_observed(series, [Place(row=line) for line in lines], findings)
     return Sequences(
-        values=padded_series(series), names=tuple(map(str, range(len(series)))), labels=labels, source=findings.source,
+        values=padded_series(series),
+        names=tuple(map(str, range(len(series)))),
+        labels=labels,
+        source=findings.source,
         variates=numbered_variates(series[0].shape[1]),
-    )  # fmt: skip
+    )
+
+
+CHOSEN: Message = ("Choose the columns of numbers (", Fix("read.columns", like="NAME,NAME"), ")")
+Codes = NDArray[np.int64]
+
+
+def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_target: bool = True) -> Sequences:
+    """Read a long table; rows of a series are successive steps, in the order of their times."""
+    table = load_table(source, options, findings)
+    name = _find_column(table, options.id, "id", ID_NAMES, findings)
+    if name is None:
+        fix = (
+            "Name it (",
+            Fix("read.id", like="NAME"),
+            "): a long table has a row per step, and a column of their series.",
+        )
+        raise findings.fatal("columns", f"no column of series is among {listed(table.names)}", fix)
+    target = _find_column(table, options.target, "target", CLASS_NAMES, findings) if has_target else None
+    time = _find_column(table, options.time, "time", TIME_NAMES, findings)
+    group = _find_column(table, options.group, "group", (), findings)
+    variates = _variates(table, {name, target, time, group}, options, findings)
+    values = parse_numbers(table, variates, findings, emptied=("Correct or empty them.",), chosen=CHOSEN)
+    codes, ids = pd.factorize(as_text(table.frame[name]))
+    order = _order(table, codes, ids, time, options, findings)
+    series = np.split(values[order], np.flatnonzero(np.diff(codes[order])) + 1)
+    check_observed(series, [Place(column=name, value=str(each)) for each in ids], findings)
+    return Sequences(
+        values=padded_series(series),
+        names=tuple(map(str, ids)),
+        variates=tuple(variates),
+        source=findings.source,
+        labels=_said_once(table, target, codes, ids, findings),
+        target_name=target,
+        groups=_said_once(table, group, codes, ids, findings),
+    )
+
+
+def looks_long(names: Sequence[str]) -> bool:
+    """Whether columns are called as those of labelled series: a name, a time and a class."""
+    known = {name.lower() for name in names}
+    return all(known & set(usual) for usual in (ID_NAMES, TIME_NAMES, CLASS_NAMES))
+
+
+def _find_column(
+    table: RawTable, named: str | None, option: str, usual: tuple[str, ...], findings: Findings
+) -> str | None:
+    """The named column, or the first with a usual name."""
+    if named is not None:
+        return require_column(table.names, named, option, findings)
+    return next((name for name in table.names if name.lower() in usual), None)
+
+
+def _variates(table: RawTable, roles: set[str | None], options: SequenceOptions, findings: Findings) -> list[str]:
+    named = [require_column(table.names, name, "columns", findings) for name in options.columns or ()]
+    variates = named or [name for name in table.names if name not in roles]
+    if not variates:
+        raise findings.fatal("columns", "no column of values is left", f"There are {listed(table.names)}.")
+    return variates
+
+
+def _order(
+    table: RawTable, codes: Codes, ids: pd.Index, time: str | None, options: SequenceOptions, findings: Findings
+) -> NDArray[np.int64]:
+    """Rows series by series, each in the order of time; two rows of one series at one time are refused."""
+    if time is None:
+        return np.argsort(codes, kind="stable")
+    times, good = parse_times(table, time, options, findings, field="read.time")
+    if not good.all():
+        raise findings.fatal("time", "rows have no sound time", "Correct them.")
+    stamps = times.to_numpy()
+    order: NDArray[np.int64] = np.lexsort((stamps, codes))
+    repeats = np.flatnonzero((np.diff(codes[order]) == 0) & (stamps[order][1:] == stamps[order][:-1]))
+    if len(repeats):
+        places = [
+            table.place(int(order[at + 1]), time, detail=f"series {ids[codes[order[at + 1]]]}") for at in repeats[:20]
+        ]
+        rule = f"{len(repeats)} rows have the series and the time of another one"
+        raise findings.fatal("time", rule, "Keep one row per series and time.", places, len(repeats))
+    return order
+
+
+def _said_once(
+    table: RawTable, column: str | None, codes: Codes, ids: pd.Index, findings: Findings
+) -> tuple[str, ...] | None:
+    """Class or group of each series; every row of a series says the same."""
+    if column is None:
+        return None
+    words = as_text(table.frame[column]).to_numpy(object)
+    _, first = np.unique(codes, return_index=True)
+    of_series = words[first]
+    other = np.flatnonzero((words != of_series[codes]) | (words == ""))
+    if len(other):
+        place = table.place(int(other[0]), column, words[other[0]], f"series {quoted(ids[codes[other[0]]])}")
+        fix = ("Write the same in every row of a series, or name another (", Fix("read.target", like="NAME"), ").")
+        raise findings.fatal("class", f"a series has one {column}, in each of its rows", fix, [place], len(other))
+    return tuple(map(str, of_series))

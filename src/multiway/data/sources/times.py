@@ -21,9 +21,20 @@ from multiway.errors import Fix
 
 ISO = "ISO8601"
 MONTHS = (
-    "%b %Y", "%B %Y", "%b-%Y", "%B-%Y", "%b-%y", "%Y %b", "%Y-%b", "%YM%m", "%Y-M%m", "%m/%Y", "%m-%Y", "%d-%b-%y",
+    "%b %Y",
+    "%B %Y",
+    "%b-%Y",
+    "%B-%Y",
+    "%b-%y",
+    "%Y %b",
+    "%Y-%b",
+    "%YM%m",
+    "%Y-M%m",
+    "%m/%Y",
+    "%m-%Y",
+    "%d-%b-%y",
     "%d %b %y",
-)  # fmt: skip
+)
 """Ways to write months, and days with the name of a month, that pandas does not guess."""
 NUMERIC = re.compile(r"(\d+)([/.-])\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
 """Dates of numbers; pandas does not guess those with years of two digits or with AM and PM."""
@@ -281,10 +292,19 @@ def _are_below(bad: NDArray[np.int64], raw: pd.Series) -> bool:
 
 OFFSET = r":\d\d(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)$"
 USUAL = (
-    "Europe/London", "Europe/Berlin", "Europe/Helsinki", "America/New_York", "America/Chicago", "America/Denver",
-    "America/Los_Angeles", "America/Halifax", "America/Sao_Paulo", "Australia/Sydney", "Australia/Adelaide",
+    "Europe/London",
+    "Europe/Berlin",
+    "Europe/Helsinki",
+    "America/New_York",
+    "America/Chicago",
+    "America/Denver",
+    "America/Los_Angeles",
+    "America/Halifax",
+    "America/Sao_Paulo",
+    "Australia/Sydney",
+    "Australia/Adelaide",
     "Pacific/Auckland",
-)  # fmt: skip
+)
 """Zones that are tried first: many others share their clocks, and the best known should name them."""
 SAMPLE = 200
 

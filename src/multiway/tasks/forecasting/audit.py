@@ -88,10 +88,15 @@ def scaled_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler)
     """Windows by split, under a scaling by mean and standard deviation."""
     first = next(iter(windows.values()))
     return WindowSplit(
-        values=panel.values, times=panel.times, names=panel.names, lookback=first.lookback, horizon=first.horizon,
+        values=panel.values,
+        times=panel.times,
+        names=panel.names,
+        lookback=first.lookback,
+        horizon=first.horizon,
         starts={name: part.start_rows() for name, part in windows.items()},
-        used={"mean": scaler.mean, "std": scaler.std}, statistics={"mean": _mean, "std": _deviation},
-    )  # fmt: skip
+        used={"mean": scaler.mean, "std": scaler.std},
+        statistics={"mean": _mean, "std": _deviation},
+    )
 
 
 def smallest(rows: Rows) -> Rows:

@@ -37,7 +37,7 @@ class Pace:
     scoring: float
 
 
-def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tuple[ForecastConfig, str]:
+def plan_epochs(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tuple[ForecastConfig, str]:
     """What is trained within the budget, as settings that rebuild the run without one, and the plan in a sentence.
 
     spent: Seconds until here. With a network, choice, bands, a second fit and scores are reckoned to take as long;
@@ -49,7 +49,7 @@ def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tu
     begun = time.monotonic() - spent
     start = f"Budget of {config.budget:g} s: data and ridge took {spent:.1f} s"
     if not config.network:
-        return _closed(config, begun, spent, f"{start}; no network is trained")
+        return _plan_closed_forms(config, begun, spent, f"{start}; no network is trained")
     pace = pace_of(config, prepared)
     left = config.budget - (time.monotonic() - begun) - spent - pace.scoring
     wanted = config.training.epochs_of(len(samples_of(prepared.windows["train"], config)))
@@ -57,7 +57,12 @@ def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tu
     epochs = min(int(SPARE * left / each), wanted)
     if epochs < 1:
         told = f"{start}; no network is trained, as one epoch would take {each:.1f} s"
-        return _closed(config.replace(answer=_without(config), **NO_NETWORK), begun, spent, told)
+        return _plan_closed_forms(
+            config.replace(answer="auto" if config.answer == "network" else config.answer, **NO_NETWORK),
+            begun,
+            spent,
+            told,
+        )
     kept = config.replace(budget=None, training={**config.training.plain(), "epochs": epochs})
     return kept.stop_at(begun + config.budget - spent - pace.scoring), (
         f"{start}, and what follows about as long; the network is trained for {epochs} of {wanted} epochs of "
@@ -65,7 +70,7 @@ def planned(config: ForecastConfig, prepared: PreparedPanel, spent: float) -> tu
     )
 
 
-def _closed(config: ForecastConfig, begun: float, spent: float, told: str) -> tuple[ForecastConfig, str]:
+def _plan_closed_forms(config: ForecastConfig, begun: float, spent: float, told: str) -> tuple[ForecastConfig, str]:
     """All closed forms where their time is there, else ridge and the naive forecasts."""
     assert config.budget is not None
     if config.answer != "auto":
@@ -75,10 +80,6 @@ def _closed(config: ForecastConfig, begun: float, spent: float, told: str) -> tu
         return config.replace(budget=None), f"{told}; all other closed forms take about {others:.0f} s."
     told = f"{told}, nor any other closed form fitted, as all of them would take about {others:.0f} s."
     return config.replace(budget=None, answer="ridge"), told
-
-
-def _without(config: ForecastConfig) -> str:
-    return "auto" if config.answer == "network" else config.answer
 
 
 def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:

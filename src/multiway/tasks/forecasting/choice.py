@@ -42,7 +42,9 @@ def decide(
 ) -> tuple["Weighing", dict[str, Bands], Row]:
     """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
-    chosen = choose_weights(products_of(parts, model.names, _stops(model)), config.answer)
+    # bands of steps have weights of their own where validation is long enough to have trained a network
+    stops = (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
+    chosen = choose_weights(products_of(parts, model.names, stops), config.answer)
     if config.metric != "mse" and config.answer == AUTO:
         chosen = _by_metric(config.metric, chosen, parts, scale)
     model.weight.copy_(torch.from_numpy(chosen.steps))
@@ -69,12 +71,7 @@ def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale
     weights, errors = weights_by(metric, parts, squared.names, squared.stops, squared.weights, scale)
     alone = bool((weights[squared.names.index("ridge")] == 1).all())
     reason = ": no other candidate adds to it" if alone else ""
-    return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=named(metric))
-
-
-def _stops(model: WeighedForecasts) -> tuple[int, ...]:
-    """Bands of steps with weights of their own, where validation is long enough to have trained a network."""
-    return (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
+    return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=metric_in_words(metric))
 
 
 def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
@@ -125,10 +122,16 @@ class Weighing:
             for stop, blocks, column in zip(self.stops, self.blocks, self.weights.T, strict=True)
         ]
         return {
-            "sentence": self.sentence(), "answer": self.name, "weight": self.means.get("network", 0.0),
-            "metric": self.metric, "weights": self.means, "shares": shares, "errors": self.errors,
-            "windows": self.windows, "validation": self.validation,
-        }  # fmt: skip
+            "sentence": self.sentence(),
+            "answer": self.name,
+            "weight": self.means.get("network", 0.0),
+            "metric": self.metric,
+            "weights": self.means,
+            "shares": shares,
+            "errors": self.errors,
+            "windows": self.windows,
+            "validation": self.validation,
+        }
 
     def choice(self) -> Choice:
         """What answers and why, as every task says it."""
@@ -141,10 +144,14 @@ class Weighing:
             for name in sorted(self.names, key=lambda name: self.errors[name])
         ]
         return Choice(
-            name=self.name, reason=told[len(told.split(" (", 1)[0].split(",", 1)[0].split(":", 1)[0]) :],
-            weights=self.means if self.name == BLEND else {}, candidates=tuple(rows), loss=self.metric,
-            cases=min(self.blocks), unit="blocks",
-        )  # fmt: skip
+            name=self.name,
+            reason=told[len(told.split(" (", 1)[0].split(",", 1)[0].split(":", 1)[0]) :],
+            weights=self.means if self.name == BLEND else {},
+            candidates=tuple(rows),
+            loss=self.metric,
+            cases=min(self.blocks),
+            unit="blocks",
+        )
 
     @property
     def name(self) -> str:
@@ -156,7 +163,10 @@ class Weighing:
         if self.name == "ridge":
             return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {self._where()})."
         answer, ridge = self.errors[OURS], self.errors["ridge"]
-        what = f"a blend ({mixture(self.means)})" if self.name == BLEND else _called(self.name)
+        if self.name == BLEND:
+            what = f"a blend ({', '.join(f'{name} {weight:.0%}' for name, weight in self.means.items())})"
+        else:
+            what = "the network" if self.name == NETWORK else self.name
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
         side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
         figures = f"{self.metric} {answer:.4f} against {ridge:.4f}"
@@ -168,15 +178,6 @@ class Weighing:
         if self.windows == self.validation:
             return windows
         return f"{windows} and training"
-
-
-def _called(name: str) -> str:
-    return "the network" if name == "network" else name
-
-
-def mixture(weights: dict[str, float]) -> str:
-    """Percentages by name, the largest first."""
-    return ", ".join(f"{name} {weight:.0%}" for name, weight in weights.items())
 
 
 def choose_weights(products: Products, answer: str) -> Weighing:
@@ -195,10 +196,15 @@ def choose_weights(products: Products, answer: str) -> Weighing:
         weights = np.repeat(np.eye(len(names))[:, names.index(answer), None], len(blocks), 1)
     alone = bool((weights[ridge] == 1).all())
     return Weighing(
-        names=names, stops=products.stops, weights=weights, errors=_errors(products, weights), blocks=blocks,
-        windows=len(products.values), validation=products.validation,
+        names=names,
+        stops=products.stops,
+        weights=weights,
+        errors=_errors(products, weights),
+        blocks=blocks,
+        windows=len(products.values),
+        validation=products.validation,
         reason=", as the settings say" if answer != "auto" else ": no other candidate adds to it" if alone else "",
-    )  # fmt: skip
+    )
 
 
 def _doubts(names: Sequence[str], products: Floats) -> list[float]:
@@ -247,12 +253,12 @@ def weights_by(
     absolute = np.stack([_absolute_weights(band, unit) for band in np.split(errors, stops[:-1], axis=1)], 1)
     alone = {name: np.repeat(np.eye(len(names))[:, [place]], len(stops), 1) for place, name in enumerate(names)}
     options = [alone["ridge"], *alone.values(), squared, absolute]
-    losses = [loss(_mixed(errors, weights, stops)) for weights in options]
+    losses = [loss(_mix_errors(errors, weights, stops)) for weights in options]
     best = int(np.argmin(losses))
     return options[best], {OURS: losses[best], **dict(zip(alone, losses[1:], strict=False))}
 
 
-def _mixed(errors: NDArray[np.float32], weights: Floats, stops: Sequence[int]) -> Floats:
+def _mix_errors(errors: NDArray[np.float32], weights: Floats, stops: Sequence[int]) -> Floats:
     """Errors of a blend, as weights sum to one."""
     steps = np.repeat(weights, np.diff([0, *stops]), axis=1)
     used = steps.any(1)
@@ -285,6 +291,6 @@ def _pinball(errors: Floats, unit: Floats) -> float:
     return float(np.mean([np.nanmean(each) for each in losses]))
 
 
-def named(metric: str) -> str:
+def metric_in_words(metric: str) -> str:
     """The metric as a sentence has it."""
     return "pinball loss" if metric == "pinball" else metric.upper()

@@ -105,9 +105,11 @@ def read_covariates(table: RawTable, roles: Roles, origin: NDArray[np.int64], fi
     read = [_column(table, name, roles.words, findings) for name in roles.columns]
     cells = np.column_stack([np.append(values, np.nan) for values, _ in read])
     return Covariates(
-        values=cells[origin], names=roles.columns, roles=tuple(map(roles.of, roles.columns)),
+        values=cells[origin],
+        names=roles.columns,
+        roles=tuple(map(roles.of, roles.columns)),
         words={name: levels for name, (_, levels) in zip(roles.columns, read, strict=True) if levels},
-    )  # fmt: skip
+    )
 
 
 def _column(
@@ -187,10 +189,15 @@ class LearntCovariates(Config):
         scales = [_scale(training[..., place], name in levels) for place, name in enumerate(covariates.names)]
         mean, std = np.array(scales).reshape(-1, 2).T
         learnt = cls(
-            roles=roles.replace(words=tuple(levels)), words=levels, mean=mean, std=std, static=np.empty((0, 0)),
+            roles=roles.replace(words=tuple(levels)),
+            words=levels,
+            mean=mean,
+            std=std,
+            static=np.empty((0, 0)),
             days={name: tuple(sorted({*holiday_names(name, times)} - {NONE})) for name in roles.holidays},
-            frequency=frequency, calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
-        )  # fmt: skip
+            frequency=frequency,
+            calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
+        )
         static = [place for place, role in enumerate(covariates.roles) if role == "static"]
         same = _recoded(covariates, levels)[..., static]
         return learnt.replace(static=_constant(same) if static else np.empty((training.shape[1], 0)))

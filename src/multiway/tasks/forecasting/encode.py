@@ -26,7 +26,7 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates, Roles
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
-from multiway.tasks.forecasting.read import as_trained, later_panel, read_panel, with_static
+from multiway.tasks.forecasting.read import later_panel, options_of_training, read_panel, with_static
 from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import (
@@ -37,7 +37,7 @@ from multiway.tasks.forecasting.splitting import (
     whole_borders,
     young_series,
 )
-from multiway.tasks.forecasting.updates import Joined, joined
+from multiway.tasks.forecasting.updates import Joined, join_rows
 from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
@@ -122,14 +122,14 @@ class PreparedPanel:
         panel.future_times(1)  # a step that is unknown is unknown before the training, too
         rows = panel.num_rows if rows is None else rows
         borders = borders_of(panel.slice(0, rows), config.split)
-        notes = (*panel.notes, *_about_season(config, panel))
+        notes = (*panel.notes, *_note_season(config, panel))
         young = young_series(panel, borders)
         other = published_split(config.split.protocol)
         if other is not None:
             scaler = other.scale(panel.values)
             _refuse_covariates(panel, config.split.protocol)
             windows = other.split(all_windows(panel, scaler, *_sizes(config)), config.split.seed, panel.source)
-            notes = (*panel.notes, other.note, *_about_season(config, panel))
+            notes = (*panel.notes, other.note, *_note_season(config, panel))
             return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, notes=notes)
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
@@ -147,9 +147,15 @@ class PreparedPanel:
         windows = {name: part.with_covariates(features).shared(panel.share) for name, part in windows.items()}
         names = tuple(itertools.compress(panel.names, young))
         return cls(
-            panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, covariates=covariates,
-            young=names, notes=(*notes, *_note_on_signs(panel, borders, config)),
-        )  # fmt: skip
+            panel=panel,
+            borders=borders,
+            scaler=scaler,
+            windows=windows,
+            rows=rows,
+            covariates=covariates,
+            young=names,
+            notes=(*notes, *_note_signs(panel, borders, config)),
+        )
 
     @classmethod
     def later(cls, panel: Panel, state: ForecastState, config: ForecastConfig) -> Self:
@@ -163,9 +169,14 @@ class PreparedPanel:
         borders = whole_borders(panel.num_rows)
         every = dict.fromkeys(borders.by_name(), windows)
         return cls(
-            panel=panel, borders=borders, scaler=scaler, windows=every, rows=panel.num_rows,
-            covariates=state.covariates, notes=panel.notes,
-        )  # fmt: skip
+            panel=panel,
+            borders=borders,
+            scaler=scaler,
+            windows=every,
+            rows=panel.num_rows,
+            covariates=state.covariates,
+            notes=panel.notes,
+        )
 
     @property
     def source(self) -> str:
@@ -219,8 +230,10 @@ def _refuse_covariates(panel: Panel, protocol: str) -> None:
     if panel.covariates is not None:
         raise DataError(
             f"{panel.source}: the protocol {protocol} is of series alone. Leave {listed(panel.covariates.names)} out, "
-            "or set protocol to fraction (", Fix("split.protocol", "fraction"), ").",
-        )  # fmt: skip
+            "or set protocol to fraction (",
+            Fix("split.protocol", "fraction"),
+            ").",
+        )
 
 
 def prepare_panel(config: ForecastConfig, source: object, rows: int | None = None) -> PreparedPanel:
@@ -231,25 +244,25 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _joined(config, source, panel.columns)
-        rows, panel = panel.num_rows, begun(panel, _read_own(config, longer))
+        rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
-    return PreparedPanel.of(panel, sized(config, panel.slice(0, rows or panel.num_rows)), rows)
+    return PreparedPanel.of(panel, fit_sizes(config, panel.slice(0, rows or panel.num_rows)), rows)
 
 
 def _read_own(config: ForecastConfig, source: object) -> Panel:
     if not holds_parts(source):
-        return targets_last(read_panel(*described(config, source)), config.targets)
+        return targets_last(read_panel(*describe_source(config, source)), config.targets)
     folder = Path(str(source))
     files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in parts_of(folder))
     if world() > 1 and (own := read_shared(config, folder)) is not None:
         frame, options, share = own
         return dataclasses.replace(on_times_of_all(read_panel(frame, options), share, options), files=files)
-    panel = targets_last(read_panel(*described(config, source)), config.targets)
+    panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
     return dataclasses.replace(panel, files=files)
 
 
-def described(config: ForecastConfig, source: object) -> tuple[object, ReadOptions, Roles]:
+def describe_source(config: ForecastConfig, source: object) -> tuple[object, ReadOptions, Roles]:
     """A file or frame, what its series are, how it is read, and the roles of its columns."""
     roles = config.roles
     if config.static_data is not None:
@@ -258,16 +271,16 @@ def described(config: ForecastConfig, source: object) -> tuple[object, ReadOptio
     return source, config.read, roles
 
 
-def grown(config: ForecastConfig, source: object, columns: Columns) -> object:
+def add_updates(config: ForecastConfig, source: object, columns: Columns) -> object:
     """A file or frame with the rows of the config's updates after its own; itself where there are none."""
     return _joined(config, source, columns).rows if config.updates else source
 
 
 def _joined(config: ForecastConfig, source: object, columns: Columns) -> Joined:
-    return joined([source, *map(datasets.locate, config.updates)], config.read, columns, config.roles)
+    return join_rows([source, *map(datasets.locate, config.updates)], config.read, columns, config.roles)
 
 
-def begun(panel: Panel, longer: Panel) -> Panel:
+def check_longer(panel: Panel, longer: Panel) -> Panel:
     """The longer panel, whose first rows are those of the other."""
     first = longer.times[: panel.num_rows]
     if longer.names != panel.names or not first.equals(panel.times) or longer.num_rows == panel.num_rows:
@@ -278,7 +291,7 @@ def begun(panel: Panel, longer: Panel) -> Panel:
     return longer
 
 
-def sized(config: ForecastConfig, panel: Panel) -> ForecastConfig:
+def fit_sizes(config: ForecastConfig, panel: Panel) -> ForecastConfig:
     """A config whose horizon and look-back, where they are not given, fit the rows of the splits."""
     if {"lookback", "horizon"} <= config.model_fields_set or published_split(config.split.protocol) is not None:
         return config
@@ -294,14 +307,9 @@ def sized(config: ForecastConfig, panel: Panel) -> ForecastConfig:
 
 def read_later(config: ForecastConfig, state: ForecastState, source: object) -> Panel:
     """Read a file or frame as a run read its own; see `later_panel`."""
-    options = as_trained(source, config.read, state.columns)
+    options = options_of_training(source, config.read, state.columns)
     roles = Roles() if state.covariates is None else state.covariates.later_roles
     return later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
-
-
-def prepare_later(config: ForecastConfig, state: ForecastState, source: object) -> PreparedPanel:
-    """Read later data and cut it into windows; see `Prepared.later`."""
-    return PreparedPanel.later(read_later(config, state, source), state, config)
 
 
 def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
@@ -324,14 +332,24 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         shared=panel.share is not None,
     )
     return ForecastState(
-        names=panel.names, frequency=panel.frequency, season=season, scaler=scaler,
-        mase_scale=targets, shared=prepared.floor.shared, columns=panel.columns, low=low, high=high,
-        later_low={} if config.refit == "none" else {
-            use: lowest_before(panel, rows, low) for use, rows in prepared.refit_rows.items()
-        },
-        windows=len(windows), covariates=prepared.covariates, whole=tuple(whole.tolist()), zeros=zeros,
+        names=panel.names,
+        frequency=panel.frequency,
+        season=season,
+        scaler=scaler,
+        mase_scale=targets,
+        shared=prepared.floor.shared,
+        columns=panel.columns,
+        low=low,
+        high=high,
+        later_low={}
+        if config.refit == "none"
+        else {use: lowest_before(panel, rows, low) for use, rows in prepared.refit_rows.items()},
+        windows=len(windows),
+        covariates=prepared.covariates,
+        whole=tuple(whole.tolist()),
+        zeros=zeros,
         candidates=choose_candidates(config.answer, facts),
-    )  # fmt: skip
+    )
 
 
 def joined_state(state: ForecastState) -> ForecastState:
@@ -349,12 +367,16 @@ def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = 
     units = Units(*(torch.from_numpy(part) for part in (scaler.mean, scaler.std, low, state.high)))
     learnt = state.covariates
     return Sizes(
-        lookback=config.lookback, horizon=config.horizon, season=state.season, units=units,
+        lookback=config.lookback,
+        horizon=config.horizon,
+        season=state.season,
+        units=units,
         matrices=1 if state.shared else len(state.targets),
         known=() if learnt is None else tuple(learnt.known.values()),
         seen=() if learnt is None else tuple(learnt.seen.values()),
-        static=0 if learnt is None else learnt.fixed, calendar=0 if learnt is None else learnt.calendar,
-    )  # fmt: skip
+        static=0 if learnt is None else learnt.fixed,
+        calendar=0 if learnt is None else learnt.calendar,
+    )
 
 
 def _range(values: Floats) -> tuple[Floats, Floats]:
@@ -369,7 +391,7 @@ def lowest_before(panel: Panel, row: int, low: Floats) -> Floats:
     return np.minimum(low, _range(panel.values[:row, -len(low) :])[0])
 
 
-def _note_on_signs(panel: Panel, borders: Borders, config: ForecastConfig) -> tuple[str, ...]:
+def _note_signs(panel: Panel, borders: Borders, config: ForecastConfig) -> tuple[str, ...]:
     """Name targets that fall below zero after the training rows."""
     count = config.num_targets or panel.num_variates
     low = _range(panel.values[slice(*borders.train), -count:])[0]
@@ -384,7 +406,7 @@ def _season_in(config: ForecastConfig, panel: Panel) -> int:
     return config.season or season_of(panel.frequency)
 
 
-def _about_season(config: ForecastConfig, panel: Panel) -> tuple[str, ...]:
+def _note_season(config: ForecastConfig, panel: Panel) -> tuple[str, ...]:
     season = _season_in(config, panel)
     if season <= config.lookback:
         return ()

@@ -12,14 +12,14 @@ from multiway.data.sources.tables import as_library, library_of, source_name
 from multiway.errors import ConfigError, warn
 from multiway.tasks.estimator import Estimator, estimator, located, own_score
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.encode import grown, read_later
+from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
-from multiway.tasks.forecasting.panel import Panel, about_ended
-from multiway.tasks.forecasting.plan import planned
+from multiway.tasks.forecasting.panel import Panel, words_on_ended
+from multiway.tasks.forecasting.plan import read_plan
 from multiway.tasks.forecasting.read import with_static
 from multiway.tasks.forecasting.refit import take_in
-from multiway.tasks.forecasting.updates import joined
+from multiway.tasks.forecasting.updates import join_rows
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 
@@ -151,7 +151,7 @@ class Forecaster(Estimator):
             return self
         prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
         columns, roles = run.state.columns, run.config.roles
-        rows, told = joined([grown(run.config, own, columns), located(X)], run.config.read, columns, roles)
+        rows, told = join_rows([add_updates(run.config, own, columns), located(X)], run.config.read, columns, roles)
         for words in told:
             warn(f"{source_name(X)}: {words}")
         alone = run.config.replace(data=None, updates=())
@@ -170,10 +170,15 @@ class Forecaster(Estimator):
         self.feature_names_in_ = np.array(run.state.names, dtype=object)
 
     def predict(
-        self, X: object = None, *, future_df: object = None, levels: float | Sequence[float] | None = None,
+        self,
+        X: object = None,
+        *,
+        future_df: object = None,
+        levels: float | Sequence[float] | None = None,
         quantiles: float | Sequence[float] = (),
-        layout: str | None = None, far: bool = False,
-    ) -> Any:  # fmt: skip
+        layout: str | None = None,
+        far: bool = False,
+    ) -> Any:
         """Forecast the steps after the end of the fitted data, or of another frame, in the kind that `fit` was given.
 
         A loaded forecaster reads the file that it was refitted on; one fitted in memory needs the frame.
@@ -189,10 +194,10 @@ class Forecaster(Estimator):
         """
         run, panel = self._run(), self._panel(X)
         self._guarded(panel, panel.source, far)
-        for words in about_ended(panel, run.state.targets, run.config.horizon, run.config.lookback):
+        for words in words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback):
             warn(f"{panel.source}: {words}.")
         library = self._library if X is None else library_of(X)
-        plan = planned(run, panel, future_df, far=far)
+        plan = read_plan(run, panel, future_df, far=far)
         percentages = None if levels is None else _numbers(levels, "levels")
         frame = future_frame(run, panel, percentages, layout or panel.layout, _numbers(quantiles, "quantiles"), plan)
         return as_library(frame, library)
@@ -214,9 +219,14 @@ class Forecaster(Estimator):
         return -own_score(self.evaluate(X), self.metric, {"scale": scale}, OURS)
 
     def backtest(
-        self, X: object = None, *, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None,
+        self,
+        X: object = None,
+        *,
+        cutoffs: Cutoffs = 10,
+        step: int | None = None,
+        refit_every: int | None = None,
         levels: float | Sequence[float] = (),
-    ) -> pd.DataFrame:  # fmt: skip
+    ) -> pd.DataFrame:
         """Forecast from past moments, given as times or by their number and step, with bands of some levels.
 
         With `refit_every` all but networks are refitted before every so many of them, on the rows up to there.
@@ -236,7 +246,7 @@ class Forecaster(Estimator):
             return panel
         if source is None:
             raise ConfigError("Forecaster: it was loaded without its data. Give a frame with the history.")
-        source = grown(run.config, located(source), run.state.columns) if X is None else located(source)
+        source = add_updates(run.config, located(source), run.state.columns) if X is None else located(source)
         return read_later(run.config, run.state, source)
 
     _library = "pandas"

@@ -83,7 +83,7 @@ def _steps_ahead(run: Run, patch: int) -> tuple[str, ...]:
     return tuple(f"step {start + 1}–{start + patch}" for start in range(0, run.config.horizon, patch))
 
 
-def mapped(run: Run) -> list[HOTForecaster]:
+def find_networks_with_maps(run: Run) -> list[HOTForecaster]:
     """The networks of a run that have a map per mode of the whole panel."""
     members = members_of(model_of(run).network) if run.config.group == "auto" else []
     return [member for member in members if isinstance(member, HOTForecaster) and member.config.has_maps]
@@ -115,7 +115,7 @@ def network_of(run: Run) -> HOTForecaster:
 def _maps(run: Run, windows: Shown, times: Sequence[str], sample: str = "") -> list[ModeMap]:
     """Maps of every network of a run, its heads next to those of the others."""
     shown = model_of(run).shown(*windows)
-    own = [network.forward_with_maps(*shown)[1] for network in mapped(run)]
+    own = [network.forward_with_maps(*shown)[1] for network in find_networks_with_maps(run)]
     maps = [[torch.cat(modes, 1) for modes in zip(*blocks, strict=True)] for blocks in zip(*own, strict=True)]
     return mode_maps(maps, MODES, (run.state.names, times), sample=sample)
 
@@ -133,7 +133,7 @@ def write_explanation(run: Run, out: Path | None) -> Answer:
 
 def attention_part(run: Run, prepared: PreparedPanel | None) -> PagePart:
     """Maps over test windows, and the deletion test where the data are still there."""
-    maps = load_explanation(run.folder.path / FOLDER).average if run.folder and mapped(run) else []
+    maps = load_explanation(run.folder.path / FOLDER).average if run.folder and find_networks_with_maps(run) else []
     tested = None if prepared is None or not maps else _deletion(run, prepared.windows["test"], maps)
     side = [
         "One map per mode. Each row is a position that looks.",
@@ -200,9 +200,10 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes) -> l
     Candidates that use it are refitted without it, in the form that they have; without what series are in one that is
     chosen anew, as it may have effects of each series in their place. A network is shown its mean instead.
     """
-    learnt, (training, validation) = prepared.covariates, (
-        prepared.windows[split].of_targets() for split in ("train", "validation")
-    )  # fmt: skip
+    learnt, (training, validation) = (
+        prepared.covariates,
+        (prepared.windows[split].of_targets() for split in ("train", "validation")),
+    )
     if learnt is None:
         return []
     features = [*_features("known", learnt.known), *_features("seen", learnt.seen)][:MOST]
@@ -229,8 +230,14 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes) -> l
 
 def _row(feature: Feature, model: str, error: float, without: float) -> Row:
     saved = 1 - error / without if without > 0 else 0.0
-    return {"name": feature.name, "known": feature.part == "known", "model": model, "without": without,
-            "error": error, "saved": saved}  # fmt: skip
+    return {
+        "name": feature.name,
+        "known": feature.part == "known",
+        "model": model,
+        "without": without,
+        "error": error,
+        "saved": saved,
+    }
 
 
 def _features(part: str, sizes: dict[str, int]) -> list[Feature]:
@@ -246,7 +253,7 @@ def _without(windows: Windows, feature: Feature) -> Windows:
     return windows.of_covariates(windows.covariates._replace(**{feature.part: rows}))
 
 
-def about_savings(rows: list[Row]) -> list[str]:
+def words_on_savings(rows: list[Row]) -> list[str]:
     """One line for each model: what covariates save in it, the most first."""
     models = dict.fromkeys(row["model"] for row in rows)
     return [_about(model, [row for row in rows if row["model"] == model]) for model in models]

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from multiway.config import Config
 from multiway.data.findings import listed
-from multiway.tasks.forecasting.splitting import about_young
+from multiway.tasks.forecasting.splitting import words_on_young
 from multiway.tasks.protocol import Row
 from multiway.tasks.stored import Facts
 
@@ -127,7 +127,7 @@ def refit_words(facts: Row) -> str:
     return f" Refitted on {rows['test']:,} rows for the test rows, on all {rows['future']:,} for the future{alone}."
 
 
-def about_refit(facts: Row) -> Iterator[str]:
+def words_on_refit(facts: Row) -> Iterator[str]:
     """What was refitted on which rows, and what was kept, for whoever reads scores and forecasts."""
     rows, epochs = facts["refit"], facts["retrained"]
     if rows:
@@ -141,7 +141,7 @@ def about_refit(facts: Row) -> Iterator[str]:
         yield "Weights and the width of bands stay as validation has them, and scales as the training rows do."
 
 
-def about_following(intervals: Row, series: int) -> Iterator[str]:
+def words_on_following(intervals: Row, series: int) -> Iterator[str]:
     """Whose bands follow the size of recent errors, a network's quantiles or covariates, for whoever reads them."""
     for name, cause in FOLLOWED.items():
         count = intervals[name]
@@ -153,7 +153,7 @@ def about_following(intervals: Row, series: int) -> Iterator[str]:
 def cautions(facts: Row) -> Iterator[str]:
     """One line each, from the facts of a run."""
     if facts["young"]:
-        yield f"{about_young(facts['young'])}."
+        yield f"{words_on_young(facts['young'])}."
     if unscored := facts.get("unscored"):
         count = f"{len(unscored):,} of {facts['variates']:,} series"
         verb = "is" if len(unscored) == 1 else "are"

@@ -116,10 +116,16 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     young = training.never_observed[:, None, None]
     return Floor(
         weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], apart.weights[-1]),
-        shared=is_shared, penalty=best.penalty, shared_penalty=shared.penalty, windows=len(training),
-        validation_mse=float(best.errors[-1]), gain_of_own=gain, gain_deviation=deviation,
-        candidates=shared.tried + (apart.tried if apart is not shared else []), common=shared.weights[-1],
-    )  # fmt: skip
+        shared=is_shared,
+        penalty=best.penalty,
+        shared_penalty=shared.penalty,
+        windows=len(training),
+        validation_mse=float(best.errors[-1]),
+        gain_of_own=gain,
+        gain_deviation=deviation,
+        candidates=shared.tried + (apart.tried if apart is not shared else []),
+        common=shared.weights[-1],
+    )
 
 
 def refit_floor(floor: Floor, windows: Windows) -> Tensor:

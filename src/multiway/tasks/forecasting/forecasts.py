@@ -25,7 +25,7 @@ from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.refit import fitted_before
 from multiway.tasks.forecasting.sharing import joined_frame
-from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretched
+from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -41,9 +41,13 @@ Cutoffs = int | Sequence[object]
 
 
 def future_frame(
-    run: Run, panel: Panel, levels: Sequence[float] | None, layout: str, quantiles: Sequence[float] = (),
+    run: Run,
+    panel: Panel,
+    levels: Sequence[float] | None,
+    layout: str,
+    quantiles: Sequence[float] = (),
     plan: Covariates | None = None,
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Forecast after the last row of a panel.
 
     Long: `unique_id, ds, multiway, multiway-lo-80, multiway-hi-80, …, multiway-q-10, …`. Wide: `ds`, a column per
@@ -125,8 +129,8 @@ def forecast_columns(
         return *last_window(rows, run.state.scaler, config.lookback), ahead
 
     late = late_by(panel, len(run.state.targets), config.horizon, config.lookback)
-    inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_scaled(run, use, window(rows)))))
-    middle = _scaled(run, use, inputs)
+    inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_forecast_scaled(run, use, window(rows)))))
+    middle = _forecast_scaled(run, use, inputs)
     lowest = lowest_of(inputs[0], config, run.state, run.state.low_for(use))[0]
     written = partial(as_written, lowest=lowest, config=config, state=run.state)
     columns = {OURS: written(scaler.inverse(middle))}
@@ -136,10 +140,10 @@ def forecast_columns(
     with torch.no_grad():
         widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
     scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
-    for level, edges in zip(levels, stretched(bands.edges(levels).double(), scale).numpy(), strict=True):
+    for level, edges in zip(levels, stretch(bands.edges(levels).double(), scale).numpy(), strict=True):
         for side, edge in zip(("lo", "hi"), edges, strict=True):
             columns[f"{OURS}-{side}-{level:g}"] = written(scaler.inverse(middle + edge), side=side)
-    for share, offset in zip(quantiles, stretched(bands.at(quantiles).double(), scale).numpy(), strict=True):
+    for share, offset in zip(quantiles, stretch(bands.at(quantiles).double(), scale).numpy(), strict=True):
         side = "lo" if share < 0.5 else "hi"
         columns[f"{OURS}-q-{100 * share:g}"] = written(scaler.inverse(middle + offset), side=side)
     return columns
@@ -151,7 +155,7 @@ def _is_other(run: Run) -> bool:
 
 
 @torch.no_grad()
-def _scaled(run: Run, use: str, inputs: Inputs) -> NDArray[np.float64]:
+def _forecast_scaled(run: Run, use: str, inputs: Inputs) -> NDArray[np.float64]:
     """Scaled forecast of the answer or another candidate, `(horizon, targets)`."""
     (past, observed, ahead), model, name = inputs, model_of(run).fitted_for(use), run.answer.name
     if _is_other(run):
@@ -187,21 +191,21 @@ def _later_windows(run: Run, panel: Panel) -> Windows | None:
         return None
     windows = all_windows(panel, run.state.scaler, lookback, horizon, len(run.state.targets))
     windows = windows.with_covariates(regressors_of(panel, run.state.covariates))
-    first = panel.times.searchsorted(_on_clock_of(panel.times, run.facts["intervals"]["first"]))
+    moment: int | pd.Timestamp = time_like(panel.times, run.facts["intervals"]["first"])
+    if isinstance(panel.times, pd.DatetimeIndex) and panel.times.tz is None:  # which may lack the run's time zone
+        moment = pd.Timestamp(run.facts["intervals"]["first"]).tz_localize(None)
+    first = panel.times.searchsorted(moment)
     return windows.between(max(int(first), lookback), panel.num_rows)
 
 
-def _on_clock_of(times: pd.Index, moment: str) -> int | pd.Timestamp:
-    """A time of the training among those of another file, which may lack its time zone."""
-    if isinstance(times, pd.DatetimeIndex) and times.tz is None:
-        return pd.Timestamp(moment).tz_localize(None)
-    return time_like(times, moment)
-
-
 def backtest_frame(
-    run: Run, panel: Panel, cutoffs: Cutoffs = 10, step: int | None = None, refit_every: int | None = None,
+    run: Run,
+    panel: Panel,
+    cutoffs: Cutoffs = 10,
+    step: int | None = None,
+    refit_every: int | None = None,
     levels: Sequence[float] = (),
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Forecast from several past moments, in batches: `unique_id, ds, cutoff, y, multiway, multiway-lo-80, ridge, …`.
 
     Cutoffs inside the rows that a model was fitted on flatter it. With `refit_every` candidates are fitted on the rows
@@ -278,9 +282,13 @@ def _forecasts(
 
 
 def _with_bands(
-    run: Run, panel: Panel, columns: dict[str, NDArray[np.float64]], windows: Windows, rows: NDArray[np.int64],
+    run: Run,
+    panel: Panel,
+    columns: dict[str, NDArray[np.float64]],
+    windows: Windows,
+    rows: NDArray[np.int64],
     levels: Sequence[float],
-) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+) -> dict[str, NDArray[np.float64]]:
     """The edges of bands after the answer that they are around."""
     if not len(levels):
         return columns
@@ -295,7 +303,7 @@ def _with_bands(
     lowest = np.concatenate(parts)
     edges = {
         f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, side)
-        for level, both in zip(levels, stretched(offsets.unsqueeze(2), scale).numpy(), strict=True)
+        for level, both in zip(levels, stretch(offsets.unsqueeze(2), scale).numpy(), strict=True)
         for side, edge in zip(("lo", "hi"), both, strict=True)
     }
     flat = {name: each.swapaxes(1, 2).ravel() for name, each in edges.items()}
@@ -313,9 +321,10 @@ def _widths(run: Run, bands: Bands, windows: Windows, rows: Tensor) -> Tensor:
 def score_backtest(frame: pd.DataFrame) -> list[Row]:
     """MSE and MAE of every model by cutoff, in the units of the data."""
     models = [
-        name for name in frame.columns
+        name
+        for name in frame.columns
         if name not in {"unique_id", "ds", "cutoff", "y"} and not name.startswith((f"{OURS}-lo-", f"{OURS}-hi-"))
-    ]  # fmt: skip
+    ]
     parts = frame.groupby("cutoff", sort=True)
     return [
         {"cutoff": str(cutoff), "model": model, **_means((part[model] - part["y"]).dropna())}

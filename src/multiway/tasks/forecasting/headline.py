@@ -20,16 +20,34 @@ from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
 SPANS = {
-    "h": "hour", "D": "day", "B": "day", "W": "week", "M": "month", "ME": "month", "MS": "month", "BMS": "month",
-    "BME": "month", "Q": "quarter", "QS": "quarter", "QE": "quarter", "Y": "year", "YS": "year", "YE": "year",
-    "min": "minute", "s": "second",
-}  # fmt: skip
+    "h": "hour",
+    "D": "day",
+    "B": "day",
+    "W": "week",
+    "M": "month",
+    "ME": "month",
+    "MS": "month",
+    "BMS": "month",
+    "BME": "month",
+    "Q": "quarter",
+    "QS": "quarter",
+    "QE": "quarter",
+    "Y": "year",
+    "YS": "year",
+    "YE": "year",
+    "min": "minute",
+    "s": "second",
+}
 SEASONS = {
-    ("hour", 24): "the same hour yesterday", ("hour", 168): "the same hour last week",
-    ("day", 7): "the same day last week", ("day", 5): "the same day last week",
-    ("day", 365): "the same day last year", ("week", 52): "the same week last year",
-    ("month", 12): "the same month last year", ("quarter", 4): "the same quarter last year",
-}  # fmt: skip
+    ("hour", 24): "the same hour yesterday",
+    ("hour", 168): "the same hour last week",
+    ("day", 7): "the same day last week",
+    ("day", 5): "the same day last week",
+    ("day", 365): "the same day last year",
+    ("week", 52): "the same week last year",
+    ("month", 12): "the same month last year",
+    ("quarter", 4): "the same quarter last year",
+}
 TRIVIAL = ("seasonal_naive", "naive")
 HISTORY_WINDOWS = 2
 MOST_ROWS, MOST_NUMBERS = 100, 15_000
@@ -89,7 +107,8 @@ def headline(run: Run) -> str:
     off, other = float(worth.errors.mean()), float(worth.trivial.mean())
     name = text.name(worth.errors.index[0]) if len(worth.errors) == 1 else f"each of {len(worth.errors):,} series"
     gain = 100 * (1 - off / other) if other else 0.0
-    better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {_better(gain)} than"
+    side = "better" if gain > 0 else "worse"
+    better = "no better than" if abs(gain) < 0.5 else f"{text.percent(abs(gain), 0)} {side} than"
     unit = f" {text.name(run.state.columns.value)}" if run.state.columns.value not in (None, "value", "y") else ""
     return (
         f"The forecast of {name} is off by {text.figure(off)}{unit} {_each(span)} on average; {better} {worth.words}."
@@ -108,10 +127,6 @@ def _in_deviations(run: Run, worth: Worth) -> pd.Series:
 
 def _each(span: str) -> str:
     return f"{'an' if span == 'hour' else 'a'} {span}"
-
-
-def _better(gain: float) -> str:
-    return "better" if gain > 0 else "worse"
 
 
 def forecast_panels(run: Run, prepared: PreparedPanel) -> list[ForecastPanel]:
@@ -147,7 +162,7 @@ def _panels(
     ]
 
 
-def ranked(run: Run, panels: Sequence[ForecastPanel]) -> list[ForecastPanel]:
+def rank_panels(run: Run, panels: Sequence[ForecastPanel]) -> list[ForecastPanel]:
     """Largest series first where all are of one column; else those that are forecast worst, in deviations."""
     if run.facts["layout"] == "long":
         sizes = {panel.name: float(np.nanmean(np.abs(np.append(panel.history, 0.0)))) for panel in panels}
@@ -167,7 +182,7 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
             name,
             text.figure(float(worth.errors[name])),
             text.figure(float(worth.trivial[name])),
-            _signed(worth.gains[name]),
+            f"{text.signed(float(gain), 0)}\u202f%" if np.isfinite(gain := worth.gains[name]) else text.MISSING,
         ]
         for name in order[:MOST_ROWS]
     ]
@@ -185,10 +200,6 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
     )
 
 
-def _signed(gain: float) -> str:
-    return f"{text.signed(float(gain), 0)}\u202f%" if np.isfinite(gain) else text.MISSING
-
-
 def forecast_values(panels: Sequence[ForecastPanel], file: str) -> Values:
     """Forecasts and their bands, to copy and to download."""
     first = panels[0]
@@ -199,10 +210,13 @@ def forecast_values(panels: Sequence[ForecastPanel], file: str) -> Values:
     shown = panels[: max(1, MOST_NUMBERS // (len(first.times) * len(columns)))]
     note = "" if len(shown) == len(panels) else f"The first {len(shown)} of {len(panels)} series are listed; "
     return Values(
-        axis=("time", stamps_in_words(first.times)), columns=columns, title="Forecast in figures", file=file,
+        axis=("time", stamps_in_words(first.times)),
+        columns=columns,
+        title="Forecast in figures",
+        file=file,
         rows={panel.name: _cells(panel, levels) for panel in shown},
         note=note and f"{note}`multiway predict` writes all.",
-    )  # fmt: skip
+    )
 
 
 def _cells(panel: ForecastPanel, levels: Sequence[float]) -> list[list[str]]:

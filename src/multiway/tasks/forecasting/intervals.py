@@ -75,9 +75,14 @@ class Bands(NamedTuple):
 
     @classmethod
     def fit(
-        cls, errors: Errors, levels: Sequence[float], steps: int, starts: Sequence[int] = (),
-        spread: Tensor | None = None, known: Tensor | None = None,
-    ) -> Self:  # fmt: skip
+        cls,
+        errors: Errors,
+        levels: Sequence[float],
+        steps: int,
+        starts: Sequence[int] = (),
+        spread: Tensor | None = None,
+        known: Tensor | None = None,
+    ) -> Self:
         """From errors y - f, `(horizon, variates, windows)`, of windows of which `steps` have a part in common.
 
         Bands may follow the size of recent errors where the first rows of the windows are given; the distances of a
@@ -180,8 +185,10 @@ class Bands(NamedTuple):
             if not low - CLOSE <= share <= high + CLOSE:
                 raise ConfigError(
                     f"predict: bands end at the level {100 * (high - low):g}, from quantile {low:g} to {high:g}. "
-                    f"Got the quantile {share:g}. Choose others (", Fix("levels", [80, 95]), ").",
-                )  # fmt: skip
+                    f"Got the quantile {share:g}. Choose others (",
+                    Fix("levels", [80, 95]),
+                    ").",
+                )
         return torch.stack([self._at(share) for share in shares]) if len(shares) else self.offsets[:0]
 
     def _at(self, share: float) -> Tensor:
@@ -248,9 +255,10 @@ def spread_of(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
     """Distances of a network's quantiles of every k-th window, `(2, windows, horizon, variates)`; None without any."""
     found = [
         part.spread(*inputs_of(batch))
-        for part in parts if part.spread is not None
+        for part in parts
+        if part.spread is not None
         for batch in part.windows.batches(torch.arange(0, len(part.windows), stride))
-    ]  # fmt: skip
+    ]
     return torch.cat(found, 1) if found else None
 
 

@@ -48,9 +48,15 @@ def model_of(run: Run) -> WeighedForecasts:
 
 
 def all_forecasts(
-    run: Run, past: Tensor, observed: Tensor | None = None, covariates: Regressors | None = None, *, use: str = "test",
-    fitted: WeighedForecasts | None = None, low: Floats | None = None,
-) -> dict[str, Tensor]:  # fmt: skip
+    run: Run,
+    past: Tensor,
+    observed: Tensor | None = None,
+    covariates: Regressors | None = None,
+    *,
+    use: str = "test",
+    fitted: WeighedForecasts | None = None,
+    low: Floats | None = None,
+) -> dict[str, Tensor]:
     """The chosen forecast, `multiway`, and every baseline's.
 
     By what was `fitted` on rows whose smallest values are `low`; if not given, by what a use is fitted on.
@@ -142,14 +148,18 @@ def fit_forecaster(
             return f"The network stopped after {rows[-1]['epoch']:g} epochs, as the time is over."
         return None if rival is None else rival.stops(rows, left)
 
-    left = _explained(model, prepared)
+    left = _explain_by_regression(model, prepared)
     history = train_on_windows(model.network, left, config.training, context, config, stops=stops)
     set_apart(model.network, prepared.windows["train"])
-    _heed(model, prepared.windows["validation"])
+    whole = prepared.windows["validation"]
+    if whole.covariates is not None and getattr(model.network, "takes_covariates", False):
+        # covariates are hidden from a network that errs no more without them
+        shown, hidden = (error_of_network(model, part) for part in (whole, whole.of_covariates(None)))
+        model.heeds.fill_(shown < hidden)
     return history
 
 
-def _explained(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
+def _explain_by_regression(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
     """With windows of what effects of covariates leave, where a regression errs less than ridge on validation."""
     regression, windows = dict(model.candidates.items()).get("regression"), prepared.windows
     if not isinstance(regression, Regression) or windows["train"].num_targets < windows["train"].num_variates:
@@ -167,13 +177,6 @@ def shown_to(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
     return dataclasses.replace(
         prepared, windows={name: left_of(each, regression) for name, each in prepared.windows.items()}
     )
-
-
-def _heed(model: WeighedForecasts, validation: Windows) -> None:
-    """Hide covariates from a network that errs no more without them on validation."""
-    if validation.covariates is not None and getattr(model.network, "takes_covariates", False):
-        shown, hidden = (error_of_network(model, part) for part in (validation, validation.of_covariates(None)))
-        model.heeds.fill_(shown < hidden)
 
 
 def error_of_network(model: WeighedForecasts, windows: Windows) -> float:

@@ -3,7 +3,7 @@
 import functools
 import statistics
 import timeit
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -23,13 +23,13 @@ from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
-from multiway.tasks.forecasting.facts import about_refit
+from multiway.tasks.forecasting.facts import words_on_refit
 from multiway.tasks.forecasting.headline import (
     error_table,
     forecast_panels,
     forecast_values,
     headline,
-    ranked,
+    rank_panels,
     steps_in_words,
 )
 from multiway.tasks.forecasting.network import model_of
@@ -74,7 +74,7 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
     run, colours = runs[0], pages.colours_of(SUBJECT.scores(runs))
     content: list[Section | None] = [Text(words="Forecasts need the data, which could not be reread.")]
     if prepared is not None:
-        panels = ranked(run, forecast_panels(run, prepared))
+        panels = rank_panels(run, forecast_panels(run, prepared))
         shown = [panel for panel in panels if panel.group == panels[0].group]
         order, file = [panel.name for panel in shown], f"{pages.title_of(run)}-forecast.csv"
         content = [
@@ -95,7 +95,7 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
 WORDS = {name: each.words for name, each in candidates().items() if each.words}
 
 
-def _called(model: str) -> str:
+def _in_words(model: str) -> str:
     each = candidates().get(model)
     return title(model) if each is None or not each.words else each.words
 
@@ -139,7 +139,7 @@ def _splits(run: Run) -> PagePart:
     ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
     honest = "In order of time: fitted on the first, chosen on the second, scored once on the last."
     other = published_split(run.config.split.protocol)
-    side = [honest if other is None else other.note, *about_refit(run.facts)]
+    side = [honest if other is None else other.note, *words_on_refit(run.facts)]
     content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
     return PagePart(id="splits", title="Splits", side=side, content=content)
 
@@ -186,18 +186,16 @@ def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
     """FLOPs and latency of one window."""
     past, model = torch.zeros(1, run.config.lookback, len(run.state.names)), model_of(run)
     models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
+    seconds = {  # five calls, after one that warms up
+        name: timeit.repeat(functools.partial(module, past), number=1, repeat=6)[1:] for name, module in models.items()
+    }
     return {
         name: [
             ("FLOPs per window", text.magnitude(count_flops(module, past))),
-            ("Latency per window", text.duration(_latency(functools.partial(module, past)))),
+            ("Latency per window", text.duration(statistics.median(seconds[name]))),
         ]
         for name, module in models.items()
     }
-
-
-def _latency(call: Callable[[], object]) -> float:
-    """Median of five calls, after one that warms up."""
-    return statistics.median(timeit.repeat(call, number=1, repeat=6)[1:])
 
 
 def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
@@ -207,9 +205,9 @@ def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
 
 
 def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
-    lines = {_called(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
-    series = {_called(name): values for name, values in _errors(run, "variate").items()}
-    bars = variate_bars(run.state.targets, series, {_called(name): colour for name, colour in colours.items()}, ERROR)
+    lines = {_in_words(name): (f"s{colours[name]}", values) for name, values in _errors(run, "step").items()}
+    series = {_in_words(name): values for name, values in _errors(run, "variate").items()}
+    bars = variate_bars(run.state.targets, series, {_in_words(name): colour for name, colour in colours.items()}, ERROR)
     side = ["Test error by distance into the future and by series."]
     return PagePart(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
@@ -281,7 +279,7 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
         columns=["Model", chosen["metric"], "against ridge", "Weight"],
         rows=[
             [
-                TableCell(_called(model), swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),
+                TableCell(_in_words(model), swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),
                 text.number(error, decimals),
                 "" if model == "ridge" else text.signed(error - ridge, decimals),
                 "" if model == OURS else text.percent(100 * chosen["weights"].get(model, 0.0), 0),
@@ -305,7 +303,7 @@ def _savings(run: Run) -> Iterator[Table]:
                 [
                     row["name"],
                     TableCell("ahead" if row["known"] else "to the last value", style="left"),
-                    TableCell(_called(row["model"]), style="left"),
+                    TableCell(_in_words(row["model"]), style="left"),
                     text.number(row["without"], decimals),
                     text.number(row["error"], decimals),
                     text.percent(100 * row["saved"], 1),
@@ -328,4 +326,4 @@ def _shares(shares: Sequence[Row]) -> Table:
         ]
         for start, share in zip(starts, shares, strict=False)
     ]
-    return Table(title="Weights by step", columns=["Steps", *map(_called, names), "Blocks"], rows=rows)
+    return Table(title="Weights by step", columns=["Steps", *map(_in_words, names), "Blocks"], rows=rows)

@@ -133,7 +133,7 @@ def lacking(panel: Panel) -> NDArray[np.int64]:
     return np.where(seen.any(0), seen[::-1].argmax(0), 0)
 
 
-def about_ended(panel: Panel, names: Sequence[str], steps: int, lookback: int) -> tuple[str, ...]:
+def words_on_ended(panel: Panel, names: Sequence[str], steps: int, lookback: int) -> tuple[str, ...]:
     """Lines on series that have values, and none in the last steps: they may have ended, or lack their last values."""
     rows = dict(zip(panel.names, lacking(panel).tolist(), strict=True))
     ended = [name for name in names if rows[name] >= steps]
@@ -170,9 +170,11 @@ def with_absent(panel: Panel, names: Sequence[str]) -> Panel:
     empty = np.full((panel.num_rows, len(absent)), np.nan)
     there = [*range(panel.num_variates), *[-1] * len(absent)]
     whole = dataclasses.replace(
-        panel, values=np.hstack([panel.values, empty]), names=(*panel.names, *absent),
+        panel,
+        values=np.hstack([panel.values, empty]),
+        names=(*panel.names, *absent),
         covariates=None if panel.covariates is None else panel.covariates.of(there),
-    )  # fmt: skip
+    )
     return match_panel(whole, names)
 
 

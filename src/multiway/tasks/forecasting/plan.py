@@ -11,8 +11,8 @@ from multiway.data import datasets
 from multiway.data.findings import Findings, listed, soundly
 from multiway.data.matching import hold_to_training
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import load_series_table
 from multiway.data.sources.cells import RawTable
+from multiway.data.sources.layouts import load_series_table
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
@@ -21,11 +21,11 @@ from multiway.tasks.forecasting.calendar import clock_of
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, Roles, new_words, read_covariates
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.read import as_trained, labels_of, timed
+from multiway.tasks.forecasting.read import labels_of, options_of_training, read_times
 from multiway.tasks.run import Run
 
 
-def planned(run: Run, panel: Panel, source: object, *, far: bool = False) -> Covariates | None:
+def read_plan(run: Run, panel: Panel, source: object, *, far: bool = False) -> Covariates | None:
     """The plan in a file or frame; None where none is given.
 
     Words that the training rows lack, and numbers far from theirs, are named in warnings.
@@ -61,9 +61,10 @@ def _plan(run: Run, panel: Panel, source: object, learnt: LearntCovariates | Non
     if learnt is None or not learnt.roles.future:
         raise DataError(
             "predict: this run has no covariate that is known ahead, so it takes no future data. Train with future (",
-            Fix("future", like="NAME,NAME"), "), or leave it out.",
-        )  # fmt: skip
-    options = as_trained(source, run.config.read, run.state.columns)
+            Fix("future", like="NAME,NAME"),
+            "), or leave it out.",
+        )
+    options = options_of_training(source, run.config.read, run.state.columns)
     source = datasets.locate(source) if isinstance(source, str) else source
     roles = learnt.roles.replace(past=(), static=())
     return soundly(source_name(source), lambda findings: _read(panel, source, options, run, roles, findings))
@@ -77,7 +78,7 @@ def _read(
     table = load_series_table(source, options, columns.time, findings)
     keys = [name for name in (columns.time, *columns.ids) if name is not None]
     col.require_columns(table.names, [*keys, *roles.future], "future data", findings)
-    table, times = timed(table, columns.time, options, findings)
+    table, times = read_times(table, columns.time, options, findings)
     horizon, is_long = run.config.horizon, bool(columns.ids)
     names, codes = labels_of(table, columns.ids, findings) if is_long else ([0], np.zeros(len(times), np.intp))
     if columns.time is None:
@@ -130,8 +131,9 @@ def _need_all(plan: Covariates, panel: Panel, source: str) -> None:
     raise DataError(
         f"{source}: {plan.names[ahead[place]]}{whose} is not known at {times[step]}. A forecast of {len(times)} steps "
         f"needs {listed([plan.names[each] for each in ahead])} at each, to {times[-1]}. Give them as future data (",
-        Fix("future_df", like="FILE"), ").",
-    )  # fmt: skip
+        Fix("future_df", like="FILE"),
+        ").",
+    )
 
 
 def knows_ahead(panel: Panel, horizon: int) -> bool:

@@ -24,14 +24,18 @@ FIXES: dict[str, Message] = {
     "gaps": ("Set gaps to fill or ignore (", Fix("read.gaps", "fill"), ")."),
     "missing": ("Set missing to mask or ffill (", MASK, ")."),
     "sentinel": (
-        "Set missing to mask or ffill (", MASK, "); if it is a number like any other, set sentinels to an empty list (",
-        Fix("read.sentinels", []), ").",
+        "Set missing to mask or ffill (",
+        MASK,
+        "); if it is a number like any other, set sentinels to an empty list (",
+        Fix("read.sentinels", []),
+        ").",
     ),
-}  # fmt: skip
+}
 HUGE: Message = (
     "Correct or empty them, or name them in sentinels if they mark what is missing (",
-    Fix("read.sentinels", like="[9.97e36]"), ").",
-)  # fmt: skip
+    Fix("read.sentinels", like="[9.97e36]"),
+    ").",
+)
 MARKED: Message = ("If it means missing, name it (", Fix("read.sentinels", like="[-999]"), ").")
 FREQUENCY: Message = ("set frequency to the step (", Fix("read.frequency", "D"), ").")
 IRREGULAR: Message = (
@@ -107,7 +111,7 @@ def in_time_order(draft: Draft) -> Draft:
     if len(backwards) == len(draft.times) - 1 > 1:
         draft.findings.add("unsorted", "note", "rows stand from the newest to the oldest, and are turned round")
         return draft.take(np.arange(len(draft.times))[::-1])
-    draft.note("unsorted", backwards, f"times run backwards at {_counted(len(backwards), 'row')}")
+    draft.note("unsorted", backwards, f"times run backwards at {_count_words(len(backwards), 'row')}")
     return draft.take(np.argsort(draft.times.to_numpy(), kind="stable"))
 
 
@@ -116,7 +120,7 @@ def once_each(draft: Draft) -> Draft:
     repeated, policy = np.flatnonzero(draft.times.duplicated()), draft.options.duplicates
     if not len(repeated) or (policy == "error" and draft.options.resample is not None):
         return draft
-    rule = f"{_counted(len(repeated), 'row')} repeat{'s' if len(repeated) == 1 else ''} a time"
+    rule = f"{_count_words(len(repeated), 'row')} repeat{'s' if len(repeated) == 1 else ''} a time"
     hint = _shift_hint(draft.times[repeated[:KEPT_PER_KIND]])
     several = () if len(repeated) < SEVERAL * len(draft.times) else SEVERAL_SERIES
     draft.note("duplicates", repeated, rule, *hint, *several)
@@ -148,7 +152,7 @@ def on_step(draft: Draft) -> Draft:
     if not len(moved):
         return draft
     _refuse_absurd(draft, len(np.unique(step)), grid)
-    rule = f"{_counted(len(moved), 'row')} moved to the step of {options.frequency}, which has the {by} of its rows"
+    rule = f"{_count_words(len(moved), 'row')} moved to the step of {options.frequency}, which has the {by} of its rows"
     draft.note("gaps", moved, rule, policy="fill")
     cells = pd.DataFrame(draft.values).groupby(step)
     values = cells.sum(min_count=1) if by == "sum" else cells.mean() if by == "mean" else cells.last()
@@ -165,12 +169,12 @@ def _refuse_absurd(draft: Draft, used: int, grid: pd.DatetimeIndex) -> None:
     sparse = len(grid) > SPARSEST * used
     if not sparse and used >= min(FEWEST_STEPS, len(draft.times) // 2):
         return
-    frequency, rows = draft.options.frequency, _counted(len(draft.times), "row")
+    frequency, rows = draft.options.frequency, _count_words(len(draft.times), "row")
     rule = (
         f"{rows} on the step of {frequency} leave {len(grid) - used:,} of {len(grid):,} steps without one, as between "
         f"{draft.times[0]} and {draft.times[1]}"
         if sparse
-        else f"{rows} make {_counted(used, 'step')} of {frequency}"
+        else f"{rows} make {_count_words(used, 'step')} of {frequency}"
     )
     fix = ("Choose another step (", Fix("read.frequency", "D"), ").")
     raise draft.findings.fatal("gaps", rule, fix, [draft.place(0)])
@@ -188,14 +192,14 @@ def without_gaps(draft: Draft, frequency: str | None) -> Draft:
         return draft
     absent, off = grid.difference(unique), unique.difference(grid)
     if len(off):
-        rule = f"{_counted(len(off), 'row')} off the step of {frequency or 'the others'}"
+        rule = f"{_count_words(len(off), 'row')} off the step of {frequency or 'the others'}"
         step = Fix("read.frequency", frequency or "D")
         resample = Fix("read.resample", "mean" if frequency == "MS" else "last")  # else a month would move to the next
         move = (" Round these times to the step, or have it done (", step, " ", resample, ").")
         draft.note("gaps", draft.times.get_indexer_for(off), rule, *move, policy=strict)
     if len(absent):
         _note_absent(draft, grid, absent)
-    return _filled(draft, absent) if fills and len(absent) and not len(off) else draft
+    return _fill_times(draft, absent) if fills and len(absent) and not len(off) else draft
 
 
 def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index) -> None:
@@ -207,12 +211,12 @@ def _note_absent(draft: Draft, grid: pd.Index, absent: pd.Index) -> None:
         Place(detail=str(part[0]) if len(part) == 1 else f"{part[0]} to {part[-1]} ({len(part)} steps)")
         for part in shown
     ]
-    times = f"{_counted(len(absent), 'time')} {'is' if len(absent) == 1 else 'are'}"
-    rule = f"{times} absent in {_counted(len(stretches), 'gap')}"
+    times = f"{_count_words(len(absent), 'time')} {'is' if len(absent) == 1 else 'are'}"
+    rule = f"{times} absent in {_count_words(len(stretches), 'gap')}"
     draft.note_places("gaps", places, len(stretches), rule, *_shift_hint(part[0] for part in shown))
 
 
-def _filled(draft: Draft, absent: pd.Index) -> Draft:
+def _fill_times(draft: Draft, absent: pd.Index) -> Draft:
     """Put a row of NaN at every absent time; rows that keep one time stay side by side."""
     times = draft.times.append(absent)
     values = np.pad(draft.values, ((0, len(absent)), (0, 0)), constant_values=np.nan)
@@ -251,14 +255,17 @@ def with_missing(draft: Draft) -> Draft:
     _refuse_huge(draft)
     note_fillers(zip(draft.names, draft.values.T, strict=True), draft.findings, MARKED, known=(-9999.0,))
     _note_empty_columns(draft)
-    return _forward_filled(draft) if draft.options.missing == "ffill" else draft
+    if draft.options.missing != "ffill":
+        return draft
+    # the last value is repeated; before the first one a series has not begun
+    return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 
 
 def _note_sentinels(draft: Draft, cells: NDArray[np.bool_]) -> None:
     if count := int(cells.sum()):
         numbers = ", ".join(f"{value:g}" for value in np.unique(draft.values[cells]))
         verb = "hold" if count > 1 else "holds"
-        rule = f"{_counted(count, 'cell')} {verb} {numbers}, which usually means missing"
+        rule = f"{_count_words(count, 'cell')} {verb} {numbers}, which usually means missing"
         places = [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(cells)]
         draft.note_places("sentinel", places, count, rule)
 
@@ -286,11 +293,11 @@ def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
 
 def _note_missing(draft: Draft, cells: NDArray[np.bool_]) -> None:
     if count := int(cells.sum()):
-        rule = f"{_counted(count, 'cell')} {'are' if count > 1 else 'is'} missing{_about_slower(draft, cells)}"
+        rule = f"{_count_words(count, 'cell')} {'are' if count > 1 else 'is'} missing{_words_on_slower(draft, cells)}"
         draft.note_places("missing", [draft.place(*cell) for cell in _first(cells)], count, rule)
 
 
-def _about_slower(draft: Draft, cells: NDArray[np.bool_]) -> str:
+def _words_on_slower(draft: Draft, cells: NDArray[np.bool_]) -> str:
     """Words on the first series whose values follow a longer step of their own, as months among days."""
     if not isinstance(draft.times, pd.DatetimeIndex):
         return ""
@@ -319,7 +326,7 @@ def whole_covariates(covariates: Covariates, draft: Draft) -> Covariates:
         cells = np.argwhere(empty[..., place])
         if len(cells):
             rows = [int(draft.origin[row, series]) for row, series in cells[:KEPT_PER_KIND]]
-            rule = f"{_counted(len(cells), 'cell')} of a covariate {'are' if len(cells) > 1 else 'is'} missing"
+            rule = f"{_count_words(len(cells), 'cell')} of a covariate {'are' if len(cells) > 1 else 'is'} missing"
             draft.note_places("missing", [draft.table.place(row, name) for row in rows], len(cells), rule)
     if options.missing == "ffill":
         flat = pd.DataFrame(values.reshape(len(values), -1)).ffill().to_numpy()
@@ -339,11 +346,6 @@ def _columns(draft: Draft, marks: NDArray[np.bool_]) -> list[Place]:
     return [Place(column=name) for name in itertools.compress(draft.names, marks)]
 
 
-def _forward_filled(draft: Draft) -> Draft:
-    """Repeat the last value; before the first one a series has not begun."""
-    return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
-
-
 def note_constant(draft: Draft) -> None:
     """Warn of columns that never change; they are kept."""
     low = np.nanmin(draft.values, axis=0, initial=np.inf)
@@ -354,5 +356,5 @@ def note_constant(draft: Draft) -> None:
         draft.findings.add("constant", "warning", "columns never change", fix, _columns(draft, constant))
 
 
-def _counted(count: int, noun: str) -> str:
+def _count_words(count: int, noun: str) -> str:
     return f"1 {noun}" if count == 1 else f"{count} {noun}s"

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.sources import columns as col
-from multiway.data.sources.across import TIME, VALUE, load_series_table
 from multiway.data.sources.bytes import once
 from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
+from multiway.data.sources.layouts import TIME, VALUE, load_series_table
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.tables import SOURCE, column_names, source_name
 from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
@@ -44,7 +44,7 @@ from multiway.tasks.forecasting.policies import (
     with_missing,
     without_gaps,
 )
-from multiway.tasks.forecasting.splitting import SplitOptions, about_young, borders_of, young_series
+from multiway.tasks.forecasting.splitting import SplitOptions, borders_of, words_on_young, young_series
 
 MAX_CELLS = 2_000_000_000
 """Of a panel that a long table makes."""
@@ -84,10 +84,11 @@ def check_file(
         _look_at_split(panel, split, findings)
     counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
     return CheckReport(
-        source=findings.source, findings=findings.ordered(),
+        source=findings.source,
+        findings=findings.ordered(),
         summary={"encoding": findings.encoding} if panel is None else _summary(panel, findings),
         missing={name: count for name, count in counts.items() if count},
-    )  # fmt: skip
+    )
 
 
 def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> None:
@@ -95,7 +96,7 @@ def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> Non
     with contextlib.suppress(MultiwayError):
         names = list(itertools.compress(panel.names, young_series(panel, borders_of(panel, split))))
         if names:
-            findings.add("young", "warning", about_young(names), count=len(names))
+            findings.add("young", "warning", words_on_young(names), count=len(names))
 
 
 def _missing(panel: Panel) -> NDArray[np.bool_]:
@@ -165,7 +166,7 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
         check_frequency(options.frequency)
     table = load_series_table(source, options, options.time_column, findings)
     time = col.find_time_column(table, options, findings)
-    table, times = timed(table, time, options, findings)
+    table, times = read_times(table, time, options, findings)
     times = times if later is None else later.on_clock(times)
     day_first = None if time is None else is_day_first(table.frame[time], times)
     for role in ROLES:
@@ -199,15 +200,23 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     if covariates is not None:
         covariates = whole_covariates(covariates, draft)
     return Panel(
-        values=draft.values, times=draft.times, names=draft.names, frequency=frequency,
-        layout="wide" if long is None else "long", source=findings.source, notes=findings.remarks(),
+        values=draft.values,
+        times=draft.times,
+        names=draft.names,
+        frequency=frequency,
+        layout="wide" if long is None else "long",
+        source=findings.source,
+        notes=findings.remarks(),
         warned=findings.warnings(),
         columns=Columns(
-            time=time, ids=() if long is None else long.ids, value=None if long is None else long.value,
-            day_first=day_first, zone=zone_of(draft.times),
+            time=time,
+            ids=() if long is None else long.ids,
+            value=None if long is None else long.value,
+            day_first=day_first,
+            zone=zone_of(draft.times),
         ),
         covariates=covariates,
-    )  # fmt: skip
+    )
 
 
 def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]:
@@ -222,7 +231,9 @@ def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]
     return draft.take(np.arange(stop)), draft.origin[stop:]
 
 
-def timed(table: RawTable, time: str | None, options: ReadOptions, findings: Findings) -> tuple[RawTable, pd.Index]:
+def read_times(
+    table: RawTable, time: str | None, options: ReadOptions, findings: Findings
+) -> tuple[RawTable, pd.Index]:
     """The rows whose time is sound, and those times."""
     if time is None:
         return table, pd.RangeIndex(len(table.frame))
@@ -258,9 +269,14 @@ def _wide(
         rule = "there is no column of values" + ("" if time is None else f" next to '{quoted(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
     return Draft(
-        values=col.parse_numbers(table, names, findings), times=times, names=tuple(names),
-        origin=np.arange(len(times))[:, None], table=table, options=options, findings=findings,
-    )  # fmt: skip
+        values=col.parse_numbers(table, names, findings),
+        times=times,
+        names=tuple(names),
+        origin=np.arange(len(times))[:, None],
+        table=table,
+        options=options,
+        findings=findings,
+    )
 
 
 def _without_idle(table: RawTable, names: list[str], options: ReadOptions, findings: Findings) -> list[str]:
@@ -319,9 +335,14 @@ CELL = ["stamp", "series"]
 
 
 def _pivoted(
-    table: RawTable, time: str | None, long: Long, times: pd.Index, options: ReadOptions, findings: Findings,
+    table: RawTable,
+    time: str | None,
+    long: Long,
+    times: pd.Index,
+    options: ReadOptions,
+    findings: Findings,
     later: Later | None,
-) -> Draft:  # fmt: skip
+) -> Draft:
     """A row per time, a column per series in order of appearance, NaN where a series has no row."""
     unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
     if unused:
@@ -347,9 +368,14 @@ def _pivoted(
         rule = f"{len(names):,} series at {len(unique):,} different times would take {size * 8e-9:.1f} GB"
         raise findings.fatal("memory", rule, ("Choose fewer with variates (", CHOOSE, ")."))
     draft = Draft(
-        values=np.full((len(unique), len(names)), np.nan), times=pd.Index(unique), names=tuple(names),
-        origin=np.full((len(unique), len(names)), -1), table=table, options=options, findings=findings,
-    )  # fmt: skip
+        values=np.full((len(unique), len(names)), np.nan),
+        times=pd.Index(unique),
+        names=tuple(names),
+        origin=np.full((len(unique), len(names)), -1),
+        table=table,
+        options=options,
+        findings=findings,
+    )
     cell = stamps * len(names) + series
     draft.origin.reshape(-1)[cell] = rows
     if np.count_nonzero(draft.origin >= 0) == len(rows):
@@ -446,7 +472,7 @@ def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.Dat
     return load_series_table(source, options, options.time_column, findings).frame
 
 
-def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:
+def options_of_training(source: object, options: ReadOptions, columns: Columns) -> ReadOptions:
     """How a later table is read: by the columns of the training, where it has them, and its order of day and month."""
     there, wanted = set(column_names(source)), {columns.time, *columns.ids, columns.value} - {None}
     is_across = wanted - there == {TIME, VALUE}
@@ -457,9 +483,13 @@ def as_trained(source: object, options: ReadOptions, columns: Columns) -> ReadOp
 
 
 def later_panel(
-    source: object, options: ReadOptions, names: Sequence[str], frequency: str | None, roles: Roles = ALONE,
+    source: object,
+    options: ReadOptions,
+    names: Sequence[str],
+    frequency: str | None,
+    roles: Roles = ALONE,
     zone: str | None = None,
-) -> Panel:  # fmt: skip
+) -> Panel:
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
     A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.

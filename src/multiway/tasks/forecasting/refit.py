@@ -15,7 +15,7 @@ from multiway.tasks.forecasting.candidates.regression import left_of
 from multiway.tasks.forecasting.encode import (
     USES,
     PreparedPanel,
-    begun,
+    check_longer,
     lowest_before,
     prepare_panel,
     regressors_of,
@@ -55,14 +55,15 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     if "future" not in model.refits:
         raise ConfigError(
             "update: the run stays as it was fitted on its training rows. Train it with refit (",
-            Fix("refit", "closed"), ").",
-        )  # fmt: skip
+            Fix("refit", "closed"),
+            ").",
+        )
     config = run.config.replace(updates=(*run.config.updates, *updates))
     rows = None if config.updates else run.prepared.rows
     longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows))
     panel, before = longer.prepared.panel, () if run.prepared is None else run.prepared.panel.warned
     if run.prepared is not None:
-        begun(run.prepared.panel, panel)
+        check_longer(run.prepared.panel, panel)
     for words in panel.warned:
         if words not in before:
             warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words))
@@ -102,7 +103,7 @@ def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[st
         if "network" in made:
             assert model.network is not None
             own = dataclasses.replace(context, model=f"refit-{use}")
-            fitted["network"] = _retrained(run, prepared, windows, fitted, own) if has_share else model.network
+            fitted["network"] = _retrain_network(run, prepared, windows, fitted, own) if has_share else model.network
         model.refits[use] = nn.ModuleDict(fitted)
     epochs = run.facts["best"][OURS]["epoch"] if has_share and run.config.retrains else 0.0
     return {"refit": rows, "retrained": epochs}
@@ -115,7 +116,7 @@ def drop_networks(run: Run) -> None:
         del cast(nn.ModuleDict, made)["network"]
 
 
-def _retrained(
+def _retrain_network(
     run: Run, prepared: PreparedPanel, windows: Windows, fitted: Mapping[str, nn.Module], context: Context
 ) -> nn.Module:
     """The network, trained from the seed of the run on other windows: the epochs and the schedule are as they were."""

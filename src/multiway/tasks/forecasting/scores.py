@@ -15,7 +15,7 @@ from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
 from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.sharing import joined_words
-from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretched
+from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
 from multiway.training.processes import join_arrays
@@ -102,7 +102,7 @@ class Around(NamedTuple):
             return self
         errors = error if truth.keep is None else torch.where(truth.keep, error, torch.nan)
         scale = self.bands.scale(errors, truth)
-        return Around(stretched(self.tenths[:, None], scale), stretched(self.edges.unsqueeze(2), scale))
+        return Around(stretch(self.tenths[:, None], scale), stretch(self.edges.unsqueeze(2), scale))
 
 
 class Following:
@@ -186,16 +186,15 @@ class Measured(NamedTuple):
 
     def joined(self) -> "Measured":
         """Of the series of all processes, in the first."""
-        errors = {name: ForecastErrors(**dict(_joined(vars(each)))) for name, each in self.errors.items()}
+        errors = dict[str, ForecastErrors]()
+        for name, each in self.errors.items():
+            sums = {part: join_arrays(own.numpy(), own.ndim - 1) for part, own in vars(each).items()}
+            errors[name] = ForecastErrors(**{part: torch.from_numpy(own) for part, own in sums.items()})
         units = self.units._replace(
             std=join_arrays(self.units.std, 0), mase_scale=join_arrays(self.units.mase_scale, 0)
         )
         edges = torch.from_numpy(join_arrays(self.edges.numpy(), 3))
         return Measured(errors, units, joined_words(self.names), edges)
-
-
-def _joined(sums: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
-    yield from ((name, torch.from_numpy(join_arrays(each.numpy(), each.ndim - 1))) for name, each in sums.items())
 
 
 def coverage_rows(errors: ForecastErrors, edges: Tensor, levels: Sequence[float]) -> list[Row]:

@@ -16,9 +16,9 @@ from multiway.data.long_tables import find_long
 from multiway.data.scaling import Scaler
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable
+from multiway.data.sources.layouts import with_joined_times
 from multiway.data.sources.options import ReadOptions
 from multiway.data.sources.parts import ROWS, Chosen, Parts, codes_of, read_parts, values_of
-from multiway.data.sources.split_times import with_joined_times
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.choice import AUTO
@@ -26,7 +26,7 @@ from multiway.tasks.declarations import NETWORK
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.read import timed
+from multiway.tasks.forecasting.read import read_times
 from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
 WHOLE = ("targets", "future", "past", "static", "holidays", "baselines", "updates")
@@ -44,7 +44,7 @@ def read_shared(config: ForecastConfig, folder: Path) -> tuple[pd.DataFrame, Rea
         return None
     every, held = _series(parts, ids)
     size = config.group_of(every.num_rows) or every.num_rows
-    borders = dealt(every[ROWS].to_numpy(), world(), size)
+    borders = deal_series(every[ROWS].to_numpy(), world(), size)
     if borders is None:
         return None
     _refuse_others(config, source_name(folder))
@@ -64,7 +64,7 @@ def _ids(parts: Parts, config: ForecastConfig) -> tuple[str, ...]:
     with contextlib.suppress(Unreadable):
         table = with_joined_times(table, config.read.time_column, config.read, findings)
         time = col.find_time_column(table, config.read, findings)
-        table, times = timed(table, time, config.read, findings)
+        table, times = read_times(table, time, config.read, findings)
         long = find_long(table.drop(list(config.roles.columns)), time, times, config.read, findings)
         return () if long is None else long.ids
     return ()
@@ -82,7 +82,7 @@ def _series(parts: Parts, ids: Sequence[str]) -> tuple[pa.Table, list[NDArray[np
     return whole, [known.get_indexer(pd.Index(codes_of(table, ids, values))) for table in tables]
 
 
-def dealt(rows: NDArray[Any], shares: int, group: int) -> list[int] | None:
+def deal_series(rows: NDArray[Any], shares: int, group: int) -> list[int] | None:
     """Borders of stretches of successive series, in whole groups, of about as many rows; None without one for each."""
     sums = np.add.reduceat(rows, np.arange(0, len(rows), group)).cumsum()
     if len(sums) < shares:
@@ -109,7 +109,7 @@ def _refuse_others(config: ForecastConfig, source: str) -> None:
         )
 
 
-def about_shares(share: Share) -> str:
+def words_on_shares(share: Share) -> str:
     """What becomes of the candidates, in a sentence."""
     return (
         f"{world()} processes hold {share.of:,} series between them: ridge of one matrix or one for each, the naive "

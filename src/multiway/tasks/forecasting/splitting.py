@@ -183,7 +183,7 @@ def until(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.fl
     return np.where(np.arange(len(values))[:, None] < rows, values, np.nan)
 
 
-def about_young(names: Sequence[str]) -> str:
+def words_on_young(names: Sequence[str]) -> str:
     """What becomes of series without a value in the training rows."""
     return (
         f"{listed(names)}: no value in the training rows, so nothing is learnt there; the forecast is by what the "

@@ -86,22 +86,19 @@ def _all_of(model: WeighedForecasts) -> Forecast:
 
 @torch.no_grad()
 def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...]) -> Products:
-    """Products of errors over all windows of some stretches; windows without an observed cell are left out."""
-    values = [_over_all(part, names, stops) for part in parts]
+    """Products of errors over the windows of some stretches, of every k-th where they hold too many cells.
+
+    They are means over the cells of all series; windows without an observed cell are left out.
+    """
+    values = []
+    for part in parts:
+        windows = part.windows
+        stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
+        some = windows.batches(torch.arange(0, len(windows), stride))
+        batches = [_products(part, batch, names, stops) for batch in some]
+        sums, cells = windows.total(*(torch.cat(each) for each in zip(*batches, strict=True)))
+        values.append((sums / cells.clamp_min(1)[..., None, None])[cells.any(1)])
     return Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
-
-
-def _thinned(windows: Windows) -> Iterator[dict[str, Tensor]]:
-    """All windows, or every k-th where they hold too many cells."""
-    stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
-    return windows.batches(torch.arange(0, len(windows), stride))
-
-
-def _over_all(part: Stretch, names: tuple[str, ...], stops: tuple[int, ...]) -> Tensor:
-    """Means over the cells of all series of the windows in which one was observed."""
-    found = [_products(part, batch, names, stops) for batch in _thinned(part.windows)]
-    sums, cells = part.windows.total(*(torch.cat(each) for each in zip(*found, strict=True)))
-    return (sums / cells.clamp_min(1)[..., None, None])[cells.any(1)]
 
 
 def _products(

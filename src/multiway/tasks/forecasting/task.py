@@ -31,24 +31,24 @@ from multiway.tasks.forecasting.config import OPTIONS, ForecastConfig
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import (
     FOLDER,
-    about_savings,
     explain_windows,
-    mapped,
+    find_networks_with_maps,
     savings,
+    words_on_savings,
     write_explanation,
 )
-from multiway.tasks.forecasting.facts import ForecastFacts, about_following, cautions, refit_words
+from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words, words_on_following
 from multiway.tasks.forecasting.headline import headline
 from multiway.tasks.forecasting.intervals import Bands, calibration_of, tenths_of
-from multiway.tasks.forecasting.panel import Panel, about_ended
-from multiway.tasks.forecasting.plan import knows_ahead, planned
+from multiway.tasks.forecasting.panel import Panel, words_on_ended
+from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
-from multiway.tasks.forecasting.sharing import about_shares, joined_frame, joined_words
+from multiway.tasks.forecasting.sharing import joined_frame, joined_words, words_on_shares
 from multiway.tasks.forecasting.sizes import fitting, largest, usual_horizon
 from multiway.tasks.forecasting.splitting import published_split
-from multiway.tasks.forecasting.widths import stretched
+from multiway.tasks.forecasting.widths import stretch
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import NETWORK, OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
@@ -97,7 +97,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
         """A horizon, where none is named, and sizes that fit the rows."""
-        panel, given = read_panel(*encode.described(config, source)), config.model_fields_set
+        panel, given = read_panel(*encode.describe_source(config, source)), config.model_fields_set
         season = config.season or season_of(panel.frequency)
         horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)
         lookback = config.lookback if "lookback" in given else None
@@ -112,13 +112,15 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
     ) -> PreparedPanel:
         """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-        return encode.prepare_panel(config, source) if state is None else encode.prepare_later(config, state, source)
+        if state is None:
+            return encode.prepare_panel(config, source)
+        return PreparedPanel.later(encode.read_later(config, state, source), state, config)
 
     def check(self, config: ForecastConfig, source: object) -> CheckReport:
         """What is in a file or frame of series."""
         if isinstance(source, tuple):
             raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
-        own, read, roles = encode.described(config, source)
+        own, read, roles = encode.describe_source(config, source)
         return check_file(own, read, config.split, roles)
 
     def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
@@ -158,8 +160,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
     ) -> tuple[ForecastConfig, Sequence[str]]:
         """See `multiway.tasks.forecasting.budget`."""
         if config.budget is None:
-            return config, () if prepared.panel.share is None else (about_shares(prepared.panel.share),)
-        kept, plan = budget.planned(config, prepared, spent)
+            return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
+        kept, plan = budget.plan_epochs(config, prepared, spent)
         return kept, (plan,)
 
     def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
@@ -208,8 +210,8 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
         run.facts |= facts
         run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
-        following = about_following(facts["intervals"], prepared.windows["train"].all_targets)
-        run.facts["notes"] = [*run.facts["notes"], *about_savings(run.facts["covariates"]), *following]
+        following = words_on_following(facts["intervals"], prepared.windows["train"].all_targets)
+        run.facts["notes"] = [*run.facts["notes"], *words_on_savings(run.facts["covariates"]), *following]
         run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
         return chosen.choice()
 
@@ -251,9 +253,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         around[OURS] = around[OURS]._replace(bands=following)
         errors = scores.measure(windows, forecast, run.state.target_scaler, around)
         units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
-        own = Measured(
-            errors, units, run.state.targets, edges if following is None else stretched(edges, following.mean)
-        )
+        own = Measured(errors, units, run.state.targets, edges if following is None else stretch(edges, following.mean))
         return own if prepared.panel.share is None else own.joined()
 
     def score(self, run: Run, predictions: Measured, split: str) -> list[Row]:
@@ -297,15 +297,28 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def keep(self, run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
         """Attention maps."""
-        if mapped(run):
+        if find_networks_with_maps(run):
             maps = explain_windows(run, prepared.panel, prepared.windows["test"])
             save_explanation(folder.path / FOLDER, maps)
 
     def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
         """What decides is the first."""
         first = sorted(METRICS, key=lambda metric: metric.name != config.metric)
-        apart = itertools.starmap(_first_steps, itertools.product(config.horizons, ("mse", "mae")))
-        return (*first, *apart, *(_coverage_of(level) for level in config.levels))
+        apart = [
+            Metric(
+                name=f"{metric}_{steps}",
+                title=f"{metric.upper()}, {steps} steps",
+                higher=False,
+                spread=True,
+                where=SCALED,
+            )
+            for steps, metric in itertools.product(config.horizons, ("mse", "mae"))
+        ]
+        held = [
+            Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
+            for level in config.levels
+        ]
+        return (*first, *apart, *held)
 
     def sentence(self, run: Run) -> str:
         """How far the answer and every candidate are off."""
@@ -325,7 +338,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:
         """What validation chose."""
-        return {"selections": [_selected(run) for run in runs]}
+        return {"selections": [run.facts["selection"]["sentence"] for run in runs]}
 
     @property
     def has_choice(self) -> bool:
@@ -334,7 +347,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def answer_line(self, run: Run) -> str:
         """What forecasts, and why; or what was chosen by name."""
-        line = f"Answer: {_selected(run)}" if _is_own(run) else run.answer.line()
+        line = f"Answer: {run.facts['selection']['sentence']}" if _is_own(run) else run.answer.line()
         return f"{line}{refit_words(run.facts)}"
 
     def scored_as(self, run: Run) -> str:
@@ -355,9 +368,9 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         check_target(out)
         panel = self._panel(run, data)
         told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
-        told = (*told, *about_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
+        told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
         layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
-        plan = planned(run, panel, options.get("future_data"), far=far)
+        plan = read_plan(run, panel, options.get("future_data"), far=far)
         frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
         return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
@@ -376,7 +389,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         source = data or run.config.data
         if source is None:
             raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
-        source = self.locate(source) if data else encode.grown(run.config, self.locate(source), run.state.columns)
+        source = self.locate(source) if data else encode.add_updates(run.config, self.locate(source), run.state.columns)
         return encode.read_later(run.config, run.state, source)
 
     def update(self, run: Run, data: str) -> Run:
@@ -415,32 +428,22 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         return batch["past"], batch.get("past_observed")
 
 
-def _first_steps(steps: int, metric: str) -> Metric:
-    title = f"{metric.upper()}, {steps} steps"
-    return Metric(name=f"{metric}_{steps}", title=title, higher=False, spread=True, where=SCALED)
-
-
-def _coverage_of(level: float) -> Metric:
-    return Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
-
-
 def _split_facts(prepared: PreparedPanel, name: str) -> Row:
     start, stop = getattr(prepared.borders, name)
     times = prepared.panel.times
     return {
-        "rows": stop - start, "windows": len(prepared.windows[name]), "first": str(times[start]),
-        "last": str(times[stop - 1]), "start": start, "stop": stop,
-    }  # fmt: skip
+        "rows": stop - start,
+        "windows": len(prepared.windows[name]),
+        "first": str(times[start]),
+        "last": str(times[stop - 1]),
+        "start": start,
+        "stop": stop,
+    }
 
 
 def _is_own(run: Run) -> bool:
     """Whether what validation or the settings chose answers."""
     return bool(run.answer.name == run.facts["selection"]["answer"])
-
-
-def _selected(run: Run) -> str:
-    """What forecasts, and why."""
-    return str(run.facts["selection"]["sentence"])
 
 
 TASK = Forecasting()

@@ -16,7 +16,7 @@ from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import DataError
 from multiway.tasks.forecasting.covariates import Roles
 from multiway.tasks.forecasting.panel import Columns
-from multiway.tasks.forecasting.read import as_trained, frame_of, labels_of, timed
+from multiway.tasks.forecasting.read import frame_of, labels_of, options_of_training, read_times
 
 PLACE = "place of the row"
 """A column that says where a row stood before those without a sound time went."""
@@ -29,7 +29,7 @@ class Joined(NamedTuple):
     told: tuple[str, ...]
 
 
-def joined(sources: Sequence[object], options: ReadOptions, columns: Columns, roles: Roles) -> Joined:
+def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns, roles: Roles) -> Joined:
     """Rows of several files or frames, one after another, as they are written.
 
     Of a later one these are left out and named: series that the first lacks, and rows up to the last value of their
@@ -39,22 +39,24 @@ def joined(sources: Sequence[object], options: ReadOptions, columns: Columns, ro
     Raises:
         DataError: A later one lacks another column that is used, has none of the series, or no later row.
     """
-    options, names = as_trained(sources[0], options, columns), [source_name(each) for each in sources]
+    options, names = options_of_training(sources[0], options, columns), [source_name(each) for each in sources]
     tables = [soundly(name, partial(frame_of, each, options)) for name, each in zip(names, sources, strict=True)]
-    aligned = [_aligned(table, tables[0], name, columns, roles) for table, name in zip(tables, names, strict=True)]
+    aligned = [
+        _align_columns(table, tables[0], name, columns, roles) for table, name in zip(tables, names, strict=True)
+    ]
     rows, part = pd.concat(aligned, ignore_index=True), np.repeat(np.arange(len(tables)), list(map(len, tables)))
     told = [*_new_columns(tables, names, columns)]
     series = _series_of(rows, columns)
     if series is not None:
-        rows, part, series = _of_known(rows, part, series, names, told)
-        rows = _filled(rows, part, series[1], [name for name in roles.static if name in rows])
+        rows, part, series = _keep_known(rows, part, series, names, told)
+        rows = _fill_static(rows, part, series[1], [name for name in roles.static if name in rows])
     codes = np.zeros(len(rows), np.int32) if series is None else series[1]
-    rows = _after(rows, Parts(part, codes, _valued(rows, options, columns, roles)), names, options, columns, told)
+    rows = _after(rows, Parts(part, codes, _find_valued(rows, options, columns, roles)), names, options, columns, told)
     rows.attrs[SOURCE] = " and ".join(dict.fromkeys(names))
     return Joined(rows, tuple(told))
 
 
-def _aligned(table: pd.DataFrame, first: pd.DataFrame, name: str, columns: Columns, roles: Roles) -> pd.DataFrame:
+def _align_columns(table: pd.DataFrame, first: pd.DataFrame, name: str, columns: Columns, roles: Roles) -> pd.DataFrame:
     """The columns of the first in its order; those that are not there are missing, where they may be."""
     used = [columns.time, *columns.ids, columns.value, *roles.future, *roles.past]
     needed = [each for each in first.columns if each in used or not columns.ids]
@@ -70,10 +72,10 @@ def _new_columns(tables: Sequence[pd.DataFrame], names: Sequence[str], columns: 
     """Of wide tables, in which a column is a series."""
     for table, name in zip(tables[1:], names[1:], strict=True):
         if not columns.ids and (new := [each for each in table.columns if each not in tables[0].columns]):
-            yield _about_new(new, name)
+            yield _words_on_new(new, name)
 
 
-def _about_new(new: Sequence[str], name: str) -> str:
+def _words_on_new(new: Sequence[str], name: str) -> str:
     return f"{listed(new)} {'is' if len(new) == 1 else 'are'} new to the run and left out of {name}"
 
 
@@ -84,10 +86,13 @@ def _series_of(rows: pd.DataFrame, columns: Columns) -> tuple[list[str], NDArray
     return None
 
 
-def _of_known(
-    rows: pd.DataFrame, part: NDArray[np.int64], series: tuple[list[str], NDArray[np.int32]],
-    names: Sequence[str], told: list[str],
-) -> tuple[pd.DataFrame, NDArray[np.int64], tuple[list[str], NDArray[np.int32]]]:  # fmt: skip
+def _keep_known(
+    rows: pd.DataFrame,
+    part: NDArray[np.int64],
+    series: tuple[list[str], NDArray[np.int32]],
+    names: Sequence[str],
+    told: list[str],
+) -> tuple[pd.DataFrame, NDArray[np.int64], tuple[list[str], NDArray[np.int32]]]:
     """The rows of series that the first part has."""
     labels, codes = series
     known = np.isin(np.arange(len(labels)), codes[part == 0])
@@ -98,16 +103,21 @@ def _of_known(
             first = listed(name for name, is_known in zip(labels, known, strict=True) if is_known)
             raise DataError(f"{names[place]}: none of the run's series {first} are in it; there are {listed(new)}.")
         if new:
-            told.append(_about_new(new, names[place]))
+            told.append(_words_on_new(new, names[place]))
     kept = known[codes]
     return rows[kept].reset_index(drop=True), part[kept], (labels, codes[kept])
 
 
-def _filled(rows: pd.DataFrame, part: NDArray[np.int64], codes: NDArray[np.int32], static: list[str]) -> pd.DataFrame:
+def _fill_static(
+    rows: pd.DataFrame, part: NDArray[np.int64], codes: NDArray[np.int32], static: list[str]
+) -> pd.DataFrame:
     """What the first part says of each series, where a later one does not say it."""
     first = rows[part == 0].groupby(codes[part == 0], sort=False)[static].first()
-    filled = {name: rows[name].where(rows[name].notna() | (part == 0), first[name].reindex(codes).array)
-              for name in static if rows[name][part > 0].isna().any()}  # fmt: skip
+    filled = {
+        name: rows[name].where(rows[name].notna() | (part == 0), first[name].reindex(codes).array)
+        for name in static
+        if rows[name][part > 0].isna().any()
+    }
     return rows.assign(**filled)
 
 
@@ -119,7 +129,7 @@ class Parts(NamedTuple):
     valued: NDArray[np.bool_]
 
 
-def _valued(rows: pd.DataFrame, options: ReadOptions, columns: Columns, roles: Roles) -> NDArray[np.bool_]:
+def _find_valued(rows: pd.DataFrame, options: ReadOptions, columns: Columns, roles: Roles) -> NDArray[np.bool_]:
     """Which rows have a value of a series."""
     others = {columns.time, *columns.ids, *roles.columns}
     cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
@@ -153,5 +163,5 @@ def _times_of(rows: pd.DataFrame, time: str | None, options: ReadOptions) -> tup
     if time is None:
         return np.empty(0, np.int64), pd.Index([])
     table = RawTable.whole(rows[[time]].assign(**{PLACE: np.arange(len(rows))}))
-    table, times = timed(table, time, options, Findings(""))
+    table, times = read_times(table, time, options, Findings(""))
     return table.frame[PLACE].to_numpy(), times

@@ -53,7 +53,7 @@ def slopes_of_covariates(errors: Errors, known: Tensor, steps: int) -> Tensor:
     return torch.from_numpy(np.stack([constant, *slopes]))
 
 
-def stretched(offsets: Tensor, widths: Tensor) -> Tensor:
+def stretch(offsets: Tensor, widths: Tensor) -> Tensor:
     """Offsets times the width of their side, the first of which is that below."""
     low, high = widths
     return torch.where(offsets < 0, offsets * low, offsets * high)

@@ -248,7 +248,7 @@ class Groups:
         self.rows, self.observed = (
             None if cells is None else F.pad(cells, (0, short)).unflatten(1, (-1, size))
             for cells in (windows.rows, observed)
-        )  # fmt: skip
+        )
 
     def __len__(self) -> int:
         """Samples of all processes."""
@@ -305,8 +305,9 @@ def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | Non
         if stop - start < needed:
             raise DataError(
                 f"split: {name} has {stop - start} rows and one window needs {needed} (lookback {lookback}, horizon "
-                f"{horizon}; rows: {lengths}). ", *_smaller(borders, horizon, lookback),
-            )  # fmt: skip
+                f"{horizon}; rows: {lengths}). ",
+                *_smaller(borders, horizon, lookback),
+            )
         if start - (0 if name == "train" else lookback) < 0 or (rows is not None and stop > rows):
             raise DataError(
                 f"split: {name} covers rows {start} to {stop} and its past {lookback} more before them. "

@@ -12,7 +12,7 @@ from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
 from multiway.tasks import pages
 from multiway.tasks.images.explain import METHODS, Seen, images_as_seen, method_of, telling_images
-from multiway.tasks.page_parts import headed
+from multiway.tasks.page_parts import add_headings
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
 from multiway.tasks.targets import WORDS
@@ -62,7 +62,9 @@ def weights_parts(runs: Sequence[Run]) -> Iterator[PagePart]:
 
 
 def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
-    yield from headed((heading, Images(pictures=list(map(_picture, images)))) for heading, images in groups.items())
+    yield from add_headings(
+        (heading, Images(pictures=list(map(_picture, images)))) for heading, images in groups.items()
+    )
 
 
 def _picture(item: Seen) -> Picture:

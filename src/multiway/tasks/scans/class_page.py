@@ -16,7 +16,7 @@ from multiway.report.curves import deletion_sections
 from multiway.report.sections import PagePart, Planes, Section, Table, Text
 from multiway.tasks import pages
 from multiway.tasks.lifecycle import if_there
-from multiway.tasks.page_parts import NOT_ATTRIBUTION, headed, maps_part
+from multiway.tasks.page_parts import NOT_ATTRIBUTION, add_headings, maps_part
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import (
@@ -58,7 +58,7 @@ class Shown(NamedTuple):
 def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
     run = runs[0]
-    shown = Shown([], [], "") if cases is None else _shown(run, cases)
+    shown = Shown([], [], "") if cases is None else _explain_shown(run, cases)
     yield _cases_part(run, cases, shown)
     yield from target_parts(SUBJECT, runs, run.state.classes)
     if cases is not None:
@@ -121,16 +121,16 @@ def _cases_part(run: Run, cases: Cases | None, shown: Shown) -> PagePart:
     return PagePart(id="cases", title="Cases", side=side, content=content)
 
 
-def _shown(run: Run, cases: Cases) -> Shown:
+def _explain_shown(run: Run, cases: Cases) -> Shown:
     """The cases that tell most, explained."""
     named = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
-    return Shown(named, *_explained(run, cases, [index for _, index in named], deletion=False))
+    return Shown(named, *_explain(run, cases, [index for _, index in named], deletion=False))
 
 
 def _views(run: Run, cases: Cases, shown: Shown) -> Iterator[Section]:
     """Cases under their headings, and why there are no gradients where there are none."""
     pairs = zip(shown.named, shown.explained, strict=True)
-    yield from headed((heading, _view(run, item)) for (heading, _), item in pairs)
+    yield from add_headings((heading, _view(run, item)) for (heading, _), item in pairs)
     if shown.named:
         yield from _uncut(cases, shown.named[0][1])
     if shown.remark:
@@ -153,7 +153,7 @@ def _uncut(cases: Cases, index: int) -> Iterator[Section]:
     )
 
 
-def _explained(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:
+def _explain(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:
     """Explained cases; without captum there are no gradients, and the remark says so."""
     if is_large(run):
         options |= {"tolerance": TOLERANCE, "steps": MOST_POINTS}
@@ -164,21 +164,15 @@ def _explained(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -
 
 
 def _view(run: Run, item: CaseExplanation) -> Planes:
-    scan = item.volume
+    scan, patient = item.volume, item.patient or ""
+    is_named = not patient or patient.lower().startswith("patient")  # a name may say itself that it is a patient's
     return Planes(
         name=item.name,
         films=films(item.picture, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
-        remark=_of_patient(item.patient),
+        remark=f", {patient if is_named else f'patient {patient}'}" if patient else "",
         sentence=_sentence(run, item),
         is_wrong=item.label != item.predicted,
     )
-
-
-def _of_patient(name: str | None) -> str:
-    """Whose case it is; a name may say itself that it is a patient's."""
-    if not name:
-        return ""
-    return f", {name}" if name.lower().startswith("patient") else f", patient {name}"
 
 
 def _sentence(run: Run, item: CaseExplanation) -> str:
@@ -194,7 +188,12 @@ def _sentence(run: Run, item: CaseExplanation) -> str:
 
 def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
     """How exact the gradients of each case are."""
-    rows = [[item.name, str(item.points), *_completeness(*item.sums)] for item in explained if item.sums is not None]
+    rows = []
+    for item in explained:
+        if item.sums is not None:
+            total, change = item.sums
+            gap = text.percent(100 * abs(total / change - 1), 0) if change else text.MISSING
+            rows.append([item.name, str(item.points), text.signed(total, 2), text.signed(change, 2), gap])
     side = [
         "Gradients are added up at points on the way from an empty volume to the case (integrated gradients).",
         "Their sum should be the change of the log odds on that way; the gap is what is missing.",
@@ -203,11 +202,6 @@ def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
     columns = ["Case", "Points", "Sum of gradients", "Change of the log odds", "Gap"]
     content = [Table(columns=columns, rows=rows) if rows else None]
     return PagePart(id="gradients", title="Gradients", side=side, content=content, is_method=True)
-
-
-def _completeness(total: float, change: float) -> list[str]:
-    gap = text.percent(100 * abs(total / change - 1), 0) if change else text.MISSING
-    return [text.signed(total, 2), text.signed(change, 2), gap]
 
 
 def _attention(run: Run, cases: Cases) -> PagePart:
@@ -225,7 +219,7 @@ def _attention(run: Run, cases: Cases) -> PagePart:
 
 
 def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
-    explained, _ = _explained(run, cases, _spread(run, tested, DELETION_CASES))
+    explained, _ = _explain(run, cases, _spread(run, tested, DELETION_CASES))
     curves = [item.deletion for item in explained if item.deletion is not None]
     if not curves:
         return []
@@ -244,6 +238,10 @@ def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:
 
 
 PAGE = SplitPage(
-    SUBJECT, lambda runs: sections(runs, if_there(lambda: reload_cases(runs[0]))), support=support, total="samples",
-    titles=TITLES, headline=target_headline,
-)  # fmt: skip
+    SUBJECT,
+    lambda runs: sections(runs, if_there(lambda: reload_cases(runs[0]))),
+    support=support,
+    total="samples",
+    titles=TITLES,
+    headline=target_headline,
+)

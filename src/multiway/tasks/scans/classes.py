@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.scans import ScanImages, torn_cases
+from multiway.auditing.scans import ScanImages, read_shared_cases
 from multiway.config import Plain
 from multiway.data.findings import Findings, listed
 from multiway.data.matching import match_classes
@@ -30,7 +30,7 @@ from multiway.tasks.samples import SampleTask
 from multiway.tasks.scans import class_page as page
 from multiway.tasks.scans.config import CLASSIFIERS, VolumeConfig
 from multiway.tasks.scans.encode import Stored, VolumeState
-from multiway.tasks.scans.explain import explain_classes, interesting, named_cases, reload_cases
+from multiway.tasks.scans.explain import explain_classes, find_cases, interesting, reload_cases
 from multiway.tasks.scans.networks import (
     Probabilities,
     VolumeLoss,
@@ -71,6 +71,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     scored = METRICS
     seen = ("volumes", "sizes")
     by_steps = (NETWORK, *CLASSIFIERS)
+    build = staticmethod(build_classifier)
     evidence = Task.evidence  # the network answers: maps and tables of scans are of it alone
     options = (
         Option(name="label", field="read.label", help="Column of the class of each scan."),
@@ -101,7 +102,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
             if len(cases.classes or ()) == 1:
                 rule = f"two classes or more are needed. Got {listed(cases.classes or ())} in every case"
                 findings.add("classes", "error", rule, "Give others.")
-        return cases if state is None or not has_target else _matched(cases, state)
+        return cases if state is None or not has_target else _match_cases(cases, state)
 
     def proposal(self, config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
         """A spacing and a size that hold every body, where scans differ and none are named."""
@@ -144,17 +145,13 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     def audit(self, config: VolumeConfig, run: Run | None = None) -> AuditReport:
         """Whether scans or patients are in two splits, labels contradict, and scaling or the grid tells the class."""
         source = self.locate(config.data or "")
-        torn = torn_cases(source, config.read)
+        torn = read_shared_cases(source, config.read)
         if torn is not None:
             values = (torn.inputs.prepared(index).values for index in range(len(torn)))
-            return _audited(torn, named_splits(torn), values, None)
+            return _audit_cases(torn, named_splits(torn), values, None)
         prepared = self.prepare(config, source)
         state = prepared.state if run is None else run.state
-        return _audited(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
-
-    def build(self, config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
-        """A classifier."""
-        return build_classifier(config, state, name)
+        return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
 
     def objective_of(self, run: Run, name: str, training: Samples[Stored]) -> Objective:
         """Cross-entropy under the model's own training, of volumes that are changed at random."""
@@ -205,12 +202,12 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
         """Maps of some test cases, or of the named ones."""
         cases, names = reload_cases(run), options.get("cases")
-        chosen = named_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
+        chosen = find_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
         answer = explain_classes(run, cases, chosen, run.explanation(out))
         return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
 
 
-def _matched(cases: Cases, state: VolumeState) -> Cases:
+def _match_cases(cases: Cases, state: VolumeState) -> Cases:
     """Later cases with classes, sizes and spacings held to those of the training."""
     scans = cases.inputs
     if scans.header is not None and scans.sizes is not None:
@@ -223,7 +220,7 @@ def _matched(cases: Cases, state: VolumeState) -> Cases:
     return dataclasses.replace(cases, target=labels, classes=state.classes)
 
 
-def _audited(cases: Cases, splits: Splits, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
+def _audit_cases(cases: Cases, splits: Splits, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
     images = ScanImages(cases, splits, "volume")
     for values, label in zip(volumes, cases.truth.tolist(), strict=True):
         images.add(values, (cases.classes or ())[label])

@@ -26,8 +26,10 @@ from multiway.tasks.scans.scores import MEAN, headline
 from multiway.tasks.scans.task import warn_of_other_voxels
 
 AS_GIVEN: dict[str, Callable[[str], Any]] = {
-    "text": str, "number": lambda name: int(float(name)), "bool": lambda name: name == "True",
-}  # fmt: skip
+    "text": str,
+    "number": lambda name: int(float(name)),
+    "bool": lambda name: name == "True",
+}
 """From the name of a class to a label of that kind."""
 
 
@@ -118,9 +120,15 @@ class VolumeClassifier(ScanEstimator, Classifier):
         return own_score(self.evaluate(X, y), "acc", model=self._run().answer.name)
 
     def explain(
-        self, X: object, index: int = 0, *, gradients: bool = True, deletion: bool = True, steps: int | None = None,
+        self,
+        X: object,
+        index: int = 0,
+        *,
+        gradients: bool = True,
+        deletion: bool = True,
+        steps: int | None = None,
         seed: int = 0,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Explain one case: attention per mode, rollout to voxels, integrated gradients, deletion test.
 
         Args:

@@ -99,7 +99,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
 
 def average_attention(
     run: Run, cases: Cases, indices: Sequence[int], sample: str = "", *, first: int = 0
-) -> list[ModeMap]:  # fmt: skip
+) -> list[ModeMap]:
     """Attention averaged over cases, slices counted from `first`, without millimetres where spacings differ."""
     if not has_maps(run.model) or not len(indices):
         return []
@@ -118,7 +118,7 @@ def network_input(run: Run, volume: Volume) -> Tensor:
     return as_evaluated(run.state.normalise(volume).to(device_of(run.model)), run.config)
 
 
-def named_cases(cases: Cases, names: Sequence[str]) -> list[int]:
+def find_cases(cases: Cases, names: Sequence[str]) -> list[int]:
     """Indices of cases by name."""
     return positions_of(names, cases.names["case"], f"{cases.source} has no case")
 

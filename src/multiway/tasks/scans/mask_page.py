@@ -2,16 +2,14 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from multiway import files
-from multiway.config import Plain
 from multiway.data.samples import Array, Samples
 from multiway.report import charts, text
 from multiway.report.attention import grey_png, palette_png
@@ -63,8 +61,11 @@ def _metrics(run: Run) -> list[Metric]:
 
 
 MODELS = {
-    "unet": "U-Net", "threshold": "thresholding", "background": "background alone", "logistic": "logistic regression",
-}  # fmt: skip
+    "unet": "U-Net",
+    "threshold": "thresholding",
+    "background": "background alone",
+    "logistic": "logistic regression",
+}
 SUBJECT = pages.Subject(
     models=MODELS,
     order=_metrics,
@@ -89,7 +90,7 @@ def _support(runs: Sequence[Run]) -> Iterator[str]:
 def _by_class(runs: Sequence[Run]) -> list[Section]:
     """The metric that decides, by class and model; nothing where there is one class."""
     decides, whole = headline(runs[0].state.num_modes), SUBJECT.scores(runs)
-    classes = list(dict.fromkeys(map(str, _scored(runs[0])["class"])))[:MAX_CLASSES]
+    classes = list(dict.fromkeys(map(str, _scored_cases(runs[0])["class"])))[:MAX_CLASSES]
     if len(classes) < 2:
         return []
     models = whole.models()
@@ -157,9 +158,12 @@ def _cases(run: Run) -> PagePart:
     """Dice of the test cases, worst to best, one line per model."""
     scores = SUBJECT.scores([run])
     colours = pages.colours_of(scores)
-    dice = _scored(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    dice = _scored_cases(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
     lines = {
-        scores.name(str(name)): (f"s{colours.get(str(name), 0)}", _at_percents(np.sort(values.to_numpy())))
+        scores.name(str(name)): (
+            f"s{colours.get(str(name), 0)}",
+            np.interp(PERCENTS, np.linspace(0, 100, len(values)), np.sort(values.to_numpy())),
+        )
         for name, values in dice.groupby(level="model", sort=False)
     }
     chart = Chart(
@@ -179,12 +183,7 @@ def _cases(run: Run) -> PagePart:
     return PagePart(id="cases", title="Case by case", side=side, content=[chart if lines else None])
 
 
-def _at_percents(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values at every percent of the cases."""
-    return np.interp(PERCENTS, np.linspace(0, 100, len(values)), values)
-
-
-def _scored(run: Run) -> pd.DataFrame:
+def _scored_cases(run: Run) -> pd.DataFrame:
     """Test cases by class and model, of the classes that are scored."""
     cases = run.tables["cases"]
     return cases[(cases["split"] == "test") & cases["scored"]]
@@ -196,14 +195,20 @@ def _headline(subject: pages.Subject, run: Run) -> str:
     own, rival = scores.get(run.answer.name, decides), best_rival(scores)
     if own.value is None:
         return ""
-    other = "" if rival is None else f"; those of {scores.named(rival[0])} have {text.number(rival[1].number, 3)}"
+    other = "" if rival is None else f"; those of {scores.name_within(rival[0])} have {text.number(rival[1].number, 3)}"
     title, value = scores.heading(decides), text.number(own.number, 3)
     return f"Masks have a {title} of {value} on test cases, where 1 is perfect{other}."
 
 
 PAGE = SplitPage(
-    SUBJECT, sections, headline=_headline, titles=TITLES, total="samples", support=_support, tables=_by_class,
-)  # fmt: skip
+    SUBJECT,
+    sections,
+    headline=_headline,
+    titles=TITLES,
+    total="samples",
+    support=_support,
+    tables=_by_class,
+)
 
 
 def save_slices(
@@ -249,12 +254,10 @@ def _slice(
 
 def load_slices(folder: RunFolder) -> list[Shown]:
     """Read what `save_slices` kept."""
-    tensors = folder.load_tensors(SLICES)
-    return [_shown(tensors, number, name) for number, name in enumerate(folder.read_json(NAMES))]
-
-
-def _shown(tensors: Mapping[str, Tensor], number: int, name: Plain) -> Shown:
-    parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
-    if {values.shape for values in parts.values()} != {parts["image"].shape} or parts["image"].ndim != 2:
-        raise ValueError("slices of one case differ in size")
-    return Shown(case=str(name["case"]), dice=float(name["dice"]), **parts)
+    tensors, shown = folder.load_tensors(SLICES), []
+    for number, name in enumerate(folder.read_json(NAMES)):
+        parts = {part: tensors[f"{number}.{part}"].numpy() for part in ("image", "target", "predicted")}
+        if {values.shape for values in parts.values()} != {parts["image"].shape} or parts["image"].ndim != 2:
+            raise ValueError("slices of one case differ in size")
+        shown.append(Shown(case=str(name["case"]), dice=float(name["dice"]), **parts))
+    return shown

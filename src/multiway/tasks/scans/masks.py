@@ -12,7 +12,7 @@ import pandas as pd
 from torch import nn
 
 from multiway.auditing import AuditReport
-from multiway.auditing.scans import BLOCK, ScanImages, torn_cases
+from multiway.auditing.scans import BLOCK, ScanImages, read_shared_cases
 from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook
@@ -53,7 +53,7 @@ from multiway.tasks.scans.patches import GridPatches, TrainingPatches
 from multiway.tasks.scans.predict import predict_masks
 from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, class_in_words, headline, mean_dice, measure
 from multiway.tasks.scans.task import SCANS, ScanTask, in_arrays, warn_of_other_voxels
-from multiway.tasks.scores import best_baseline_remark, models_of, score_of, shown
+from multiway.tasks.scores import best_baseline_remark, models_of, score_of, write_score
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
 
@@ -88,6 +88,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     scored = METRICS
     seen = ("patches", "patch")
     by_steps = (NETWORK, PLAIN)
+    build = staticmethod(build_segmenter)
     options = (
         Option(name="mask", field="read.mask", help="Column of the mask of each scan."),
         *SCANS,
@@ -158,7 +159,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
         """Whether images or patients are in two splits, an image has two masks, or scaling or the grid leaks."""
         source = self.locate(config.data or "")
-        if not is_scene(source) and torn_cases(source, config.read) is not None:
+        if not is_scene(source) and read_shared_cases(source, config.read) is not None:
             cases = read_images(source, config, Findings(source), is_training=False)
             splits = named_splits(cases)
             values = find_mask_values(cases, splits.get("train", np.arange(len(cases))), config)
@@ -170,10 +171,6 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
         """The network, and the baselines that fit the data."""
         return (NETWORK, *mask_baselines(config, state))
-
-    def build(self, config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
-        """A network or a baseline."""
-        return build_segmenter(config, state, name)
 
     def objective(self, run: Run, training: Samples[Examples]) -> Objective:
         """Cross-entropy and overlaps."""
@@ -221,11 +218,11 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def predict(self, run: Run, prepared: Prepared[Scans, SegmentState], split: str) -> CasePredictions:
         """Every model on every image of a split."""
 
-        def measured() -> CasePredictions:
+        def predict() -> CasePredictions:
             part = prepared.part(split)
             return CasePredictions(frames={name: measure(predictor_of(run, name), part) for name in run.models})
 
-        return run.once(prepared, split, measured)
+        return run.once(prepared, split, predict)
 
     def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
         """Metrics case by case."""
@@ -249,7 +246,7 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
     def sentence(self, run: Run) -> str:
         """The answer's test Dice and those of the other candidates."""
         answer, metric = run.answer.name, headline(run.state.num_modes)
-        dice = {model: shown(score_of(run, model, metric)["value"]) for model in models_of(run)}
+        dice = {model: write_score(score_of(run, model, metric)["value"]) for model in models_of(run)}
         others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != answer)
         kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
         remark = best_baseline_remark(run, metric)

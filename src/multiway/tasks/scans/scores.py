@@ -44,26 +44,23 @@ class CasePredictions:
 
         `decides` is `dice`, or another metric: then it is the share of wrong voxels, in blocks of unequal sizes.
         """
-        (first, *_), loss = self.frames.values(), _dice_losses if decides == "dice" else _voxel_losses
+        first, *_ = self.frames.values()
         patients = first.groupby("case", sort=False)["patient"].first().to_numpy(dtype=str)
-        losses = {name: loss(frame) for name, frame in self.frames.items()}
-        word = "1 - Dice" if decides == "dice" else "share of wrong pixels"
-        return Evidence(losses=losses, units=patients, loss=word, unit="cases" if decides == "dice" else "blocks")
+        losses: dict[str, Floats] = {}
+        for name, frame in self.frames.items():
+            if decides == "dice":
+                scored = frame[frame["scored"]].fillna({"dice": 1.0})
+                losses[name] = 1.0 - scored.groupby("case", sort=False)["dice"].mean().to_numpy(np.float64)
+            else:
+                counts = frame.groupby("case", sort=False)[["both", "missed"]].sum()
+                losses[name] = (counts["missed"] / counts.sum(axis=1).mean()).to_numpy(np.float64)
+        word, unit = ("1 - Dice", "cases") if decides == "dice" else ("share of wrong pixels", "blocks")
+        return Evidence(losses=losses, units=patients, loss=word, unit=unit)
 
     def frame(self, split: str) -> pd.DataFrame:
         """Metrics case by case."""
         frames = [frame.assign(split=split, model=name) for name, frame in self.frames.items()]
         return pd.concat(frames, ignore_index=True)
-
-
-def _dice_losses(frame: pd.DataFrame) -> Floats:
-    scored = frame[frame["scored"]].fillna({"dice": 1.0})
-    return 1.0 - scored.groupby("case", sort=False)["dice"].mean().to_numpy(np.float64)
-
-
-def _voxel_losses(frame: pd.DataFrame) -> Floats:
-    counts = frame.groupby("case", sort=False)[["both", "missed"]].sum()
-    return (counts["missed"] / counts.sum(axis=1).mean()).to_numpy(np.float64)
 
 
 def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = True) -> pd.DataFrame:

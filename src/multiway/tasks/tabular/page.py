@@ -8,7 +8,7 @@ from multiway.report.sections import Bar, Bars, PagePart
 from multiway.tasks import pages, targets
 from multiway.tasks.misses import LOOK, miss_tables, misses_of, model_in_words
 from multiway.tasks.run import Run
-from multiway.tasks.scores import scored_metrics
+from multiway.tasks.scores import metrics_with_scores
 from multiway.tasks.tabular.explain import ROWS, measure_in_words
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
 
@@ -61,7 +61,7 @@ def _parts(runs: Sequence[Run]) -> Iterable[PagePart]:
 
 def _metrics(run: Run) -> Sequence[Metric]:
     """Of numbers the mean error first, which is in their own units."""
-    return sorted(scored_metrics(run), key=lambda metric: metric.name != "mae")
+    return sorted(metrics_with_scores(run), key=lambda metric: metric.name != "mae")
 
 
 SUBJECT = pages.Subject(

@@ -15,8 +15,8 @@ from multiway.data.sources.scans.volume import (
     Array,
     Volume,
     VolumeHeader,
+    affine_of_grid,
     axes_of,
-    regridded,
     sizes_in_words,
     spacing_of,
     turned,
@@ -93,7 +93,7 @@ def _plan(header: VolumeHeader, options: VolumeOptions, source: str, is_mask: bo
                 "), or raise max_bytes.",
             )
         dtype = np.dtype(np.float64 if header.dtype == np.float64 else np.float32)
-        header = dataclasses.replace(_moved(header, sizes, scales, offsets), dtype=dtype)
+        header = dataclasses.replace(_regrid_header(header, sizes, scales, offsets), dtype=dtype)
         steps.append(lambda array: interpolate(array, sizes, scales, offsets, nearest=is_mask))
     if options.window is not None and not is_mask:
         header = dataclasses.replace(header, dtype=np.dtype(np.float32))
@@ -101,7 +101,7 @@ def _plan(header: VolumeHeader, options: VolumeOptions, source: str, is_mask: bo
         steps.append(lambda array: np.clip(array.astype(np.float32), low, high))
     if options.size is not None:
         size = options.size
-        header = _moved(header, size, (1.0, 1.0, 1.0), crop_starts(header.sizes, size))
+        header = _regrid_header(header, size, (1.0, 1.0, 1.0), crop_starts(header.sizes, size))
         steps.append(lambda array: crop(array, size, 0.0 if is_mask or not array.size else float(array.min())))
     if options.distance and not is_mask:
         header = dataclasses.replace(header, channels=2 * header.channels, dtype=np.dtype(np.float32))
@@ -149,11 +149,11 @@ def _find_grid(header: VolumeHeader, options: VolumeOptions, source: str) -> Gri
     return target, scales, tuple((old - 1) / 2 - scale * (new - 1) / 2 for old, new, scale in pairs)
 
 
-def _moved(
+def _regrid_header(
     header: VolumeHeader, sizes: tuple[int, ...], scales: Sequence[float], offsets: Sequence[float]
 ) -> VolumeHeader:
     """The header on a grid whose voxel j lies at `scale * j + offset` of the old one."""
-    affine = None if header.affine is None else regridded(header.affine, scales, offsets)
+    affine = None if header.affine is None else affine_of_grid(header.affine, scales, offsets)
     return dataclasses.replace(header, sizes=sizes, affine=affine)
 
 

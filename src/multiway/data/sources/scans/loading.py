@@ -41,7 +41,7 @@ class FileScans:
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
         file, options = self.entries[index].file, self.options
-        with _placed(self.place(index), file):
+        with _naming_row(self.place(index), file):
             return read_header(file, max_bytes=options.max_bytes, channels=options.channels)
 
     def volume(self, index: int) -> Volume:
@@ -58,14 +58,14 @@ class FileScans:
         return self.entries[index].place
 
     def _read(self, index: int, file: Path, channels: bool) -> Volume:
-        with _placed(self.place(index), file):
+        with _naming_row(self.place(index), file):
             volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
         place, name = self.place(index), quoted(file.name, 80)
         return dataclasses.replace(volume, source=place if place.endswith(name) else f"{place}, {name}")
 
 
 @contextlib.contextmanager
-def _placed(place: str, file: Path) -> Iterator[None]:
+def _naming_row(place: str, file: Path) -> Iterator[None]:
     """Put the row of the table before what is wrong with a file."""
     try:
         yield

@@ -60,7 +60,7 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
     header = _parse(path, where)
     slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
     shape = _shape([int(size) for size in header["dim"]], channels, where)
-    stored, start, affine = _stored(header, where), _start(header, where), _affine(header, where)
+    stored, start, affine = _stored_type(header, where), _start(header, where), _affine(header, where)
     result = NiftiHeader(
         sizes=shape[:3],
         channels=math.prod(shape[3:]),
@@ -83,7 +83,7 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
 def _parse(path: Path, where: str) -> Any:
     """The header as nibabel parses it, nothing of it checked."""
     nibabel = load_extra("nibabel", "Reading NIfTI", "volumes")
-    with _unpacked(path, where) as stream:
+    with _open(path, where) as stream:
         raw = stream.read(SIZES[2])
     is_second = len(raw) == SIZES[2] and raw[4:8] == b"n+2\x00"
     if not is_second and (len(raw) < SIZES[1] or raw[344:348] != b"n+1\x00"):
@@ -97,7 +97,7 @@ def _parse(path: Path, where: str) -> Any:
         return nibabel.Nifti1Header(raw[: SIZES[1]], check=False)
 
 
-def _stored(header: Any, where: str) -> np.dtype[Any]:
+def _stored_type(header: Any, where: str) -> np.dtype[Any]:
     try:
         stored: np.dtype[Any] = np.dtype(header.get_data_dtype())
     except KeyError:  # a code that is none of the format's
@@ -161,19 +161,19 @@ def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
     """Read a NIfTI file; values are scaled to float32 where the header scales them."""
     header = read_nifti_header(path, limit, where, channels)
     raw = bytearray(math.prod(header.shape) * int(header.stored.itemsize))
-    with _unpacked(path, where) as stream:
+    with _open(path, where) as stream:
         stream.seek(header.start)
         done = stream.readinto(raw)
         if done < len(raw):
             raise DataError(f"{where}: it ends after {done:,} of {len(raw):,} bytes of voxels. Write or copy it again.")
         if len(stream.read(LARGEST_REST + 1)) > LARGEST_REST:  # reading to the end also compares gzip's checksum
             raise DataError(f"{where}: it goes on behind the voxels that its header declares. Write it again.")
-        values = _scaled(np.ndarray(header.shape, header.stored, raw, order="F"), header)
+        values = _scale(np.ndarray(header.shape, header.stored, raw, order="F"), header)
     values = values[None] if header.channels == 1 else np.moveaxis(values, -1, 0)
     return Volume(values=values, affine=header.affine, source=where, axes=header.axes, is_placed=header.is_placed)
 
 
-def _scaled(stored: Array, header: NiftiHeader) -> Array:
+def _scale(stored: Array, header: NiftiHeader) -> Array:
     """Values in float32, scaled a slice at a time in float64."""
     if header.slope is None:
         return stored.astype(header.dtype, copy=False)
@@ -190,7 +190,7 @@ def _is_packed(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _unpacked(path: Path, where: str) -> Iterator[io.BufferedIOBase]:
+def _open(path: Path, where: str) -> Iterator[io.BufferedIOBase]:
     with translated(where), gzip.open(path) if _is_packed(path) else path.open("rb") as stream:
         yield stream
 

@@ -82,9 +82,13 @@ class Volume(Grid):
     def header(self) -> VolumeHeader:
         """What its file would say of it."""
         return VolumeHeader(
-            sizes=self.sizes, channels=self.channels, dtype=self.values.dtype, affine=self.affine, axes=self.axes,
+            sizes=self.sizes,
+            channels=self.channels,
+            dtype=self.values.dtype,
+            affine=self.affine,
+            axes=self.axes,
             is_placed=self.is_placed,
-        )  # fmt: skip
+        )
 
 
 def axes_of(affine: Affine | None) -> tuple[str, ...]:
@@ -170,7 +174,7 @@ def turned(affine: Affine, sizes: Sequence[int], order: Sequence[int], flips: Se
     return result
 
 
-def regridded(affine: Affine, scales: Sequence[float], offsets: Sequence[float]) -> Affine:
+def affine_of_grid(affine: Affine, scales: Sequence[float], offsets: Sequence[float]) -> Affine:
     """Affine of a grid whose voxel j lies at `scale * j + offset` of the old one, on each axis."""
     result = affine.copy()
     result[:3, 3] = affine[:3, :3] @ np.asarray(offsets) + affine[:3, 3]

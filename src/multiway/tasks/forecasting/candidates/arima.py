@@ -101,9 +101,12 @@ def _order_of(model: dict[str, Any]) -> dict[str, Any]:
     """Arguments with which the library refits the same order."""
     p, q, seasonal_p, seasonal_q, season, d, seasonal_d = map(int, model["arma"])
     return {
-        "order": (p, d, q), "seasonal_order": (seasonal_p, seasonal_d, seasonal_q), "season_length": season,
-        "include_mean": "intercept" in model["coef"], "include_drift": "drift" in model["coef"],
-    }  # fmt: skip
+        "order": (p, d, q),
+        "seasonal_order": (seasonal_p, seasonal_d, seasonal_q),
+        "season_length": season,
+        "include_mean": "intercept" in model["coef"],
+        "include_drift": "drift" in model["coef"],
+    }
 
 
 class Arima(EachSeries[ArimaForecaster]):

@@ -28,9 +28,14 @@ class TransformedRidge(nn.Module):
     """
 
     def __init__(
-        self, kind: Transform, lookback: int, horizon: int, num_matrices: int, units: Units,
+        self,
+        kind: Transform,
+        lookback: int,
+        horizon: int,
+        num_matrices: int,
+        units: Units,
         regression: Regression | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.kind, self.units = kind, units
         self.floor = regression or LinearFloor(num_matrices, horizon, lookback, trained=False)
@@ -72,7 +77,7 @@ class TransformedRidge(nn.Module):
         return self.units.std / (self._centre if self.kind == "log" else 2 * self._centre.sqrt())
 
 
-def transformed(windows: Windows, model: TransformedRidge) -> Windows:
+def transform_rows(windows: Windows, model: TransformedRidge) -> Windows:
     """The same windows of transformed rows."""
     rows = model.into(windows.rows)
     return windows.with_rows(rows if windows.observed is None else torch.where(windows.observed, rows, 0.0))
@@ -94,7 +99,7 @@ class RidgeOfLogs(ForecastCandidate[TransformedRidge]):
 
     def fit(self, model: TransformedRidge, training: Rows, validation: Rows) -> None:
         """Fit ridge to transformed rows."""
-        own = fit_floor(transformed(training.windows, model), transformed(validation.windows, model), own=False)
+        own = fit_floor(transform_rows(training.windows, model), transform_rows(validation.windows, model), own=False)
         model.penalty.fill_(own.penalty)
         cast(LinearFloor, model.floor).set_weight(own.weight)
 
@@ -102,7 +107,7 @@ class RidgeOfLogs(ForecastCandidate[TransformedRidge]):
         """Fit ridge to transformed rows under the penalty that it has."""
         assert fitted is not None
         model.penalty.copy_(fitted.penalty)
-        rows = transformed(data.windows, model)
+        rows = transform_rows(data.windows, model)
         cast(LinearFloor, model.floor).set_weight(fit_under(float(model.penalty), None, rows, data.floor.windows))
 
 

@@ -1,0 +1,93 @@
+"""A task of one's own: classes of spectra, each a line of a `.spectra` file: its class, then its values."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from multiway.auditing.duplicates import sample_digest
+from multiway.auditing.samples import audited, check_copies
+from multiway.config import Config
+from multiway.data.findings import Place
+from multiway.data.samples import Samples
+from multiway.data.scaling import Scaler
+from multiway.data.sources.options import ReadOptions
+from multiway.data.splitting import SplitShares
+from multiway.data.targets import classes_of
+from multiway.models.target_baselines import build_baseline
+from multiway.tasks import pages, targets
+from multiway.tasks.options import NetworkConfig
+from multiway.tasks.protocol import NETWORK
+from multiway.tasks.samples import SampleTask
+from multiway.tasks.target_page import class_page
+from multiway.training import TrainingConfig
+
+
+class SpectraConfig(NetworkConfig):
+    NETWORK, BY_DATA = "tabular_mlp", {"in_features": 1, "num_outputs": 2}
+
+    read: ReadOptions = ReadOptions()
+    split: SplitShares = SplitShares()
+    baselines: tuple[str, ...] = ("majority", "logistic")
+    training: TrainingConfig = TrainingConfig(loss="cross_entropy", epochs=20)
+
+
+class SpectraState(Config):
+    classes: tuple[str, ...]
+    scaler: Scaler
+    target: None = None
+
+    def encoded(self, samples):
+        values = self.scaler.transform(samples.inputs)
+        return samples.with_inputs(torch.from_numpy(values.astype(np.float32)))
+
+
+def read_spectra(config, source, findings, state=None, *, has_target=True):
+    labels, *values = zip(*(line.split() for line in Path(source).read_text().splitlines()), strict=True)
+    inputs = np.array(values, dtype=float).T
+    lacking = [Place(row=row + 1) for row in np.flatnonzero(~np.isfinite(inputs).all(1))]
+    if lacking:
+        findings.add("missing", "error", "a spectrum lacks a value", "Leave it out.", lacking)
+    classes = state.classes if state else classes_of(labels, source, "spectra")
+    target = np.array([classes.index(label) for label in labels]) if has_target else None
+    return Samples(inputs=inputs, source=str(source), word="spectra", target=target, classes=classes)
+
+
+def build_model(config, state, name):
+    sizes = len(state.scaler.mean), len(state.classes)
+    if name != NETWORK:
+        return build_baseline(name, *sizes)
+    return config.network(in_features=sizes[0], num_outputs=sizes[1])
+
+
+def audit_spectra(config, run=None):
+    prepared = TASK.prepare(config, TASK.locate(config.data))
+    digests = [sample_digest(values) for values in prepared.raw.inputs]
+    return audited(prepared, check_copies(prepared, digests, "spectra"), "spectra")
+
+
+SUBJECT = pages.Subject(
+    kicker="Report on spectra",
+    rows="spectra",
+    models=targets.WORDS,
+    interval="over spectra (bootstrap)",
+    selected_by=lambda run: "lowest validation loss",
+    setting=lambda run: {"Classes": str(len(run.state.classes))},
+)
+TASK = SampleTask(
+    name="spectra",
+    purpose="Classes of spectra.",
+    example="--data some.spectra",
+    needs="spectra",
+    config=SpectraConfig,
+    state=SpectraState,
+    page=class_page(SUBJECT),
+    scored=targets.CLASSES,
+    recognises=lambda source: str(source).endswith(".spectra"),
+    read=read_spectra,
+    learnt=lambda config, samples, train: SpectraState(
+        classes=samples.classes, scaler=Scaler.fit(samples.inputs[train])
+    ),
+    build=build_model,
+    audit=audit_spectra,
+)
