@@ -79,8 +79,8 @@ def test_one_of_another_distribution_is_weighed_scored_refitted_stored_and_answe
     named = fitted(frame, network=False, answer="mean_of_all")
     assert named.answer.name == "mean_of_all" and set(named.state.candidates) < {*candidates()}
     save_run(run, tmp_path / "run")
-    again = load(tmp_path / "run").answered_by("mean_of_all")
-    table = forecast(again, frame)
+    loaded = load(tmp_path / "run").answered_by("mean_of_all")
+    table = forecast(loaded, frame)
     assert (table.groupby("unique_id")["multiway"].nunique() == 1).all()
     assert "mean of all rows" in report([run])
 
