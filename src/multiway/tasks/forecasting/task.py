@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.calendar import season_of
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.choice import decide
-from multiway.tasks.forecasting.config import ForecastConfig, published_split
+from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, published_split
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import (
     FOLDER,
@@ -441,4 +441,4 @@ def _is_own(run: Run) -> bool:
     return bool(run.answer.name == run.facts["selection"]["answer"])
 
 
-TASK = Forecasting()
+TASK = Forecasting(**FORECAST.parts)
