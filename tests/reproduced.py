@@ -6,7 +6,7 @@ from typing import Any
 
 from docs.build.results_page import deciding
 
-from multiway.cli.options import nested
+from multiway.cli.options import nest_settings
 from multiway.config import merge
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
@@ -28,7 +28,7 @@ def reproduced(command: str) -> dict[str, Recipe]:
 def settings_apart(command: str, name: str, row: Row) -> dict[str, Any]:
     """Settings and seeds of a row that the command would not measure a cell with; what it sets has to be valid."""
     words = shlex.split(command)
-    sets = nested([value for option, value in itertools.pairwise(words) if option == "--set"])
+    sets = nest_settings([value for option, value in itertools.pairwise(words) if option == "--set"])
     recipe = reproduced(command)[name]
     task_of(recipe.task).configure(recipe.settings_of_runs()[0], sets)
     changed = recipe.model_copy(update={"settings": merge(recipe.settings, sets)})

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from multiway.errors import ConfigError, closest, ended
+from multiway.errors import ConfigError, closest, end_sentence
 
 MAX_CONFIG_BYTES = 1_000_000
 DEEPEST = 50
@@ -258,7 +258,7 @@ def _beyond(values: object, place: str = "") -> Iterator[str]:
 
 
 def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
-    return ended("; ".join(_describe(item, cls) for item in error.errors()))
+    return end_sentence("; ".join(_describe(item, cls) for item in error.errors()))
 
 
 def _describe(item: Any, cls: type[BaseModel]) -> str:

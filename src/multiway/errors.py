@@ -38,12 +38,12 @@ Spell = Callable[[Fix], str]
 """How someone writes a fix."""
 
 
-def spelled(message: Iterable[str | Fix], spell: Spell = str) -> str:
+def spell_message(message: Iterable[str | Fix], spell: Spell = str) -> str:
     """A message as text."""
     return "".join(part if isinstance(part, str) else spell(part) for part in message)
 
 
-def typed(*words: object, **options: object) -> str:
+def write_command(*words: object, **options: object) -> str:
     """A command that cures an error, as it is typed; an option with a list is given several times."""
     listed = {name: value if isinstance(value, list) else [value] for name, value in options.items()}
     given = (f"--{name} {shlex.quote(str(value))}" for name, values in listed.items() for value in values)
@@ -64,7 +64,7 @@ class MultiwayError(Exception):
 
     def spelled(self, spell: Spell = str) -> str:
         """The sentence, its fixes written by whoever prints it."""
-        return spelled(self.args, spell)
+        return spell_message(self.args, spell)
 
 
 @contextlib.contextmanager
@@ -123,7 +123,7 @@ class MultiwayWarning(UserWarning):
 
     def spelled(self, spell: Spell = str) -> str:
         """The sentence, its fixes written by whoever prints it."""
-        return spelled(self.args, spell).strip()
+        return spell_message(self.args, spell).strip()
 
     @classmethod
     def of(cls, task: str, *parts: str | Fix) -> Self:
@@ -180,7 +180,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else "."
 
 
-def ended(sentence: str) -> str:
+def end_sentence(sentence: str) -> str:
     """A sentence with its full stop; a question has its mark."""
     return sentence if sentence.endswith("?") else f"{sentence}."
 

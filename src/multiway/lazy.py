@@ -25,7 +25,7 @@ def lazily(package: str, registry: str = "") -> Callable[[str], Any]:
 
     @functools.cache
     def origins() -> dict[str, tuple[str, str]]:
-        return dict(_listed(ast.parse(inspect.getsource(sys.modules[package]))))
+        return dict(_list_names(ast.parse(inspect.getsource(sys.modules[package]))))
 
     def get(name: str) -> Any:
         if registry and not name.startswith("_") and name not in origins() and name in extensions(registry):
@@ -40,7 +40,7 @@ def lazily(package: str, registry: str = "") -> Callable[[str], Any]:
     return get
 
 
-def _listed(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
+def _list_names(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
     """Names under `if TYPE_CHECKING`, each with its module and its name there."""
     for block in tree.body:
         if isinstance(block, ast.If) and getattr(block.test, "id", "") == "TYPE_CHECKING":
@@ -66,12 +66,12 @@ def extend(registry: str, place: str, name: str = "") -> None:
 def extensions(registry: str) -> dict[str, str]:
     """Places of what adds to a registry, by name: our own, then those of the entry points `multiway.REGISTRY`."""
     ours = _OURS.get(registry, {})
-    added = {each.name: each.value for each in installed().select(group=f"multiway.{registry}")}
+    added = {each.name: each.value for each in read_entry_points().select(group=f"multiway.{registry}")}
     return {**ours, **{name: place for name, place in sorted(added.items()) if name not in ours}}
 
 
 @functools.cache
-def installed() -> Any:
+def read_entry_points() -> Any:
     """Entry points of all distributions, which are looked through once."""
     import importlib.metadata  # what starts a layer needs none
 
@@ -115,7 +115,7 @@ def missing(package: str, purpose: str, extra: str) -> ConfigError:
 
 
 @contextlib.contextmanager
-def silenced(logger: str) -> Iterator[None]:
+def silence(logger: str) -> Iterator[None]:
     """Drop what a library warns of and logs while it reads a file; what matters is checked and raised by us."""
     import logging  # what starts the command line needs none
 

@@ -47,8 +47,8 @@ def recipes_command(
 
 
 def _recipe_lines(listed: Sequence[dict[str, Any]], settings: Sequence[dict[str, Any]]) -> Iterator[str]:
-    yield from [*show.aligned(listed), ""]
-    yield from show.aligned([{name: _plain(value) for name, value in each.items()} for each in settings])
+    yield from [*show.align_rows(listed), ""]
+    yield from show.align_rows([{name: _plain(value) for name, value in each.items()} for each in settings])
     yield from ["", "What is not listed is the library's default."]
 
 
@@ -71,9 +71,9 @@ def published_command(
 
 def _published_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield from [f"{answer['source']}: {answer['title']}", ""]
-    yield from show.aligned(answer["rows"])
+    yield from show.align_rows(answer["rows"])
     if answer["slips"]:
-        yield from ["", "Figures that other figures of the paper contradict:", *show.aligned(answer["slips"])]
+        yield from ["", "Figures that other figures of the paper contradict:", *show.align_rows(answer["slips"])]
     yield from ["", *answer["notes"]] if answer["notes"] else []
 
 
@@ -115,14 +115,14 @@ def reproduce_command(
     """Run the recipes of a table and print measured and published figures, then every published method with ours."""
     cells = papers.reproduce(
         table,
-        rows=options.listed_names(rows),
-        variants=options.listed_names(variants),
-        horizons=options.listed_names(horizons),
-        forms=options.listed_names(forms),
+        rows=options.split_names(rows),
+        variants=options.split_names(variants),
+        horizons=options.split_names(horizons),
+        forms=options.split_names(forms),
         seeds=seeds,
         out=out,
         runs=runs,
-        overrides=options.nested(sets or []),
+        overrides=options.nest_settings(sets or []),
         measured=measured,
         report=report,
         progress=not quiet,
@@ -135,9 +135,9 @@ def _measured_lines(table: str, cells: Iterable[dict[str, Any]]) -> Iterator[str
     done = []
     for cell in cells:
         done.append(cell)
-        yield from show.aligned([cell])
+        yield from show.align_rows([cell])
     rows = papers.compare_published(table, done)
-    yield from ["", *show.aligned(rows)] if rows else []
+    yield from ["", *show.align_rows(rows)] if rows else []
 
 
 def _measured_document(table: str, cells: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def encode_command(
     from multiway_papers.stocks.encoding import encode
 
     given = {"read": {"texts": texts} if texts else {}, "text": {"encoder": encoder} if encoder else {}}
-    done = encode(data, given, overrides=options.nested(sets or []), progress=not quiet)
+    done = encode(data, given, overrides=options.nest_settings(sets or []), progress=not quiet)
     return Output(lines=done.lines(), document=done.to_dict)
 
 
@@ -197,7 +197,7 @@ def bench_command(
     name = "heads" if layer.endswith("Attention") else "rank"
     sizes, to_sizes = (",".join(map(str, done[key])) for key in ("shape", "to"))
     head = f"{layer} {sizes} to {to_sizes}, {name} {chosen}, threads {done['threads']}"
-    return Output(lines=[head, "", *show.aligned(done["rows"])], document=lambda: done)
+    return Output(lines=[head, "", *show.align_rows(done["rows"])], document=lambda: done)
 
 
 def _sizes(option: str, text: str) -> tuple[int, ...]:

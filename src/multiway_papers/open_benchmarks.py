@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 
 from multiway import files
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.errors import ConfigError
 from multiway.tasks.protocol import Row
 from multiway_papers.cell_rows import commit_of_source
@@ -52,7 +52,7 @@ def reproduce_open(
         DataError: Data or published results are not on this machine.
     """
     if others:
-        raise ConfigError(f"reproduce: {benchmark} is run as it was published. Leave out {listed(others)}.")
+        raise ConfigError(f"reproduce: {benchmark} is run as it was published. Leave out {list_some(others)}.")
     files.check_place(out)
     for task in tasks_of(benchmark, None if rows is None else [*rows]):
         items = task.items()

@@ -16,7 +16,7 @@ from multiway.models.windows import fill_gaps
 from multiway.tasks.forecasting.candidates.aligned import fit_aligned
 from multiway.tasks.forecasting.candidates.robust import choose_penalty, fit_robust
 from multiway.tasks.forecasting.widths import RecentErrors, mean_sizes
-from multiway.tasks.forecasting.windows import Windows, inputs_of, observed_rows
+from multiway.tasks.forecasting.windows import Windows, inputs_of, rows_observed
 from multiway_papers.open_tasks import QUANTILES, Floats, Item, OpenTask, windows_of
 
 VALIDATION, STRETCHES = 0.2, 3
@@ -64,7 +64,7 @@ class Rows:
     def between(self, start: int, stop: int | None = None) -> Windows:
         """Windows whose targets lie in some rows."""
         sizes = {"lookback": self.lookback, "horizon": self.task.horizon}
-        values, observed = observed_rows(self.values)
+        values, observed = rows_observed(self.values)
         stop = len(values) if stop is None else stop
         return Windows(values, observed, start=start, stop=stop, **sizes).with_covariates(self.covariates)
 

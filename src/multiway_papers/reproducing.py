@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway import files, leftovers
-from multiway.errors import ConfigError, typed
+from multiway.errors import ConfigError, write_command
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, Task
 from multiway.tasks.registry import task_of
@@ -131,7 +131,7 @@ def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[R
         raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce` wrote.")
     rows = {row["recipe"]: row for row in _json_lines(path) if _is_of(row, chosen)}
     if not rows:
-        adds = typed("reproduce", table, out=path)
+        adds = write_command("reproduce", table, out=path)
         raise ConfigError(f"{path} holds no chosen cell of {table}. `{adds}` adds them.")
     return [rows[name] for name in chosen if name in rows]
 

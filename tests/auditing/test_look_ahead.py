@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.look_ahead import check_interpolated, check_known_ahead, check_look_ahead, foreseen, made_of
+from multiway.auditing.look_ahead import (
+    check_interpolated,
+    check_known_ahead,
+    check_look_ahead,
+    foreseen,
+    share_made_of,
+)
 
 ROWS = 900
 
@@ -116,5 +122,5 @@ def test_what_the_past_or_a_plan_tells_is_not_made_of_the_target():
         "lagged": last.to_numpy(), "mean of two weeks ago": last.rolling(7).mean().to_numpy(),
         "weekly price": np.repeat(price[::7], 7)[:ROWS],
     }  # fmt: skip
-    shares = {name: made_of(column, sales) for name, column in honest.items()}
+    shares = {name: share_made_of(column, sales) for name, column in honest.items()}
     assert max(shares.values()) < 0.6, shares

@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from multiway.auditing.duplicates import chance_of_repeats
 from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
-from multiway.auditing.probes import ProbeErrors, explained_by_column, explained_by_sum, held_out, votes
+from multiway.auditing.probes import ProbeErrors, r2_of_column, r2_of_sum, split_halves, votes
 from multiway.auditing.tables import (
     check_column,
     check_formula,
@@ -24,7 +24,7 @@ def draw(seed=0):
 
 
 def parts_of(labels):
-    return held_out(TRAIN, REST, labels)
+    return split_halves(TRAIN, REST, labels)
 
 
 def test_votes_are_those_of_sklearn_where_neighbours_lie_on_either_side():
@@ -53,15 +53,15 @@ def test_errors_are_those_of_rows_held_out():
 def test_a_column_that_the_target_is_a_function_of_explains_it(shape):
     column = draw().uniform(-2, 2, ROWS)
     parts = parts_of(np.zeros(ROWS, int))
-    assert explained_by_column(column, shape(column), parts) > 0.998
-    assert explained_by_column(column, shape(column) + draw(1).normal(0, 0.3, ROWS), parts) < 0.99
+    assert r2_of_column(column, shape(column), parts) > 0.998
+    assert r2_of_column(column, shape(column) + draw(1).normal(0, 0.3, ROWS), parts) < 0.99
 
 
 def test_a_weighted_sum_is_that_of_least_squares():
     columns = draw().normal(size=(ROWS, 4))
     target = columns @ [1.0, -2.0, 0.5, 0.0] + draw(1).normal(0, 0.5, ROWS)
     theirs = LinearRegression().fit(columns[TRAIN], target[TRAIN]).score(columns[REST], target[REST])
-    assert explained_by_sum(columns, target, TRAIN, REST) == pytest.approx(theirs, abs=1e-6)
+    assert r2_of_sum(columns, target, TRAIN, REST) == pytest.approx(theirs, abs=1e-6)
 
 
 def test_an_identifier_that_was_given_class_by_class_is_found_and_a_good_test_is_not():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multiway.auditing.marks import Faces, Paint
-from multiway.auditing.probes import class_numbers, held_out
+from multiway.auditing.probes import class_numbers, split_halves
 from multiway.auditing.scans import check_without_exception, scan_facts
 from multiway.data.sources.scans.volume import VolumeHeader
 
@@ -22,7 +22,7 @@ def border(mark, level=0.0, labels=LABELS):
         if label:
             mark(image)
         faces.add(image)
-    return faces.check(labels, held_out(np.arange(40), np.arange(40, len(labels)), labels))
+    return faces.check(labels, split_halves(np.arange(40), np.arange(40, len(labels)), labels))
 
 
 def frame(image):

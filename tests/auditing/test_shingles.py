@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from multiway.auditing.near_texts import SIZE, Shingles, share_in, shared_shingles, without_formulas
+from multiway.auditing.near_texts import SIZE, Shingles, find_shared_shingles, share_in, without_formulas
 
 WORDS = [f"w{number}" for number in range(400)]
 DRAW = np.random.default_rng(0)
@@ -31,8 +31,8 @@ def test_texts_share_as_many_as_their_sets_do():
 def test_a_text_of_which_half_stands_in_one_other_is_named():
     texts = [*TEXTS]
     texts[5] = " ".join(texts[2].split()[5:25] + texts[5].split()[:12])
-    assert shared_shingles(TEXTS, TRAIN, HELD) == []
-    assert shared_shingles(texts, TRAIN, HELD) == [(5, 2, 13 / 25)]
+    assert find_shared_shingles(TEXTS, TRAIN, HELD) == []
+    assert find_shared_shingles(texts, TRAIN, HELD) == [(5, 2, 13 / 25)]
 
 
 def test_shingles_of_two_texts_are_none_of_both():

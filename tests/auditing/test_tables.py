@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.auditing.tables import audit_table, check_formula, tolerated
+from multiway.auditing.tables import audit_table, check_formula, tolerance
 from multiway.data.options import SplitShares
 from multiway.tasks.tabular.config import TableOptions
 from multiway.tasks.tabular.encode import TableState
@@ -75,4 +75,4 @@ def test_two_repeated_rows_of_a_split_are_no_leak():
     chance = np.random.default_rng(5)
     table = prepared(pd.DataFrame(chance.normal(size=(60, 3)), columns=list("abc")).assign(y=["p", "q"] * 30), "y")
     smallest = min(len(table.rows(split)) for split in ("validation", "test"))
-    assert tolerated(table) == 2 / smallest
+    assert tolerance(table) == 2 / smallest

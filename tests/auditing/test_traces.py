@@ -5,12 +5,12 @@ import pytest
 
 from multiway.auditing.marks import Faces, Paint
 from multiway.auditing.near_images import Traces
-from multiway.auditing.probes import held_out
+from multiway.auditing.probes import split_halves
 
 CHANCE = np.random.default_rng(4)
 IMAGES = CHANCE.integers(0, 256, (150, 1, 24, 24)).astype(np.uint8)
 LABELS = np.arange(150) % 3
-PARTS = held_out(np.arange(100), np.arange(100, 150), LABELS)
+PARTS = split_halves(np.arange(100), np.arange(100, 150), LABELS)
 
 
 def bordered(images):

@@ -12,7 +12,7 @@ from command import assert_one_line, assert_refused, call, printed
 from fewer import fit_fewer
 from multiway.cli.options import command_line
 from multiway.data import ReadOptions
-from multiway.errors import spelled
+from multiway.errors import spell_message
 from multiway.tasks.forecasting.read import check_file
 from tasks.forecasting.test_bad_inputs import BAD, GOOD
 
@@ -47,7 +47,7 @@ def fixes_of(content, folder):
     """Every error and warning that a check of this content names."""
     (folder / "sales.csv").write_bytes(content)
     findings = check_file(folder / "sales.csv").findings
-    return [spelled(finding.fix, command_line("forecast")) for finding in findings]
+    return [spell_message(finding.fix, command_line("forecast")) for finding in findings]
 
 
 @pytest.mark.parametrize("case", BAD)

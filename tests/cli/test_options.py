@@ -16,7 +16,7 @@ def test_sets_nest_and_read_yaml():
         "split.test_start=2024-05-01",
         "protocol.borders=[2024-05-01, 2024-07-01]",
     ]
-    assert options.nested(given) == {
+    assert options.nest_settings(given) == {
         "training": {"epochs": 5, "loss": "mae"},
         "model": {"attended_modes": [0, 1]},
         "network": False,
@@ -26,9 +26,9 @@ def test_sets_nest_and_read_yaml():
 
 
 def test_a_mark_whose_quotes_the_shell_took_is_that_mark():
-    assert options.nested(["read.decimal=,"]) == {"read": {"decimal": ","}}
-    assert options.nested(["read.decimal=','"]) == {"read": {"decimal": ","}}
-    assert options.nested(["read.frequency=~"]) == {"read": {"frequency": None}}
+    assert options.nest_settings(["read.decimal=,"]) == {"read": {"decimal": ","}}
+    assert options.nest_settings(["read.decimal=','"]) == {"read": {"decimal": ","}}
+    assert options.nest_settings(["read.frequency=~"]) == {"read": {"frequency": None}}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_a_mark_whose_quotes_the_shell_took_is_that_mark():
 )
 def test_a_set_that_is_none_is_refused(text):
     with pytest.raises(typer.BadParameter) as caught:
-        options.nested([text])
+        options.nest_settings([text])
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
@@ -54,12 +54,12 @@ def test_epochs_are_a_setting_of_the_training():
 
 def test_a_set_through_a_value_is_refused():
     with pytest.raises(typer.BadParameter, match="goes through a"):
-        options.nested(["a=1", "a.b=2"])
+        options.nest_settings(["a=1", "a.b=2"])
 
 
 def test_names_are_split_at_commas():
-    assert options.listed_names(" a, b,,c ") == ["a", "b", "c"]
-    assert options.listed_names(None) is None
+    assert options.split_names(" a, b,,c ") == ["a", "b", "c"]
+    assert options.split_names(None) is None
 
 
 def test_levels_are_read_as_numbers():

@@ -15,7 +15,7 @@ import multiway
 from multiway.data import catalogue, datasets
 from multiway.errors import ConfigError, DataError
 from multiway.files import sha256_of
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 
 
 @pytest.fixture
@@ -166,14 +166,14 @@ def test_the_guide_says_how_each_set_is_verified():
 
 def test_what_a_set_brings_to_a_config():
     read, split = {"sentinels": [], "duplicates": "keep", "gaps": "ignore"}, {"protocol": "ett_quarter_hourly"}
-    assert brought("ett_m1", "forecast") == {"read": read, "split": split, "season": 96}
-    assert brought("adrenalmnist3d", "volumes") == {"read": {"shape_transform": True}}
-    assert brought("organmnist3d") == brought("sales.csv", "forecast") == {}
-    assert brought("indian-pines")["ignore"] == 0
+    assert settings_for("ett_m1", "forecast") == {"read": read, "split": split, "season": 96}
+    assert settings_for("adrenalmnist3d", "volumes") == {"read": {"shape_transform": True}}
+    assert settings_for("organmnist3d") == settings_for("sales.csv", "forecast") == {}
+    assert settings_for("indian-pines")["ignore"] == 0
     with pytest.raises(ConfigError, match=r"adrenalmnist3d holds volumes and no series\. Run `multiway train volumes"):
-        brought("adrenalmnist3d", "forecast")
+        settings_for("adrenalmnist3d", "forecast")
     with pytest.raises(ConfigError, match=r"weather holds series and no volumes"):
-        brought("weather", "volumes")
+        settings_for("weather", "volumes")
 
 
 def test_a_source_is_found_by_path_or_by_name(tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def layer(monkeypatch):
     found = mnn.NdLinear(*SIZES)
     if library() is None:
         return found
-    assert chains.nd_linear_chain(((16, 16), (16, 16)), chains.rounded_rows(128), "ascending") is not None
+    assert chains.nd_linear_chain(((16, 16), (16, 16)), chains.round_rows(128), "ascending") is not None
 
     def refuse(*given):
         raise AssertionError("the chain was called")

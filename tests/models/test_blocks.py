@@ -9,7 +9,7 @@ from torch import Tensor
 from multiway import nn
 from multiway.errors import ConfigError
 from multiway.models import create_model
-from multiway.models.blocks import checkpointed
+from multiway.models.blocks import checkpoint_part
 from tolerances import assert_same
 
 SIZES = {
@@ -164,7 +164,7 @@ def test_a_part_is_recomputed_for_the_gradient_where_that_is_set(frugal, grad, c
     part.register_forward_pre_hook(lambda *given: seen.append(1))
     x = torch.randn(7, 5, generator=generator).requires_grad_()
     with torch.set_grad_enabled(grad):
-        out = checkpointed(part, x, when=frugal)
+        out = checkpoint_part(part, x, when=frugal)
         if grad:
             out.square().sum().backward()
     assert len(seen) == calls and torch.equal(out, part(x))

@@ -60,7 +60,7 @@ def equations(monkeypatch):
     def close():
         monkeypatch.setattr(dispatch, "is_plain", lambda x: False)
         monkeypatch.setattr(compiled, "can_run", lambda *tensors: False)
-        monkeypatch.setattr(products, "planned_nd_linear", lambda *given: None)
+        monkeypatch.setattr(products, "run_plan", lambda *given: None)
         monkeypatch.setattr(products, "tensor_train_product", lambda *given: None)
 
     return close

@@ -7,7 +7,7 @@ import torch
 
 from multiway import ops
 from multiway.errors import ShapeError
-from multiway.ops.chains import rounded_rows
+from multiway.ops.chains import round_rows
 from tolerances import assert_same
 
 WAYS = ("right", "left", "dense")
@@ -97,7 +97,7 @@ def test_factors_that_do_not_fit_are_named(generator):
 
 
 def test_batches_are_told_apart_by_powers_of_four():
-    rounded = [rounded_rows(rows) for rows in range(0, 5000)]
+    rounded = [round_rows(rows) for rows in range(0, 5000)]
     assert set(rounded) == {4**power for power in range(7)}
     assert rounded == sorted(rounded)
     assert all(rows / 4 < found <= 4 * rows for rows, found in itertools.islice(enumerate(rounded), 1, None))

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from multiway.auditing.duplicates import sample_digest
-from multiway.auditing.samples import audited, check_copies
+from multiway.auditing.samples import check_copies, report_on_samples
 from multiway.config import Config
 from multiway.data.findings import Place
 from multiway.data.options import ReadOptions, SplitShares
@@ -62,7 +62,7 @@ def build_model(config, state, name):
 def audit_spectra(config, run=None):
     prepared = TASK.prepare(config, TASK.locate(config.data))
     digests = [sample_digest(values) for values in prepared.raw.inputs]
-    return audited(prepared, check_copies(prepared, digests, "spectra"), "spectra")
+    return report_on_samples(prepared, check_copies(prepared, digests, "spectra"), "spectra")
 
 
 SUBJECT = pages.Subject(

@@ -192,7 +192,7 @@ def test_titles_are_small_within_a_sentence_but_for_names_and_abbreviations():
 def test_a_huge_score_is_written_by_its_power_of_ten():
     (line,), _ = table(scores([row("network", "mse", 1.234e82)]))
     assert line[1] == "1.234e+82" and text.number(-2.5e16, 4) == "\u22122.500e+16"
-    assert list(show.aligned([{"mse": 1.234e82, "ppl": 31234567890123456.0}]))[1].split() == [
+    assert list(show.align_rows([{"mse": 1.234e82, "ppl": 31234567890123456.0}]))[1].split() == [
         "1.2340e+82",
         "3.1235e+16",
     ]

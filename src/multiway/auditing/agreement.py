@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
 from multiway.auditing.report import Verdict, finding
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 
 LEAST = 0.99
 """Share of labels that must agree; what rounding may change is far less."""
@@ -48,7 +48,7 @@ def check_agreement(
     return finding(
         "labels",
         "error",
-        f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quoted(names[row])} is {labels[row]} "
+        f"{share:.2%} of {len(labels):,} {noun} agree with {what}; that of {quote(names[row])} is {labels[row]} "
         f"and should be {plain[row]}",
         f"Make {noun} from what they are named after.",
         count=len(wrong),

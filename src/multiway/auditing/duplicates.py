@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.report import Verdict, finding
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 
 Digests = Mapping[str, Sequence[bytes | None]]
 Ints = NDArray[np.int64]
@@ -74,7 +74,7 @@ def check_duplicates(
             for name, digest in zip(names[split], every, strict=True)
             if digest is not None and digest in first
         ]
-        copies += [f"{split} {quoted(name)} = {other} {quoted(there)}" for name, (other, there) in mine]
+        copies += [f"{split} {quote(name)} = {other} {quote(there)}" for name, (other, there) in mine]
         worst = max(worst, len(mine) / max(len(every), 1))
         looked += sum(digest is not None for digest in every)
         for name, digest in zip(names[split], every, strict=True):
@@ -103,7 +103,7 @@ def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
     for split, every in groups.items():
         for group in dict.fromkeys(every):
             splits.setdefault(group, []).append(split)
-    torn = [f"{quoted(group)} in {' and '.join(where)}" for group, where in splits.items() if len(where) > 1]
+    torn = [f"{quote(group)} in {' and '.join(where)}" for group, where in splits.items() if len(where) > 1]
     if not torn:
         return f"none of {len(splits):,} {what}s is in two splits"
     return finding(
@@ -128,7 +128,7 @@ def check_one_label(
         other = seen.setdefault(digest, index)
         if labels[other] != labels[index]:
             torn.append(
-                f"{quoted(names[other])} ({quoted(labels[other])}) = {quoted(names[index])} ({quoted(labels[index])})"
+                f"{quote(names[other])} ({quote(labels[other])}) = {quote(names[index])} ({quote(labels[index])})"
             )
     if not torn:
         return f"no {what} has two labels"

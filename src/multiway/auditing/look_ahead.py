@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.auditing.report import Verdict, finding
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.scaling import evenly
 from multiway.errors import Message
 
@@ -62,7 +62,7 @@ def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict
     if not len(pairs):
         return f"no series knows the next value of another ({len(chosen):,} looked at)"
     told = [
-        f"{quoted(names[chosen[other]])} knows {quoted(names[chosen[series]])} ({removed[series, other]:.1%})"
+        f"{quote(names[chosen[other]])} knows {quote(names[chosen[series]])} ({removed[series, other]:.1%})"
         for series, other in pairs.tolist()
     ]
     return finding(
@@ -89,7 +89,7 @@ def foreseen(values: Floats, lags: int) -> Floats:
     half = len(past) // 2
     learnt, judged = _Moments(past[:half], following[:half]), _Moments(past[half:], following[half:])
     own = np.arange(count * lags).reshape(count, lags)
-    shares = [_removed(learnt, judged, own, series) for series in range(count)]
+    shares = [_share_removed(learnt, judged, own, series) for series in range(count)]
     return np.stack(shares)
 
 
@@ -102,7 +102,7 @@ def check_later(
     told = [name for name, share in zip(numbers, removed, strict=True) if share > FORESEEN]
     for name in told:
         share = removed[list(numbers).index(name)]
-        rule = f"column {quoted(name)} knows the target of later rows: it removes {share:.1%} of what their past leaves"
+        rule = f"column {quote(name)} knows the target of later rows: it removes {share:.1%} of what their past leaves"
         yield finding("shifted", "error", rule, fix)
     if not told:
         yield "no column knows the target of later rows"
@@ -137,7 +137,7 @@ class _Moments:
         return np.asarray(self.total[series] - 2 * (weights * self.cross[columns, series]).sum(1) + fitted)
 
 
-def _removed(learnt: _Moments, judged: _Moments, own: NDArray[np.int64], series: int) -> Floats:
+def _share_removed(learnt: _Moments, judged: _Moments, own: NDArray[np.int64], series: int) -> Floats:
     """Share of the error of own past that each other series removes; 0 for itself."""
     others = np.array([row for row in range(len(own)) if row != series], np.int64)
     alone = own[series][None]
@@ -163,7 +163,7 @@ def _is_window(learnt: _Moments, judged: _Moments, columns: NDArray[np.int64], s
 
 def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
     """Whether a series runs in straight lines from one value to a later one, which each row between then holds."""
-    drawn = [quoted(name) for name, column in zip(names, values.T, strict=True) if _is_drawn(column)]
+    drawn = [quote(name) for name, column in zip(names, values.T, strict=True) if _is_drawn(column)]
     if not drawn:
         return "no series is drawn in straight lines between fewer values"
     return finding(
@@ -211,7 +211,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
                 away = f"{abs(at)} step{'s' * (abs(at) > 1)} {'later' if at > 0 else 'before'}"
                 places.append(f"{name}: {abs(strength):.1%} of {label} {away if at else 'at its step'}")
             elif series in looked:
-                share = made_of(rows[:, min(series, rows.shape[1] - 1)], targets[:, series])
+                share = share_made_of(rows[:, min(series, rows.shape[1] - 1)], targets[:, series])
                 said = f"{name}: {share:.1%} of it is made of {label} at its step and after it"
                 places += [said] if share > MADE else []
     if not places:
@@ -221,7 +221,7 @@ def check_known_ahead(targets: Floats, names: Sequence[str], covariates: Mapping
     return finding("known", "warning", rule, fix, places)
 
 
-def made_of(covariate: Floats, target: Floats) -> float:
+def share_made_of(covariate: Floats, target: Floats) -> float:
     """Share of the error of a covariate's changes, by the past of both, that the target from its step on removes.
 
     Squared errors of least squares, learnt on the first half of the rows and judged on the second; 0 for few rows.
@@ -237,11 +237,11 @@ def made_of(covariate: Floats, target: Floats) -> float:
     half = len(columns) // 2
     if half < 2 * columns.shape[1]:
         return 0.0
-    past, whole = (_missed(columns[:half], columns[half:], count) for count in (2 * lags, 3 * lags + 1))
+    past, whole = (_error_after(columns[:half], columns[half:], count) for count in (2 * lags, 3 * lags + 1))
     return 1 - whole / past if past > SETTLED * np.square(columns[half:, 0]).sum() else 0.0
 
 
-def _missed(learnt: Floats, judged: Floats, count: int) -> float:
+def _error_after(learnt: Floats, judged: Floats, count: int) -> float:
     """Squared error of the first column by so many after it."""
     weights = np.linalg.lstsq(learnt[:, 1 : count + 1], learnt[:, 0], rcond=None)[0]
     return float(np.square(judged[:, 0] - judged[:, 1 : count + 1] @ weights).sum())
@@ -273,7 +273,7 @@ def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
     told = [
         said
         for one, other in itertools.permutations(range(count), 2)
-        for said in _told(values[:, one], values[:, other], quoted(names[one]), quoted(names[other]))
+        for said in _sentences(values[:, one], values[:, other], quote(names[one]), quote(names[other]))
     ]
     if count < 2:
         return None
@@ -289,15 +289,17 @@ def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
     )
 
 
-def _told(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:
-    lead, share = max(((rows, _held(one, other, rows)) for rows in range(1, LEADS + 1)), key=lambda each: each[1])
-    if share > max(OFTEN, MORE * _held(one, other, -lead)):
+def _sentences(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:
+    lead, share = max(
+        ((rows, _share_repeated(one, other, rows)) for rows in range(1, LEADS + 1)), key=lambda each: each[1]
+    )
+    if share > max(OFTEN, MORE * _share_repeated(one, other, -lead)):
         yield f"{name} holds {of} of {lead} rows later in {share:.0%} of the rows"
     if is_total(one, other):
         yield f"{name} is the mean or total of {of} over a period, in each of its rows"
 
 
-def _held(one: Floats, other: Floats, lead: int) -> float:
+def _share_repeated(one: Floats, other: Floats, lead: int) -> float:
     """Share of rows whose value is another's so many rows later, and that row's alone."""
     later = pd.Series(other).shift(-lead)
     fresh = (later != other) & (later.diff() != 0)

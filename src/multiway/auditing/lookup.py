@@ -69,9 +69,9 @@ def check_lookup(
     chosen = _choose(_candidates(train, test), train_labels, own[0], classes)
     if chosen is None:
         return f"{what} cannot tell {target}: {', '.join(train)} never {'vary' if len(train) > 1 else 'varies'}"
-    right = _looked_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
+    right = _look_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
     hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
-    low, high = removed(hits, usual, own[1], block, draws, seed)
+    low, high = interval_removed(hits, usual, own[1], block, draws, seed)
     return _say(chosen.names, (what, target, held), right, test_labels, hits, usual, (low, high))
 
 
@@ -123,7 +123,7 @@ def _cells(names: tuple[str, ...], train: Codes, test: Codes) -> _Cells:
 def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: int) -> _Cells | None:
     """The look-up of fewest cells among those that are best within training, each half held out in turn."""
     held = half_of(labels, groups)
-    scored = [(_held_out(cells, labels, held, classes), cells) for cells in candidates]
+    scored = [(_error_on_held(cells, labels, held, classes), cells) for cells in candidates]
     if not scored:
         return None
     best = max(score for score, _ in scored)
@@ -142,15 +142,15 @@ def half_of(labels: Ints, groups: Ints) -> NDArray[np.bool_]:
     return np.asarray(chosen[rank])
 
 
-def _held_out(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
+def _error_on_held(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
     hits = 0
     for part in (held, ~held):
-        looked_up = _looked_up(cells.train[~part], labels[~part], cells.train[part], cells.count, classes)
+        looked_up = _look_up(cells.train[~part], labels[~part], cells.train[part], cells.count, classes)
         hits += int((looked_up == labels[part]).sum())
     return hits / len(labels)
 
 
-def _looked_up(cells: Ints, labels: Ints, cell_of: Ints, count: int, classes: int) -> Ints:
+def _look_up(cells: Ints, labels: Ints, cell_of: Ints, count: int, classes: int) -> Ints:
     """Commonest class of each cell; where training had no such cell, the commonest of all."""
     table = np.bincount(cells * classes + labels, minlength=count * classes).reshape(count, classes)
     table[table.sum(1) == 0] = np.bincount(labels, minlength=classes)
@@ -167,7 +167,7 @@ def lookup_mcc(predicted: Ints, labels: Ints) -> float:
     return float(covariance / spread) if spread > 0 else 0.0
 
 
-def removed(
+def interval_removed(
     hits: NDArray[np.bool_], usual: NDArray[np.bool_], groups: Ints, block: int, draws: int, seed: int
 ) -> tuple[float, float]:
     """95 % interval of the share of errors that the look-up removes; blocks of groups are resampled."""

@@ -76,7 +76,7 @@ def _fields(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Floats:
 def _planes(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Iterator[Floats]:
     for axis, chosen in enumerate(places, start=1):
         for position in chosen:
-            yield _pooled(image.take(position, axis).astype(np.float64))
+            yield _pool(image.take(position, axis).astype(np.float64))
 
 
 def _core(image: NDArray[Any]) -> NDArray[Any]:
@@ -90,7 +90,7 @@ def _core(image: NDArray[Any]) -> NDArray[Any]:
     ]
 
 
-def _pooled(plane: Floats) -> Floats:
+def _pool(plane: Floats) -> Floats:
     """Means of at most `SIDE` fields along each axis after the channels."""
     for axis in range(1, plane.ndim):
         size = plane.shape[axis]

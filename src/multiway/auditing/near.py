@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
 from multiway.auditing.report import Verdict, finding
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 
 FAR = 9.0
 """Robust deviations above the usual nearest correlation, after Fisher's z."""
@@ -99,14 +99,14 @@ def unit_rows(rows: Floats) -> NDArray[np.float32]:
     return np.where(length > 1e-6 * size, centred / np.where(length > 0, length, 1), 0).astype(np.float32)
 
 
-def thinned(rows: NDArray[NumberT], most: int) -> NDArray[NumberT]:
+def thin_rows(rows: NDArray[NumberT], most: int) -> NDArray[NumberT]:
     """At most so many rows, evenly chosen."""
     return rows[:: max(-(-len(rows) // most), 1)]
 
 
 def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what: str) -> Verdict:
     """Say near copies: split, name, what it is like, and their correlation, of so many that were looked at."""
-    told = [f"{split} {quoted(name)} ~ {quoted(other)} (r {value:.3f})" for split, name, other, value in pairs]
+    told = [f"{split} {quote(name)} ~ {quote(other)} (r {value:.3f})" for split, name, other, value in pairs]
     if not told:
         return f"none of {count:,} {what} is nearly a copy of one in another split"
     return finding(
@@ -129,7 +129,7 @@ def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Ve
     columns = np.nan_to_num(numbers[:, many])
     spread = columns[train].std(0)
     columns = columns / np.where(spread > 0, spread, 1)
-    known, held = thinned(train, MOST_KNOWN), thinned(rest, MOST_ROWS)
+    known, held = thin_rows(train, MOST_KNOWN), thin_rows(rest, MOST_ROWS)
     if columns.shape[1] < FEWEST_COLUMNS or len(known) < FEWEST_VALUES:
         return None
     near, nearer = _shares(columns[known], columns[held])

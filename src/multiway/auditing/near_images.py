@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from multiway.auditing.lookup import half_of
 from multiway.auditing.marks import Faces
-from multiway.auditing.near import FEWEST, near_verdict, search, thinned, unit_rows
-from multiway.auditing.probes import class_numbers, held_out
+from multiway.auditing.near import FEWEST, near_verdict, search, thin_rows, unit_rows
+from multiway.auditing.probes import class_numbers, split_halves
 from multiway.auditing.report import Verdict
 from multiway.data.scaling import evenly
 
@@ -58,12 +58,12 @@ def fine_detail(image: NDArray[Any]) -> Array32:
     values = image.astype(np.float32)
     axes = range(1, values.ndim)
     inner = values[(slice(None), *(slice(1, -1) for _ in axes))]
-    around = sum(_moved(values, axis, step) for axis in axes for step in (0, 2))
+    around = sum(_neighbours(values, axis, step) for axis in axes for step in (0, 2))
     detail = np.asarray(inner - around / (2 * len(axes)))
     return detail if np.linalg.norm(detail) > 1e-6 * np.abs(values).max(initial=1) else 0 * detail
 
 
-def _moved(values: Array32, axis: int, start: int) -> Array32:
+def _neighbours(values: Array32, axis: int, start: int) -> Array32:
     """Inner voxels' neighbours along one axis."""
     sizes = enumerate(values.shape[1:], 1)
     return values[
@@ -82,7 +82,7 @@ class Details:
         """Take in one image `(channels, *sizes)`; smaller ones than three voxels are not compared."""
         if min(image.shape[1:]) >= 3:
             detail = fine_detail(image)
-            self.rows.append(_thinned(detail))
+            self.rows.append(_thin(detail))
             self.middles.append(middle_of(detail))
         else:
             self.rows.append(np.empty(0, np.float32))
@@ -138,7 +138,7 @@ class _Placed(Common):
         return best
 
 
-def _thinned(detail: Array32) -> Array32:
+def _thin(detail: Array32) -> Array32:
     """Detail at places that mirroring exchanges, of length one."""
     thinned = detail[np.ix_(np.arange(len(detail)), *map(_places, detail.shape[1:]))]
     length = np.linalg.norm(thinned)
@@ -233,11 +233,11 @@ class Traces:
         classes, own = class_numbers(labels), class_numbers(groups)
         train, rest = splits["train"], [rows for name, rows in splits.items() if name != "train"]
         if rest:
-            chosen = thinned(train, MOST_TRAIN), thinned(np.concatenate(rest), MOST_REST)
-            yield self.faces.check(classes, held_out(*chosen, classes, own), target)
+            chosen = thin_rows(train, MOST_TRAIN), thin_rows(np.concatenate(rest), MOST_REST)
+            yield self.faces.check(classes, split_halves(*chosen, classes, own), target)
 
 
 def _step(image: NDArray[Any]) -> float:
-    values = np.unique(thinned(image.ravel(), MOST_VALUES)).astype(np.float64)
+    values = np.unique(thin_rows(image.ravel(), MOST_VALUES)).astype(np.float64)
     gap = float(np.diff(values).min(initial=np.inf))
     return round(gap, 9) if gap > FINEST * np.ptp(values) and np.isfinite(gap) else 0.0

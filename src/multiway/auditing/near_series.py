@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
-from multiway.auditing.near import FEWEST, near_pairs, near_verdict, search, thinned, unit_rows
+from multiway.auditing.near import FEWEST, near_pairs, near_verdict, search, thin_rows, unit_rows
 from multiway.auditing.report import Verdict
 from multiway.data.scaling import evenly
 
@@ -48,10 +48,10 @@ def check_near_series(
     values: NDArray[np.float64], splits: Mapping[str, Ints], names: Names, digests: Sequence[bytes | None]
 ) -> Verdict | None:
     """Whether series `(series, steps, variates)` of other splits are nearly training series."""
-    train = thinned(splits["train"], MOST_TRAIN)
+    train = thin_rows(splits["train"], MOST_TRAIN)
     if len(train) < FEWEST or values.shape[1] < FEWEST:
         return None
-    held = {split: thinned(rows, MOST_REST) for split, rows in splits.items() if split != "train"}
+    held = {split: thin_rows(rows, MOST_REST) for split, rows in splits.items() if split != "train"}
     return near_verdict(near_pairs(Bends(values, train), held, names, digests), sum(map(len, held.values())), "series")
 
 
@@ -186,18 +186,18 @@ class Pieces:
     def __init__(self, values: Floats, known: Ints, labels: Ints) -> None:
         self.values = values
         self.size = max(-(-NUMBERS // max(self.values.shape[2], 1)), STEPS)
-        self.known = thinned(known, max(MOST_NUMBERS // max(self.values[0].size * self.size, 1), 1))
+        self.known = thin_rows(known, max(MOST_NUMBERS // max(self.values[0].size * self.size, 1), 1))
         self.owners, starts = np.nonzero(self._begins(self.values[self.known]))
         self.starts = starts
         self.units = self._units(self.values[self.known[self.owners][:, None], starts[:, None] + np.arange(self.size)])
-        some = thinned(self.known, MOST_STRANGERS)
-        strangers = self._compared(self.values, some, labels[some][:, None] != labels[self.known])
-        backwards = self._compared(self.values[:, ::-1], some, some[:, None] != self.known)
+        some = thin_rows(self.known, MOST_STRANGERS)
+        strangers = self._compare(self.values, some, labels[some][:, None] != labels[self.known])
+        backwards = self._compare(self.values[:, ::-1], some, some[:, None] != self.known)
         self.usual = np.maximum(strangers.max(1), backwards.max(1))
 
     def similarities(self, rows: Ints) -> Floats:
         """Correlation of all that each shares with each training series, where they are most alike."""
-        return self._compared(self.values, rows, rows[:, None] != self.known)
+        return self._compare(self.values, rows, rows[:, None] != self.known)
 
     def _begins(self, values: Floats) -> NDArray[np.bool_]:
         """`(series, steps)`, from which on a piece has no gap."""
@@ -207,7 +207,7 @@ class Pieces:
     def _units(self, pieces: Floats) -> Array32:
         return unit_rows(pieces.reshape(len(pieces), -1))
 
-    def _compared(self, values: Floats, rows: Ints, allowed: NDArray[np.bool_]) -> Floats:
+    def _compare(self, values: Floats, rows: Ints, allowed: NDArray[np.bool_]) -> Floats:
         """The first, the middle and the last piece of each row and every training piece of the series allowed."""
         alike = np.zeros(allowed.shape)
         for at, row in enumerate(rows.tolist()):
@@ -219,12 +219,12 @@ class Pieces:
             value = np.abs(pieces @ self.units.T) * allowed[at][self.owners]
             for start, best in zip(starts.tolist(), value.argmax(1).tolist(), strict=True):
                 other = self.owners[best]
-                shared = _shared(values[row], self.values[self.known[other]], int(self.starts[best]) - start)
+                shared = _correlate(values[row], self.values[self.known[other]], int(self.starts[best]) - start)
                 alike[at, other] = max(alike[at, other], shared)
         return alike
 
 
-def _unexplained(values: Floats, known: Ints) -> Floats:
+def _find_surprises(values: Floats, known: Ints) -> Floats:
     """Surprises of each series in deviations of the training series; variates that hold none are left out."""
     chosen = evenly(values.shape[2], MOST_VARIATES)
     apart = np.pad(values[:, :, chosen], ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
@@ -233,7 +233,7 @@ def _unexplained(values: Floats, known: Ints) -> Floats:
     return np.asarray(rows[:, :, spread > 0] / spread[spread > 0])
 
 
-def _shared(one: Floats, other: Floats, offset: int) -> float:
+def _correlate(one: Floats, other: Floats, offset: int) -> float:
     """Absolute correlation of all steps that two series share at an offset, also without the largest surprises."""
     first, second = one[max(-offset, 0) :], other[max(offset, 0) :]
     steps = min(len(first), len(second))
@@ -255,11 +255,11 @@ def check_pieces(
     """Whether series `(series, steps, variates)` of other splits share a piece with training series."""
     if len(splits["train"]) < FEWEST or values.shape[1] < STEPS + LAGS + 1:
         return None
-    surprising = _unexplained(values, splits["train"])
+    surprising = _find_surprises(values, splits["train"])
     if not surprising.shape[2]:
         return None
     kind = Pieces(surprising, splits["train"], labels)
-    held = {split: thinned(rows, MOST_HELD) for split, rows in splits.items() if split != "train"}
+    held = {split: thin_rows(rows, MOST_HELD) for split, rows in splits.items() if split != "train"}
     pairs = near_pairs(kind, held, names, digests)
     looked = sum(map(len, held.values()))
     return near_verdict(pairs, looked, "series") if pairs else SOUND.format(looked)

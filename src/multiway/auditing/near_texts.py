@@ -11,10 +11,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.near import MOST_KNOWN, MOST_ROWS, Pair, search, thinned
+from multiway.auditing.near import MOST_KNOWN, MOST_ROWS, Pair, search, thin_rows
 from multiway.auditing.report import Verdict, finding
 from multiway.data.encoders import HashedEncoder
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.errors import Fix
 
 ALIKE = 0.85
@@ -61,8 +61,8 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
     Formulas that many texts share, such as a greeting, are left out first.
     """
     copies = {texts[row].casefold() for row in train.tolist()}
-    chosen = np.concatenate([thinned(train, MOST_KNOWN), thinned(rest, MOST_ROWS)])
-    count = len(thinned(train, MOST_KNOWN))
+    chosen = np.concatenate([thin_rows(train, MOST_KNOWN), thin_rows(rest, MOST_ROWS)])
+    count = len(thin_rows(train, MOST_KNOWN))
     own = without_formulas([texts[row] for row in chosen.tolist()], np.arange(count))
     long = np.array([len(text.split()) >= FEWEST_WORDS for text in own])
     fresh = np.array([texts[row].casefold() not in copies for row in chosen.tolist()])
@@ -70,7 +70,7 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
     if not len(known) or not len(held):
         return f"no {split} text is long enough to be a near copy"
     counted = [pair for pair in search(Words(own, known), held) if _share_words(own[pair[0]], own[pair[1]])]
-    alike = {pair[0]: pair for pair in (*shared_shingles(own, known, held), *counted)}
+    alike = {pair[0]: pair for pair in (*find_shared_shingles(own, known, held), *counted)}
     if not alike:
         return f"none of {len(held):,} {split} texts is a training text but for a word or two"
     pairs = [(texts[chosen[row]], texts[chosen[other]]) for row, other, _ in sorted(alike.values())]
@@ -79,7 +79,7 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
         "error" if len(pairs) > MANY * len(held) else "warning",
         f"{len(pairs):,} of {len(held):,} {split} texts are training texts but for a word or two",
         ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
-        [f"'{quoted(one, 60)}' = '{quoted(other, 60)}'" for one, other in pairs[:3]],
+        [f"'{quote(one, 60)}' = '{quote(other, 60)}'" for one, other in pairs[:3]],
         len(pairs),
     )
 
@@ -109,7 +109,7 @@ class Shingles:
         hashes = np.zeros(count, np.uint64)
         with np.errstate(over="ignore"):
             for place in range(SIZE):
-                hashes = (hashes ^ _mixed(flat[place : place + count])) * FACTOR
+                hashes = (hashes ^ _mix(flat[place : place + count])) * FACTOR
         starts = np.flatnonzero(owner[:count] == owner[SIZE - 1 :]) if count else np.empty(0, np.int64)
         return cls(hashes[starts], owner[starts], starts)
 
@@ -125,7 +125,7 @@ class Shingles:
         return np.isin(self.hashes, hashes[counts > max(LEAST_WIDESPREAD, WIDESPREAD * len(rows))])
 
 
-def _mixed(numbers: Hashes) -> Hashes:
+def _mix(numbers: Hashes) -> Hashes:
     mixed = (numbers + np.uint64(1)) * FACTOR
     return np.asarray(mixed ^ (mixed >> np.uint64(29)))
 
@@ -147,7 +147,7 @@ def without_formulas(texts: Sequence[str], rows: Ints) -> list[str]:
     ]
 
 
-def shared_shingles(texts: Sequence[str], known: Ints, rows: Ints) -> list[Pair]:
+def find_shared_shingles(texts: Sequence[str], known: Ints, rows: Ints) -> list[Pair]:
     """Rows of whose shingles half stand in one of the known texts, each with that text and the share."""
     every = Shingles.of(texts)
     own = every.only(~every.widespread(known))

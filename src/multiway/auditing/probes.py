@@ -30,7 +30,7 @@ CHANCE = 0.02
 MOST_DIGITS, MOST_CLASSES = 6, 12
 
 
-def held_out(train: Ints, rest: Ints, labels: Ints, groups: Ints | None = None) -> Parts:
+def split_halves(train: Ints, rest: Ints, labels: Ints, groups: Ints | None = None) -> Parts:
     """Either half of the training rows by the other, each with every class, and all other rows by the training rows."""
     half = half_of(labels[train], np.arange(len(train)) if groups is None else groups[train])
     return [(train[half], train[~half]), (train[~half], train[half]), (train, rest)]
@@ -87,21 +87,21 @@ def line_through(known: Floats, target: Floats, queries: Floats) -> Floats:
     return np.asarray(np.interp(queries, values, np.bincount(code, target) / np.bincount(code)))
 
 
-def explained_by_column(column: Floats, target: Floats, parts: Parts) -> float:
+def r2_of_column(column: Floats, target: Floats, parts: Parts) -> float:
     """R² of the target's ranks on rows held out, interpolated from one column; also where it rises and falls."""
     ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable").astype(np.float64)
     column = np.where(np.isnan(column), np.nanmin(column, initial=0) - 1, column)
     said = [line_through(column[learnt], ranks[learnt], column[judged]) for learnt, judged in parts]
     truth = np.concatenate([ranks[judged] for _, judged in parts])
-    return _explained(np.concatenate(said), truth)
+    return _r2(np.concatenate(said), truth)
 
 
-def explained_by_sum(columns: Floats, target: Floats, learnt: Ints, judged: Ints) -> float:
+def r2_of_sum(columns: Floats, target: Floats, learnt: Ints, judged: Ints) -> float:
     """R² of a weighted sum of columns on rows held out, after least squares on the others."""
     centre, spread = columns[learnt].mean(0), columns[learnt].std(0)
     scaled = (columns - centre) / np.where(spread > 0, spread, 1)
     weights = ridge(scaled[learnt], target[learnt] - target[learnt].mean())
-    return _explained(scaled[judged] @ weights + target[learnt].mean(), target[judged])
+    return _r2(scaled[judged] @ weights + target[learnt].mean(), target[judged])
 
 
 def ridge(columns: Floats, target: Floats, share: float = RIDGE) -> Floats:
@@ -111,7 +111,7 @@ def ridge(columns: Floats, target: Floats, share: float = RIDGE) -> Floats:
     return np.asarray(np.linalg.solve(square + size * np.eye(len(square)), columns.T @ target))
 
 
-def _explained(said: Floats, truth: Floats) -> float:
+def _r2(said: Floats, truth: Floats) -> float:
     spread = np.square(truth - truth.mean()).sum()
     return float(1 - np.square(truth - said).sum() / spread) if spread > 0 else 0.0
 

@@ -12,16 +12,16 @@ from multiway.auditing.duplicates import by_split, check_duplicates, check_group
 from multiway.auditing.lookup import check_lookup
 from multiway.auditing.marks import Faces
 from multiway.auditing.near_series import check_near_series, check_pieces
-from multiway.auditing.probes import class_numbers, held_out
+from multiway.auditing.probes import class_numbers, split_halves
 from multiway.auditing.report import AuditReport, Verdict
 from multiway.data import Finding
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.samples import Prepared
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Values, lengths_of, missing_of
 
 
-def audited(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], word: str = "") -> AuditReport:
+def report_on_samples(prepared: Prepared[Any, Any], verdicts: Iterable[Verdict | None], word: str = "") -> AuditReport:
     """The report on samples, which says how many are in each split; with a word, first how many there are."""
     size = f"{len(prepared.raw):,} {word}; " if word else ""
     counts = ", ".join(f"{name} {len(rows):,}" for name, rows in prepared.splits.items())
@@ -61,7 +61,7 @@ def check_codes(
         held = " and ".join(judged)
         return check_lookup(seen, labels[train], later, labels[test], what=what, target=target, held=held, draws=200)
 
-    alone = [(truth == place, quoted(name)) for place, name in enumerate(classes)] if each and len(classes) > 2 else []
+    alone = [(truth == place, quote(name)) for place, name in enumerate(classes)] if each and len(classes) > 2 else []
     every = [told(truth, target), *(told(is_one.astype(np.int64), f"class {name}") for is_one, name in alone)]
     return next((one for one in every if isinstance(one, Finding) and one.severity == "error"), every[0])
 
@@ -85,7 +85,7 @@ def check_scaling(
 
 def audit_sequences(prepared: Prepared[Values, Any], used: Scaler | None = None) -> AuditReport:
     """Whether series or groups are in two splits, and whether labels, lengths or the scale give a class away."""
-    return audited(prepared, _verdicts(prepared, used), "series")
+    return report_on_samples(prepared, _verdicts(prepared, used), "series")
 
 
 def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[Verdict | None]:
@@ -117,4 +117,4 @@ def _ends(prepared: Prepared[Values, Any]) -> Verdict | None:
         faces.add(values.T)
     groups = class_numbers(prepared.raw.names["series"] if series.groups is None else series.groups)
     rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
-    return faces.check(series.truth, held_out(prepared.rows("train"), rest, series.truth, groups), what="series")
+    return faces.check(series.truth, split_halves(prepared.rows("train"), rest, series.truth, groups), what="series")

@@ -19,7 +19,7 @@ from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.data import Finding
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows, Samples, Splits
-from multiway.data.sources.scans.cases import Cases, named_splits
+from multiway.data.sources.scans.cases import Cases, splits_named
 from multiway.data.sources.scans.intensity import BYTES, IntensityScale
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.volume import VolumeHeader
@@ -38,7 +38,7 @@ BLOCK = "block"
 def read_shared_cases(source: str, options: VolumeOptions) -> Cases | None:
     """The cases of a table whose own splits share a patient or a file, which training refuses; None for any other."""
     cases = read_cases(source, options, opened=False)
-    splits = named_splits(cases)
+    splits = splits_named(cases)
     for groups in (cases.groups, files_of(cases)):
         if groups is not None:
             every = [{groups[row] for row in rows} for rows in splits.values()]

@@ -16,9 +16,9 @@ from multiway.auditing.look_ahead import check_later
 from multiway.auditing.near import check_near_rows
 from multiway.auditing.probes import Floats, Ints, Parts, ProbeErrors
 from multiway.auditing.report import AuditReport, Verdict, finding
-from multiway.auditing.samples import as_note, audited, check_codes, check_copies, check_scaling
+from multiway.auditing.samples import as_note, check_codes, check_copies, check_scaling, report_on_samples
 from multiway.data import Finding
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.samples import Cells, Prepared, Samples
 from multiway.data.scaling import Scaler
 from multiway.errors import Fix
@@ -49,12 +49,12 @@ DROP = ("Leave it out (", NAMED, "), unless it is known before the target is.")
 
 def audit_table(prepared: Prepared[Cells, Any], used: Scaler | None = None) -> AuditReport:
     """Whether rows or groups are in two splits, and whether a column gives the target away."""
-    return audited(prepared, _verdicts(prepared, used))
+    return report_on_samples(prepared, _verdicts(prepared, used))
 
 
 def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[Verdict | None]:
     table = prepared.raw
-    yield from check_copies(prepared, row_digests(table), "rows", tolerated=tolerated(prepared))
+    yield from check_copies(prepared, row_digests(table), "rows", tolerated=tolerance(prepared))
     copies = copies_of_target(table)
     rule = f"{len(copies)} columns are the target under another name"
     leave = ("Leave them out (", NAMED, ").")
@@ -67,7 +67,7 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
         yield check_scaling(prepared, used, table.inputs.of_numbers)
 
 
-def tolerated(prepared: Prepared[Cells, Any]) -> float:
+def tolerance(prepared: Prepared[Cells, Any]) -> float:
     """Share of a split that may repeat training rows: more where few values make it likely, or where rows are few."""
     smallest = min(len(prepared.rows(name)) for name in ("validation", "test"))
     return max(TOLERATED, usual_repeats(prepared), FEW / max(smallest, 1))
@@ -115,7 +115,7 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
     table, train, rest = prepared.raw, prepared.rows("train"), _rest(prepared)
     cells, groups = table.inputs, None if table.groups is None else probes.class_numbers(table.groups)
     labels = np.zeros(len(table), np.int64) if table.labels is None else table.labels
-    parts, target = probes.held_out(train, rest, labels, groups), table.truth.astype(np.float64)
+    parts, target = probes.split_halves(train, rest, labels, groups), table.truth.astype(np.float64)
     numbers = dict(zip(cells.of_numbers, cells.numbers.T, strict=True))
     for name, column in numbers.items():
         if name not in known:
@@ -151,12 +151,12 @@ def check_column(name: str, column: Floats, target: Floats, parts: Parts, *, cla
     if len(target) < LEAST_ROWS or np.isnan(column).all():
         return None
     if classes:
-        return _told(f"column {quoted(name)}", column, target.astype(np.int64), parts)
-    explained = probes.explained_by_column(column, target, parts)
+        return _verdict(f"column {quote(name)}", column, target.astype(np.int64), parts)
+    explained = probes.r2_of_column(column, target, parts)
     if explained <= COPY:
         return None
     said = f"{explained:.3%} of the variance of its ranks on rows held out"
-    return finding("copy", "error", f"column {quoted(name)} alone tells the target: {said}", DROP)
+    return finding("copy", "error", f"column {quote(name)} alone tells the target: {said}", DROP)
 
 
 def check_mean(name: str, column: Floats, target: Floats, labels: Ints | None) -> Verdict | None:
@@ -164,7 +164,7 @@ def check_mean(name: str, column: Floats, target: Floats, labels: Ints | None) -
     is_mean = probes.is_mean_of_numbers(column, target) if labels is None else probes.is_share_of_class(column, labels)
     if len(target) < LEAST_ROWS or not is_mean:
         return None
-    rule = f"column {quoted(name)} is the target's mean over few rows, those rows themselves included"
+    rule = f"column {quote(name)} is the target's mean over few rows, those rows themselves included"
     return finding("copy", "error", rule, ("Make such means from training rows alone, or leave it out (", NAMED, ")."))
 
 
@@ -176,14 +176,14 @@ def check_cells(cells: Cells, labels: Ints, parts: Parts, known: Collection[str]
     for name, column in columns.items():
         there = np.isfinite(column)
         if name not in known and PARTLY < there.mean() < 1 - PARTLY:
-            yield _told(f"column {quoted(name)}, where it is not empty,", column, labels, _among(parts, there))
+            yield _verdict(f"column {quote(name)}, where it is not empty,", column, labels, _among(parts, there))
 
 
 def _among(parts: Parts, chosen: NDArray[np.bool_]) -> Parts:
     return [(learnt[chosen[learnt]], judged[chosen[judged]]) for learnt, judged in parts]
 
 
-def _told(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict | None:
+def _verdict(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict | None:
     if any(len(learnt) < probes.NEIGHBOURS for learnt, _ in parts) or sum(len(rows) for _, rows in parts) < LEAST_ROWS:
         return None
     errors = ProbeErrors.of_column(column, labels, parts)
@@ -207,7 +207,7 @@ def check_formula(
         matrix = np.column_stack([*columns.values(), hot])
         if len(learnt) < max(LEAST_ROWS, 3 * matrix.shape[1]):
             continue
-        explained = probes.explained_by_sum(matrix, truth, learnt, judged)
+        explained = probes.r2_of_sum(matrix, truth, learnt, judged)
         if explained > FORMULA:
             return finding(
                 "formula",

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.lookup import removed
-from multiway.auditing.near import thinned
+from multiway.auditing.lookup import interval_removed
+from multiway.auditing.near import thin_rows
 from multiway.auditing.probes import ridge
 from multiway.auditing.report import Verdict, finding
 from multiway.data.encoders.choice import TRAINED
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.errors import Fix
 
 WORD = re.compile(r"\w+")
@@ -55,7 +55,7 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
         word for word, counts in learnt.items() if sum(counts) >= FEWEST and _at_least(max(counts), sum(counts)) > PURE
     ]
     telling = [
-        f"{quoted(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}"
+        f"{quote(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}"
         for word in sorted(pure)
         if _stays(judged.get(word, (0, 0)), int(np.argmax(learnt[word])))
         and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
@@ -104,7 +104,7 @@ def _at_least(hits: int, count: int, deviations: float = 2.6) -> float:
 
 def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:
     """Whether a weighted sum of what texts became tells the outcome; arguments as those of `check_words`."""
-    learnt, judged = (thinned(np.flatnonzero(chosen), MOST) for chosen in (training, tested))
+    learnt, judged = (thin_rows(np.flatnonzero(chosen), MOST) for chosen in (training, tested))
     what = "a weighted sum of all words"
     if len(learnt) < 2 * FEWEST or len(judged) < FEWEST or len(np.unique(labels[learnt])) < 2:
         return f"{what} was not fitted, as there are few texts ({len(learnt):,} before training days)"
@@ -114,7 +114,7 @@ def check_vectors(vectors: NDArray[np.float32], labels: Ints, days: Ints, traini
     weights = ridge(columns[learnt] - centre, signs[learnt] - level, PULL)
     said = (columns[judged] - centre) @ weights + level > 0
     hits, usual = said == (labels[judged] > 0), labels[judged] == np.bincount(labels[judged]).argmax()
-    low, high = removed(hits, usual, days[judged], 5, DRAWS, 0)
+    low, high = interval_removed(hits, usual, days[judged], 5, DRAWS, 0)
     scores = f"{what} gives ACC {hits.mean():.4f} on {len(judged):,} test labels with texts, the commonest class "
     scores += f"{usual.mean():.4f}"
     if low <= TOLD:
@@ -138,7 +138,7 @@ def check_encoder(name: str, first: np.datetime64, last: np.datetime64) -> Verdi
         return finding(
             "encoder",
             "note",
-            f"until when the encoder {quoted(name, 80)} was trained is not known; if that was after "
+            f"until when the encoder {quote(name, 80)} was trained is not known; if that was after "
             f"{first}, it may have read how {days}, ended",
             ("Compare with ", HASHED, "."),
         )

@@ -15,7 +15,7 @@ from multiway.auditing.look_ahead import check_exact, check_interpolated, check_
 from multiway.auditing.near_series import check_near_stretches
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.spans import Spans, check_order, check_overlap
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 
 USUAL = 4.0
 """Copies across splits may be this much more frequent than within training, of which they see twice as much."""
@@ -115,7 +115,7 @@ def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
         check_smoothed(split.values, split.names),
         check_interpolated(split.values, split.names),
         _calendar(split),
-        _tested(split),
+        _test(split),
     ]
 
 
@@ -160,7 +160,7 @@ def _calendar(split: WindowSplit) -> Verdict | None:
     return check_calendar(split.values, split.times, split.apart, tested, split.names)
 
 
-def _tested(split: WindowSplit) -> Verdict | None:
+def _test(split: WindowSplit) -> Verdict | None:
     if "test" in split.starts:
         return None
     return finding(
@@ -203,7 +203,7 @@ def check_calendar(
         return None
     time, day = parts["time of day"], parts["weekday"] * DAY
     keys = [time, time + day, time + parts["month"] * 7 * DAY, time + day + parts["month"] * 7 * DAY]
-    explained = np.max(np.stack([_explained(values, key, training, tested) for key in keys]), axis=0)
+    explained = np.max(np.stack([_r2_of_variates(values, key, training, tested) for key in keys]), axis=0)
     if np.isnan(explained).all():
         return None
     best = int(np.nanargmax(explained))
@@ -223,7 +223,7 @@ def check_calendar(
     )
 
 
-def _explained(
+def _r2_of_variates(
     values: NDArray[np.float64], key: NDArray[np.int64], training: NDArray[np.bool_], tested: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """R² against the training mean, per variate; NaN where it is undefined."""
@@ -243,7 +243,7 @@ def check_smoothed(values: Floats, names: Sequence[str]) -> Verdict | None:
         return None
     windows = {place: window_of(column) for place, column in enumerate(changes.T[:MOST_SERIES])}
     told = [
-        f"{quoted(names[place])} over {rows} rows"
+        f"{quote(names[place])} over {rows} rows"
         for place, rows in windows.items()
         if rows and not any(_looks_back(changes[:, place], other, rows) for other in np.delete(changes, place, 1).T)
     ]
@@ -268,12 +268,12 @@ def window_of(changes: Floats) -> int:
     if not np.ptp(changes) > 0:
         return 0
     power = np.abs(np.fft.rfft((changes - changes.mean()) * np.hanning(len(changes)))) ** 2
-    shares = {rows: _notched(power, len(changes), rows) for rows in range(SHORTEST, LONGEST + 1)}
+    shares = {rows: _power_at_multiples(power, len(changes), rows) for rows in range(SHORTEST, LONGEST + 1)}
     best = min(shares, key=lambda rows: shares[rows])
     return best if shares[best] < NOTCHED else 0
 
 
-def _notched(power: Floats, count: int, rows: int) -> float:
+def _power_at_multiples(power: Floats, count: int, rows: int) -> float:
     """Mean power about the multiples of 1 / rows over the median between them."""
     multiples = np.arange(1, rows // 2 + 1)
     at, between = (np.rint(places * count / rows).astype(int) for places in (multiples, multiples - 0.5))

@@ -38,7 +38,7 @@ def check_command(
     """Say what is in a file, what is wrong with it, and how to fix each; then the command that trains on it."""
     with workflows.reading_once():
         names = [str(task)] if task else list(workflows.tasks_of_data(file, own))
-        reports = _checked(file, names, own, sets or [])
+        reports = _check_all(file, names, own, sets or [])
     chosen = next((report for report in reports if report.is_usable), reports[0])
     words = [*options.words_of(own), *(word for each in sets or [] for word in ("--set", each))]
     commands = [
@@ -46,7 +46,7 @@ def check_command(
     ]
     spell = command_line(chosen.task, "check")
     return Output(
-        lines=[*chosen.lines(spell), *_said(chosen, [each for each in commands if each])],
+        lines=[*chosen.lines(spell), *_sentences(chosen, [each for each in commands if each])],
         document=lambda: {
             "usable": chosen.is_usable, "task": chosen.task, **chosen.to_dict(spell),
             "train": commands[0], "others": [each for each in commands[1:] if each],
@@ -55,13 +55,13 @@ def check_command(
     )  # fmt: skip
 
 
-def _checked(file: str, names: list[str], own: dict[str, Any], sets: list[str]) -> list["workflows.CheckReport"]:
+def _check_all(file: str, names: list[str], own: dict[str, Any], sets: list[str]) -> list["workflows.CheckReport"]:
     """The data as those of each task; the first says what is wrong with options that none of them has."""
     reports = []
     for name in names:
         try:
             given = options.settings("check", name, own)
-            reports.append(workflows.check(file, given, task=name, overrides=options.nested(sets)))
+            reports.append(workflows.check(file, given, task=name, overrides=options.nest_settings(sets)))
         except (MultiwayError, typer.BadParameter):
             if name == names[0]:
                 raise
@@ -75,7 +75,7 @@ def _training(file: str, report: "workflows.CheckReport", words: list[str]) -> s
     return train_command_of(report.task, file, words, report.proposal)
 
 
-def _said(report: "workflows.CheckReport", commands: list[str]) -> list[str]:
+def _sentences(report: "workflows.CheckReport", commands: list[str]) -> list[str]:
     if report.proposal is None:
         return [] if report.is_usable else [f"also possible: {command}" for command in commands]
     first, *others = commands
@@ -110,7 +110,7 @@ def make_command(
     sets: Sets = None,
 ) -> Output:
     """Make a data set from another, the same one every time, and print the path of its table."""
-    return show.location(workflows.make_lesions(source, out, options.nested(sets or [])))
+    return show.location(workflows.make_lesions(source, out, options.nest_settings(sets or [])))
 
 
 AuditedData = Annotated[
@@ -140,7 +140,7 @@ def audit_command(
     """Say whether data and split leak, one line per check, under the settings of training; exit 1 if they do."""
     given = options.settings("audit", what, own) if what in workflows.TASKS else dict(own)
     given |= {} if data is None else {"data": data}
-    report = workflows.audit(what, given, options.nested(sets or []), recipe)
+    report = workflows.audit(what, given, options.nest_settings(sets or []), recipe)
     return Output(
         lines=report.lines(command_line(what if what in workflows.TASKS else None)),
         document=report.to_dict,

@@ -33,7 +33,7 @@ def doctor_command() -> Output:
         f"Install what is missing: pip install 'multiway[{','.join(absent)}]'" if absent else "No extra is missing."
     )
     return Output(
-        lines=[*lines, "", *show.aligned(rows), "", command], document=lambda: {"facts": facts, "extras": rows}
+        lines=[*lines, "", *show.align_rows(rows), "", command], document=lambda: {"facts": facts, "extras": rows}
     )
 
 

@@ -108,7 +108,9 @@ def task_options(command: str, tasks: Sequence[str]) -> dict[str, Any]:
     options: dict[str, workflows.Setting] = {}
     for task in tasks:
         options = {**workflows.settings_of(task).options_of(command), **options}
-    return {name: _typed(options[name], _tasks_with(name, command, tasks), tasks) for name in _in_order(command, tasks)}
+    return {
+        name: _read_value(options[name], _tasks_with(name, command, tasks), tasks) for name in _in_order(command, tasks)
+    }
 
 
 def _in_order(command: str, tasks: Sequence[str]) -> list[str]:
@@ -119,7 +121,7 @@ def _tasks_with(name: str, command: str, tasks: Sequence[str]) -> list[str]:
     return [task for task in tasks if name in workflows.settings_of(task).options_of(command)]
 
 
-def _typed(option: "workflows.Setting", having: Sequence[str], tasks: Sequence[str]) -> Any:
+def _read_value(option: "workflows.Setting", having: Sequence[str], tasks: Sequence[str]) -> Any:
     default = "none" if option.default in (None, ()) else str(option.default)
     settings: dict[str, Any] = {
         "help": option.help,
@@ -164,13 +166,13 @@ def command_line(task: str | None, command: str = "train") -> Spell:
 
     def spell(fix: Fix) -> str:
         if own in WITH_SETTINGS or fix.field in OF_COMMANDS or _option(fix.field, task, own) is not None:
-            return _spelled(fix, task, own)
-        return f"{_spelled(fix, task, 'train')} in training"
+            return _spell(fix, task, own)
+        return f"{_spell(fix, task, 'train')} in training"
 
     return spell
 
 
-def _spelled(fix: Fix, task: str | None, command: str) -> str:
+def _spell(fix: Fix, task: str | None, command: str) -> str:
     name = _option(fix.field, task, command)
     if name is not None and fix.field in FLAGS:
         return name
@@ -199,7 +201,7 @@ def overrides(
     sets: list[str] | None, epochs: int | None, answer: str | None = None, track: str | None = None
 ) -> dict[str, Any]:
     """What `--set`, `--epochs`, `--answer` and `--track` say of a training."""
-    given = nested(sets or []) | ({} if answer is None else {"answer": answer})
+    given = nest_settings(sets or []) | ({} if answer is None else {"answer": answer})
     chosen = {name: value for name, value in {"epochs": epochs, "track": track}.items() if value is not None}
     training = given.get("training", {})
     if not chosen or not isinstance(training, dict):
@@ -211,7 +213,7 @@ def overrides(
     return {**given, "training": {**training, **chosen}}
 
 
-def nested(assignments: list[str]) -> dict[str, Any]:
+def nest_settings(assignments: list[str]) -> dict[str, Any]:
     """Turn ["training.epochs=5"] into {"training": {"epochs": 5}}; values are read as YAML."""
     result: dict[str, Any] = {}
     for assignment in assignments:
@@ -251,6 +253,6 @@ def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:
     target[path[-1]] = value
 
 
-def listed_names(text: str | None) -> list[str] | None:
+def split_names(text: str | None) -> list[str] | None:
     """Split "a,b" into names; None stays None."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -74,7 +74,7 @@ def backtest_command(
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
     _say_which(run)
     rows = show.in_words(answer.rows(), answer.words)
-    return Output(lines=[answer.told, *show.aligned(rows), *answer.notes], document=lambda: _document(answer))
+    return Output(lines=[answer.told, *show.align_rows(rows), *answer.notes], document=lambda: _document(answer))
 
 
 def update_command(
@@ -205,7 +205,7 @@ def compress_command(
     written = (
         []
         if target is None
-        else ["", f"written to {target}", *done.lines(), *show.aligned(show.in_words(done.table(), done.words))]
+        else ["", f"written to {target}", *done.lines(), *show.align_rows(show.in_words(done.table(), done.words))]
     )
     return Output(
         lines=[done.plan.report(), *written],

@@ -44,7 +44,7 @@ class Output:
 
 def table(rows: Sequence[Row], head: Sequence[str] = (), words: Mapping[str, str] | None = None) -> Output:
     """An answer that is a table, after some lines; models have their names in words for a reader."""
-    return Output(lines=[*head, *aligned(in_words(rows, words or {}))], document=lambda: uniform(rows))
+    return Output(lines=[*head, *align_rows(in_words(rows, words or {}))], document=lambda: uniform(rows))
 
 
 def in_words(rows: Sequence[Row], words: Mapping[str, str]) -> list[Row]:
@@ -66,7 +66,7 @@ def print_lines(texts: Iterable[str]) -> None:
             typer.echo(text)
 
 
-def aligned(rows: Sequence[Row]) -> Iterator[str]:
+def align_rows(rows: Sequence[Row]) -> Iterator[str]:
     """Rows as columns: numbers to the right with four decimals, huge ones by their power of ten, words to the left."""
     if rows:
         head = _head(rows)

@@ -58,18 +58,18 @@ def group_command(
 
 
 def _nothing_before(ctx: typer.Context) -> None:
-    if _given(ctx):
+    if _options_given(ctx):
         raise typer.BadParameter(f"options stand after the task: multiway train {ctx.invoked_subcommand} ...")
 
 
 def _refuse_options(ctx: typer.Context) -> None:
-    others = [name for name in _given(ctx) if name not in SILENT]
+    others = [name for name in _options_given(ctx) if name not in SILENT]
     if others:
         dashed = "--set" if others[0] == "sets" else f"--{others[0]}"
         raise ConfigError(f"train: --resume continues a run as it was started. Leave out {dashed}.")
 
 
-def _given(ctx: typer.Context) -> list[str]:
+def _options_given(ctx: typer.Context) -> list[str]:
     return [name for name in ctx.params if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
 
 
@@ -102,7 +102,7 @@ def training_of(task: str) -> Callable[..., Output]:
 
 def _answer(trained: "workflows.Trained") -> Output:
     rows = show.in_words(trained.table(), trained.words)
-    return Output(lines=[*trained.lines(), *show.aligned(rows)], document=lambda: trained.to_dict())
+    return Output(lines=[*trained.lines(), *show.align_rows(rows)], document=lambda: trained.to_dict())
 
 
 Space = Annotated[
@@ -148,6 +148,6 @@ def tuning_of(task: str) -> Callable[..., Output]:
             task, given, space=space, overrides=options.overrides(sets, epochs), trials=trials, seed=seed,
             minutes=minutes, sampler=sampler, pruner=pruner, out=out, storage=storage, progress=not quiet,
         )  # fmt: skip
-        return Output(lines=[*show.aligned(tuned.table()), *tuned.lines()], document=tuned.to_dict)
+        return Output(lines=[*show.align_rows(tuned.table()), *tuned.lines()], document=tuned.to_dict)
 
     return function

@@ -128,7 +128,7 @@ def merge_adapters(model: nn.Module) -> nn.Module:
     Raises:
         ConfigError: The model has no adapters.
     """
-    for adapted in _adapted(model).values():
+    for adapted in _find_adapted(model).values():
         adapted.merge()
     return remove_adapters(model)
 
@@ -140,7 +140,7 @@ def remove_adapters(model: nn.Module) -> nn.Module:
         ConfigError: The model has no adapters.
     """
     record = _record(model)
-    for names, adapted in zip(record.names, _adapted(model).values(), strict=True):
+    for names, adapted in zip(record.names, _find_adapted(model).values(), strict=True):
         set_module(model, names, adapted.dense)
     for parameter in record.trainable:
         parameter.requires_grad_(True)
@@ -157,7 +157,7 @@ def adapter_state_dict(model: nn.Module) -> dict[str, Tensor]:
     """
     return {
         f"{name}.branch.{key}": tensor
-        for name, adapted in _adapted(model).items()
+        for name, adapted in _find_adapted(model).items()
         for key, tensor in adapted.branch.state_dict().items()
     }
 
@@ -179,7 +179,7 @@ def save_adapters(model: nn.Module, folder: str | Path) -> None:
             "base_sha256": files.tensor_digest(adapted.dense.state_dict()),
             **describe_layer(adapted.branch),
         }
-        for names, adapted in zip(record.names, _adapted(model).values(), strict=True)
+        for names, adapted in zip(record.names, _find_adapted(model).values(), strict=True)
     ]
     files.write_text(path / SHAPES, json.dumps({"format": 1, "layers": layers}, indent=1) + "\n")
 
@@ -204,8 +204,7 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     with open_attentions(model):
         try:
             adapted = {
-                tuple(entry["names"]): _stored_layer(model, entry, tensors, path / TENSORS)
-                for entry in stored["layers"]
+                tuple(entry["names"]): _load_layer(model, entry, tensors, path / TENSORS) for entry in stored["layers"]
             }
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise RunError(f"{path / SHAPES} does not fit this model ({error}).") from None
@@ -214,7 +213,7 @@ def load_adapters(model: nn.Module, folder: str | Path, *, any_base: bool = Fals
     return _put_in(model, adapted)
 
 
-def _stored_layer(model: nn.Module, entry: Mapping[str, Any], tensors: Mapping[str, Tensor], path: Path) -> Adapted:
+def _load_layer(model: nn.Module, entry: Mapping[str, Any], tensors: Mapping[str, Tensor], path: Path) -> Adapted:
     """A dense layer of the model with the branch that a file has for it."""
     name = entry["names"][0]
     dense = model.get_submodule(name)
@@ -261,7 +260,7 @@ def _record(model: nn.Module) -> Adaptation:
     return record
 
 
-def _adapted(model: nn.Module) -> dict[str, Adapted]:
+def _find_adapted(model: nn.Module) -> dict[str, Adapted]:
     return {
         names[0]: module
         for names in _record(model).names

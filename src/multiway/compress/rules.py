@@ -181,17 +181,19 @@ def balanced_sizes(features: int, count: int) -> tuple[int, ...]:
     """
     if features < 1 or count < 1:
         raise ConfigError(f"balanced_sizes: give positive numbers. Got features={features}, count={count}.")
-    return tuple(sorted(_balanced(features, count), reverse=True))
+    return tuple(sorted(_find_balance(features, count), reverse=True))
 
 
 @functools.lru_cache(maxsize=4096)
-def _balanced(features: int, count: int) -> tuple[int, ...]:
+def _find_balance(features: int, count: int) -> tuple[int, ...]:
     """Of all factorisations the one with the smallest sum."""
     if count == 1:
         return (features,)
     small = [divisor for divisor in range(1, math.isqrt(features) + 1) if features % divisor == 0]
     # The smallest factor is at most the root of that many parts
-    tried = [(divisor, *_balanced(features // divisor, count - 1)) for divisor in small if divisor**count <= features]
+    tried = [
+        (divisor, *_find_balance(features // divisor, count - 1)) for divisor in small if divisor**count <= features
+    ]
     return min(tried, key=sum)
 
 

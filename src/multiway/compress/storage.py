@@ -42,7 +42,7 @@ def save_pretrained(model: nn.Module, folder: str | Path, *, scores: Mapping[str
     """
     save(model, folder)
     model = to_save(model)
-    created = _created(model)
+    created = _read_origin(model)
     lines = [f"| {name} | {value:.4g} |" for name, value in (scores or {}).items()]
     scored = ["", "| score | value |", "|---|---|", *lines] if lines else []
     if created is None:
@@ -110,7 +110,7 @@ def save(model: nn.Module, folder: str | Path) -> None:
         RunError: The folder cannot be written.
     """
     path, model = Path(folder), to_save(model)
-    created = _created(model)
+    created = _read_origin(model)
     config: Any = getattr(model, "config", None)
     if created is None and not is_swapped(model):
         raise ConfigError(
@@ -132,7 +132,7 @@ def save(model: nn.Module, folder: str | Path) -> None:
         write_swaps(model, path, **facts)
 
 
-def _created(model: nn.Module) -> Created | None:
+def _read_origin(model: nn.Module) -> Created | None:
     created = getattr(model, "created_as", None)
     return created if isinstance(created, Created) else None
 

@@ -29,11 +29,11 @@ def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) 
     for plane in options.rotate90:
         parts = _quarter_turns(parts, plane)
     if options.shift:
-        parts = _shifted(parts, options.shift)
+        parts = _shift(parts, options.shift)
     if options.crop:
-        parts = _shifted(parts, options.crop, mirrored=True)
+        parts = _shift(parts, options.crop, mirrored=True)
     if options.rotate or options.zoom:
-        parts = _turned(parts, options)
+        parts = _turn(parts, options)
     changed = _intensities(parts[0], options)
     return changed if mask is None else (changed, parts[1].squeeze(1))
 
@@ -71,7 +71,7 @@ def _quarter_turns(parts: list[Tensor], plane: tuple[int, int]) -> list[Tensor]:
     return parts
 
 
-def _shifted(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list[Tensor]:
+def _shift(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list[Tensor]:
     for axis in range(2, parts[0].ndim):
         last = parts[0].shape[axis] - 1
         moves = torch.randint(-largest, largest + 1, (len(parts[0]), 1))
@@ -79,17 +79,17 @@ def _shifted(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> li
         if mirrored:
             positions = last - (last - positions.abs()).abs()
         positions = positions.clamp(0, last)
-        parts = [_taken(part, positions.to(part.device), axis) for part in parts]
+        parts = [_take(part, positions.to(part.device), axis) for part in parts]
     return parts
 
 
-def _taken(batch: Tensor, positions: Tensor, axis: int) -> Tensor:
+def _take(batch: Tensor, positions: Tensor, axis: int) -> Tensor:
     shape = [1] * batch.ndim
     shape[0], shape[axis] = positions.shape
     return batch.gather(axis, positions.view(shape).expand(batch.shape))
 
 
-def _turned(parts: list[Tensor], options: AugmentOptions) -> list[Tensor]:
+def _turn(parts: list[Tensor], options: AugmentOptions) -> list[Tensor]:
     """Turn and stretch about the centre, in voxels, so that unequal sizes do not shear; a mask to the nearest."""
     batch = parts[0]
     sizes, modes = torch.tensor(batch.shape[2:], dtype=torch.float32), batch.ndim - 2

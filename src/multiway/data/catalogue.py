@@ -14,10 +14,10 @@ import pandas as pd
 from pydantic import Field
 
 from multiway.config import Config, load_yaml
-from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.findings import Findings, Unreadable, quote
 from multiway.data.looking import read_frame
 from multiway.data.options import FileOptions, ReadOptions
-from multiway.data.sources.bytes import bytes_of, unpacked
+from multiway.data.sources.bytes import bytes_of, unpack_bytes
 from multiway.data.sources.columns import find_time_column
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences
 from multiway.data.sources.tables import load_table
@@ -99,7 +99,7 @@ def entries() -> dict[str, Entry]:
     return {name: Entry.parse(fields, f"{FILE.name}: {name}") for name, fields in load_yaml(FILE).items()}
 
 
-def known_by_file(path: Path) -> Entry | None:
+def find_by_file(path: Path) -> Entry | None:
     """The set that a file is by its name, also at 64 voxels; its classes and counts are checked where it is read."""
     return entries().get(path.name.lower().removesuffix(".npz").removesuffix("_64"))
 
@@ -119,7 +119,7 @@ def download(name: str, url: str | None, known_hash: str | None, path: Path) -> 
     try:
         return Path(pooch.retrieve(url, known_hash=known_hash, fname=path.name, path=path.parent, progressbar=False))
     except (OSError, ValueError) as error:
-        reason = quoted(in_a_line(error), 160)
+        reason = quote(in_a_line(error), 160)
         raise DataError(
             f"{name} could not be fetched from {url}: {reason}. Fetch {path.name} by other means and set "
             f"MULTIWAY_DATA to its folder."
@@ -194,8 +194,8 @@ def unpack(archive: Path, folder: Path, known: Entry) -> Path:
                         with packed.open(member) as source, (made / name).open("wb") as sink:
                             shutil.copyfileobj(source, sink)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            where = quoted(archive.name)
-            raise DataError(f"{where}: the archive is broken ({quoted(error, 80)}). Fetch it again.") from None
+            where = quote(archive.name)
+            raise DataError(f"{where}: the archive is broken ({quote(error, 80)}). Fetch it again.") from None
         if not looks_like_sequences(made):
             rule = f"{known.url} should hold {known.official}_TRAIN.ts and its test"
             raise DataError(f"{rule}. It does not. {KEPT}")
@@ -217,7 +217,7 @@ def _texts(known: Entry, name: str, folder: Path) -> Path:
             f"split, label and text, and set MULTIWAY_DATA to its folder."
         )
     archive = download(name, known.url, None, folder / Path(known.url).name)
-    frame = joined_texts(archive, known)
+    frame = join_texts(archive, known)
     archive.unlink()
     if len(frame) != known.size[0]:
         raise DataError(f"{name}: {known.url} should hold {known.holds}. Got {len(frame):,}. {KEPT}")
@@ -225,7 +225,7 @@ def _texts(known: Entry, name: str, folder: Path) -> Path:
     return folder / known.files[0]
 
 
-def joined_texts(archive: Path, known: Entry) -> pd.DataFrame:
+def join_texts(archive: Path, known: Entry) -> pd.DataFrame:
     """The archive's files below each other, with a column that says the split."""
     names = None if known.header is None else list(known.header)
     with zipfile.ZipFile(archive) as packed:
@@ -260,7 +260,7 @@ def _rows_in(folder: Path) -> int:
 
 def _words_in(path: Path) -> int:
     findings = Findings(path.name)
-    return len(unpacked(bytes_of(path, findings), LARGEST, findings).decode("utf-8", "replace").split())
+    return len(unpack_bytes(bytes_of(path, findings), LARGEST, findings).decode("utf-8", "replace").split())
 
 
 FETCH: dict[str, Callable[[Entry, str, Path], Path]] = {

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import CheckReport, Findings, Unreadable, listed, quoted
+from multiway.data.findings import CheckReport, Findings, Unreadable, list_some, quote
 from multiway.data.options import Shares
 from multiway.data.samples import Cells, Samples
-from multiway.data.splitting import Splits, absent_classes, drawn_notes, split
+from multiway.data.splitting import Splits, absent_classes, notes_on_draws, split
 from multiway.data.targets import note_near_names
 from multiway.errors import DataError, Fix, Message
 
@@ -59,7 +59,7 @@ def check_samples(
         return _report(findings, {"encoding": findings.encoding}, {})
     for note in samples.notes:
         findings.add("reading", "note", note)
-    splits = {} if findings.errors() else _tried(samples, how, findings)
+    splits = {} if findings.errors() else _try_splits(samples, how, findings)
     repeated = check_repeats(samples, splits, findings)
     _check_classes(samples, splits, findings)
     more = {name: fact for hook in hooks for name, fact in (hook(samples, findings) or {}).items()}
@@ -82,7 +82,7 @@ def _report(findings: Findings, summary: dict[str, Any], missing: dict[str, int]
     return CheckReport(source=findings.source, summary=summary, findings=findings.ordered(), missing=absent)
 
 
-def _tried(samples: Samples[Any], how: Shares, findings: Findings) -> Splits:
+def _try_splits(samples: Samples[Any], how: Shares, findings: Findings) -> Splits:
     """The splits, where there is a target and none of them is empty."""
     if samples.target is None and samples.labelling:
         rule = f"no target is named or found, so {samples.word} can be predicted and not trained on"
@@ -93,7 +93,7 @@ def _tried(samples: Samples[Any], how: Shares, findings: Findings) -> Splits:
     except DataError as error:
         findings.take("split", error)
         return {}
-    for note in drawn_notes(samples, splits):
+    for note in notes_on_draws(samples, splits):
         findings.add("split", "note", note)
     return splits
 
@@ -148,7 +148,7 @@ def check_levels(samples: Samples[Cells], findings: Findings, most: int) -> None
     for name, column in zip(samples.inputs.of_words, samples.inputs.words.T, strict=True):
         count = len(pd.unique(column))
         if count > most:
-            rule = f"'{quoted(name)}' has {count:,} levels, more than {most}: each is taken as the mean of its targets"
+            rule = f"'{quote(name)}' has {count:,} levels, more than {most}: each is taken as the mean of its targets"
             fix = ("Set max_levels for an input per level (", Fix("read.max_levels", count), ").")
             findings.add("levels", "note", rule, fix)
 
@@ -160,13 +160,13 @@ def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) ->
     note_near_names(samples.target_name or "the target", names, findings)
     counts = np.bincount(labels, minlength=len(names))
     if counts.max() >= ONE_SIDED * len(labels):
-        share, name = 100 * counts.max() / len(labels), quoted(names[int(counts.argmax())])
+        share, name = 100 * counts.max() / len(labels), quote(names[int(counts.argmax())])
         rule = f"{share:.1f} % of {samples.word} are '{name}'"
         findings.add("balance", "warning", rule, "Accuracy says little here; look at the other scores.")
     for name, rows in splits.items():
         absent = absent_classes(samples, rows)
         if absent:
-            rule = f"{name} has no {samples.word} of {listed(absent)}"
+            rule = f"{name} has no {samples.word} of {list_some(absent)}"
             findings.add("classes", "warning", rule, f"Give more {samples.word} of it, or leave it out.")
 
 
@@ -187,7 +187,7 @@ def _counts(labels: NDArray[np.int64] | None, classes: tuple[str, ...]) -> str |
     if labels is None:
         return None
     counts = np.bincount(labels, minlength=len(classes))
-    return listed((f"{name} {count}" for name, count in zip(classes, counts, strict=True)), 12) or None
+    return list_some((f"{name} {count}" for name, count in zip(classes, counts, strict=True)), 12) or None
 
 
 def _range(target: NDArray[np.float64]) -> str:
@@ -230,5 +230,5 @@ def note_fillers(
     for name, values in columns:
         counts.update({(name, value): len(rows) for value, rows in fillers_of(values).items() if value not in known})
     for (name, value), count in counts.items():
-        rule = f"'{quoted(name)}' holds {value:g} in {count:,} cells, far from all its other numbers"
+        rule = f"'{quote(name)}' holds {value:g} in {count:,} cells, far from all its other numbers"
         findings.add("sentinel", "warning", rule, fix, count=count)

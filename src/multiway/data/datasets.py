@@ -106,14 +106,14 @@ def dataset_path(name: str) -> Path:
             f"the data set {name} is not on this machine. Run `multiway data fetch {name}`, or set MULTIWAY_DATA to "
             f"the folder that holds {known.files[0]}."
         )
-    return verified(name, found, cache_folder(), known.known_hash)
+    return verify(name, found, cache_folder(), known.known_hash)
 
 
 def fetch_dataset(name: str) -> Path:
     """Download a data set into the cache unless it is there, verify it, and return its path."""
     known, cache = dataset(name), cache_folder()
     is_new = known.find([cache]) is None
-    return verified(name, known.fetch(name, cache), cache, known.known_hash, is_new=is_new)
+    return verify(name, known.fetch(name, cache), cache, known.known_hash, is_new=is_new)
 
 
 def list_datasets() -> list[dict[str, object]]:
@@ -124,14 +124,14 @@ def list_datasets() -> list[dict[str, object]]:
             "name": name,
             "holds": known.holds,
             "licence": known.licence,
-            "verified by": _verified_by(known),
+            "verified by": _hash_in_words(known),
             "path": str(known.find(folders) or "-"),
         }
         for name, known in catalogue().items()
     ]
 
 
-def _verified_by(known: Dataset) -> str:
+def _hash_in_words(known: Dataset) -> str:
     """What a first copy is compared with; a later one is by sha256."""
     first = (known.known_hash or ("making" if not known.url else "size")).split(":")[0]
     return first if first == "sha256" else f"{first}, then sha256"
@@ -157,7 +157,7 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "multiway"
 
 
-def verified(name: str, path: Path, cache: Path, known_hash: str | None, *, is_new: bool = False) -> Path:
+def verify(name: str, path: Path, cache: Path, known_hash: str | None, *, is_new: bool = False) -> Path:
     """The path itself, if what lies there is what it should be; copies outside the cache are their owners'.
 
     `is_new` was fetched just now and verified by other means: its sha256 holds from now on.
@@ -166,7 +166,7 @@ def verified(name: str, path: Path, cache: Path, known_hash: str | None, *, is_n
         return path
     entry = cache / path.relative_to(cache).parts[0]
     if known_hash is not None and _hash_of(path, known_hash.partition(":")[0]) != known_hash:
-        raise _changed(name, entry, known_hash)
+        raise _error_of_change(name, entry, known_hash)
     if known_hash is None or not known_hash.startswith("sha256:"):
         _compare_with_note(name, entry, cache / NOTES / entry.name, is_new=is_new)
     return path
@@ -184,7 +184,7 @@ def _compare_with_note(name: str, entry: Path, note: Path, *, is_new: bool) -> N
             note.parent.mkdir(parents=True, exist_ok=True)
             write_text(note, found)
     elif note.read_text().strip() != found:
-        raise _changed(name, entry, f"sha256:{note.read_text().strip()[:64]}")
+        raise _error_of_change(name, entry, f"sha256:{note.read_text().strip()[:64]}")
 
 
 def sha256_of_all(entry: Path) -> str:
@@ -196,7 +196,7 @@ def sha256_of_all(entry: Path) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _changed(name: str, entry: Path, wanted: str) -> DataError:
+def _error_of_change(name: str, entry: Path, wanted: str) -> DataError:
     return DataError(
         f"{name}: {entry} has changed since it was fetched: it is not that of {wanted}. Remove it, and run "
         f"`multiway data fetch {name}`."

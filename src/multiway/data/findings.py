@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.errors import DataError, Fix, Message, MultiwayError, OverBudgetError, Spell, ended, spelled
+from multiway.errors import DataError, Fix, Message, MultiwayError, OverBudgetError, Spell, end_sentence, spell_message
 
 SHOWN_PER_KIND = 5
 KEPT_PER_KIND = 20
@@ -21,7 +21,7 @@ SEVERITIES = ("error", "warning", "note")
 T = TypeVar("T")
 
 
-def quoted(value: object, limit: int = 120) -> str:
+def quote(value: object, limit: int = 120) -> str:
     """Make a value from a file safe to print: control characters escaped, length capped."""
     text = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(value)[: limit + 1]
@@ -29,10 +29,10 @@ def quoted(value: object, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def listed(values: Iterable[object], limit: int = 8) -> str:
+def list_some(values: Iterable[object], limit: int = 8) -> str:
     """Join some values from a file, escaped; the rest are counted."""
     every = list(values)
-    shown = ", ".join(quoted(value) for value in every[:limit])
+    shown = ", ".join(quote(value) for value in every[:limit])
     return shown + (f" and {len(every) - limit} more" if len(every) > limit else "")
 
 
@@ -55,9 +55,9 @@ class Place:
     def __str__(self) -> str:
         parts = [
             None if self.row is None else f"{self.unit} {self.row}",
-            None if self.column is None else f"column '{quoted(self.column)}'",
-            None if self.value is None else f"value '{quoted(self.value)}'",
-            None if self.detail is None else quoted(self.detail, 120),
+            None if self.column is None else f"column '{quote(self.column)}'",
+            None if self.value is None else f"value '{quote(self.value)}'",
+            None if self.detail is None else quote(self.detail, 120),
         ]
         return ", ".join(part for part in parts if part)
 
@@ -76,19 +76,19 @@ class Finding:
 
     def line(self, shown: int = SHOWN_PER_KIND, spell: Spell = str) -> str:
         """Say the whole finding in one line."""
-        return spelled(self.parts(shown), spell).strip()
+        return spell_message(self.parts(shown), spell).strip()
 
     def parts(self, shown: int = SHOWN_PER_KIND) -> Message:
         """The line before anyone has spelled its fixes."""
         where = "; ".join(map(str, self.places[:shown]))
         hidden = self.count - min(shown, len(self.places))
         more = f" (and {hidden} more)" if where and hidden > 0 else ""
-        head = f"{self.rule}: {where}{more}." if where else ended(self.rule)
+        head = f"{self.rule}: {where}{more}." if where else end_sentence(self.rule)
         return (f"{head} ", *((self.fix,) if isinstance(self.fix, str) else self.fix))
 
     def to_dict(self, spell: Spell = str) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**dataclasses.asdict(self), "fix": spelled(self.fix, spell)}
+        return {**dataclasses.asdict(self), "fix": spell_message(self.fix, spell)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,7 +120,7 @@ class CheckReport:
         head = [f"{name}: {value}" for name, value in self.summary.items() if value is not None]
         if self.missing:
             worst = sorted(self.missing.items(), key=lambda item: -item[1])
-            head.append(f"missing by variate: {listed(f'{name} {count}' for name, count in worst)}")
+            head.append(f"missing by variate: {list_some(f'{name} {count}' for name, count in worst)}")
         body = [f"{finding.severity}: {finding.line(spell=spell)}" for finding in self.findings]
         return [self.source, *(f"  {line}" for line in [*head, *body]), self._verdict()]
 
@@ -273,7 +273,7 @@ Failures = list[MultiwayError]
 
 
 @contextlib.contextmanager
-def kept(failures: Failures | None) -> Iterator[None]:
+def keep_errors(failures: Failures | None) -> Iterator[None]:
     """Keep an error for a check that wants all of them; without a list it is raised at once."""
     try:
         yield

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.options import ReadOptions
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import ID_NAMES, RawTable, as_text
@@ -75,7 +75,7 @@ def _long(table: RawTable, time: str | None, times: pd.Index, options: ReadOptio
 
 def _refuse_none(ids: tuple[str, ...], others: Sequence[str], findings: Findings) -> None:
     if not ids:
-        fix = (f"Set id_column to one of {listed(others)} (", Fix("read.id_column", like="NAME"), ").")
+        fix = (f"Set id_column to one of {list_some(others)} (", Fix("read.id_column", like="NAME"), ").")
         raise findings.fatal("columns", "no column of series names was found", fix)
 
 
@@ -123,24 +123,24 @@ class Keys:
     def explain(self, names: tuple[str, ...]) -> bool:
         """Whether a time stands once in each series that the columns name, but for few flaws, and series are series."""
         series = self.series(names)
-        if _count(series) > len(series) / SHORTEST or self._left_by(series) > self.left:
+        if _count(series) > len(series) / SHORTEST or self._count_left(series) > self.left:
             return False
         if all(map(NAMED.search, names)):
             return True
         return self.repeats >= FEW_REPEATS * len(self.stamps) and self._successive(series) >= SUCCESSIVE
 
-    def _left_by(self, series: Codes) -> int:
+    def _count_left(self, series: Codes) -> int:
         """Rows whose time and series both stand above already."""
-        return len(self.stamps) - _count(_joined([self.stamps, series]))
+        return len(self.stamps) - _count(_join_codes([self.stamps, series]))
 
     def series(self, names: tuple[str, ...]) -> Codes:
         """What the cells of some columns together say of every row."""
-        return _joined([self.codes(name) for name in names])
+        return _join_codes([self.codes(name) for name in names])
 
     def differs(self, name: str, ids: tuple[str, ...]) -> bool:
         """Whether a column says more than its time, as a calendar does, and than its series, as a size of a shop."""
         parts = (self.stamps, self.series(ids))
-        return all(_count(_joined([part, self.codes(name)])) > _count(part) for part in parts)
+        return all(_count(_join_codes([part, self.codes(name)])) > _count(part) for part in parts)
 
     def holds_numbers(self, name: str) -> bool:
         """Whether a column holds numbers, and no dates."""
@@ -156,7 +156,7 @@ class Keys:
         if looks_like_time(raw) or (self._counts(name) and not bool((raw.dropna() % 1 == 0).all())):
             return False
         codes = self.codes(name)
-        differ = _count(_joined([self.stamps, codes])) > _count(self.stamps)
+        differ = _count(_join_codes([self.stamps, codes])) > _count(self.stamps)
         return differ and _count(codes) <= len(raw) / SHORTEST
 
     def _successive(self, series: Codes) -> float:
@@ -176,7 +176,7 @@ def _codes(raw: pd.Series) -> Codes:
     return np.asarray(pd.factorize(values, sort=True, use_na_sentinel=False)[0], dtype=np.int32)
 
 
-def _joined(columns: Sequence[Codes]) -> Codes:
+def _join_codes(columns: Sequence[Codes]) -> Codes:
     """One code for each combination; where they leave many codes unused, they are counted anew."""
     joined = columns[0]
     for each in columns[1:]:
@@ -209,6 +209,6 @@ def _value(keys: Keys, ids: tuple[str, ...], left: list[str], named: str | None,
     own = numbers if len(numbers) < 2 else [name for name in numbers if keys.differs(name, ids)]
     chosen = own[0] if len(own) == 1 else usual_column(own, MEASURES)
     if chosen is None:
-        fix = (f"Set value_column to one of {listed(own or left)} (", Fix("read.value_column", like="NAME"), ").")
+        fix = (f"Set value_column to one of {list_some(own or left)} (", Fix("read.value_column", like="NAME"), ").")
         raise findings.fatal("columns", "the column of values is not clear", fix)
     return chosen

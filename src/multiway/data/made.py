@@ -4,13 +4,13 @@ from pathlib import Path
 
 from multiway.data import datasets
 from multiway.data.catalogue import FETCH, Entry
-from multiway.data.sources.scans.lesions import cached_lesions
+from multiway.data.sources.scans.lesions import cache_lesions
 from multiway.data.sources.scenes import read_scene
 
 
 def _lesions(known: Entry, name: str, folder: Path) -> Path:
     """The table of its cases, made of its source in the cache on first use."""
-    return cached_lesions(datasets.dataset_path(known.source), folder)
+    return cache_lesions(datasets.dataset_path(known.source), folder)
 
 
 def _scene(known: Entry, name: str, folder: Path) -> Path:

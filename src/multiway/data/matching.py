@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed, quoted
+from multiway.data.findings import Findings, list_some, quote
 from multiway.data.scaling import Level, Scaler
 from multiway.errors import DataError, Fix, Message
 
@@ -23,11 +23,11 @@ def match_names(names: Sequence[str], known: Sequence[str], findings: Findings) 
     """Hold columns to those of the training; others are not used."""
     absent = [name for name in known if name not in names]
     if absent:
-        rule = f"columns are matched by name, and {listed(absent, 5)} {'is' if len(absent) == 1 else 'are'} lacking"
-        raise findings.fatal("columns", rule, f"It has {listed(names)}. Add or rename.")
+        rule = f"columns are matched by name, and {list_some(absent, 5)} {'is' if len(absent) == 1 else 'are'} lacking"
+        raise findings.fatal("columns", rule, f"It has {list_some(names)}. Add or rename.")
     extra = [name for name in names if name not in known]
     if extra:
-        findings.add("columns", "note", f"columns {listed(extra)} are not used")
+        findings.add("columns", "note", f"columns {list_some(extra)} are not used")
 
 
 def positions(labels: Sequence[str], classes: Sequence[str]) -> NDArray[np.int64]:
@@ -42,10 +42,10 @@ def match_classes(
     result = positions(labels, classes)
     unknown = np.flatnonzero(result < 0)
     if len(unknown):
-        names = listed(sorted({labels[row] for row in unknown.tolist()}))
+        names = list_some(sorted({labels[row] for row in unknown.tolist()}))
         first = "" if place is None else f", the first in {place(int(unknown[0]))}"
         raise DataError(
-            f"{source}: classes are those of the training, {listed(classes)}. Got {names} in {len(unknown)} {word}"
+            f"{source}: classes are those of the training, {list_some(classes)}. Got {names} in {len(unknown)} {word}"
             f"{first}. Correct them, or leave these out."
         )
     return result
@@ -76,7 +76,7 @@ def far_columns(values: NDArray[np.float64], names: Sequence[str], scaler: Scale
     return [
         far
         for name, column in columns
-        for far in _far(column[~np.isnan(column)], f"'{quoted(name)}' lies", "deviations from training", word)
+        for far in _far(column[~np.isnan(column)], f"'{quote(name)}' lies", "deviations from training", word)
     ]
 
 

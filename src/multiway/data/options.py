@@ -17,12 +17,12 @@ Triple = tuple[int, int, int]
 Normalisation = Literal["auto", "none", "unit", "volume", "train"]
 
 
-def composed(text: str) -> str:
+def compose(text: str) -> str:
     """Text with every accent in its letter (NFC)."""
     return unicodedata.normalize("NFC", text)
 
 
-Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(map(composed, names)))]
+Names = Annotated[tuple[str, ...], AfterValidator(lambda names: tuple(map(compose, names)))]
 """A field of names, composed."""
 
 
@@ -34,7 +34,7 @@ class NamedOptions(Config):
 
     @model_validator(mode="before")
     @classmethod
-    def _composed(cls, values: Any) -> Any:
+    def _compose(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
         return {name: value if name in cls.paths else _each(value) for name, value in values.items()}
@@ -42,7 +42,7 @@ class NamedOptions(Config):
 
 def _each(value: Any) -> Any:
     if isinstance(value, str):
-        return composed(value)
+        return compose(value)
     return type(value)(map(_each, value)) if type(value) in (list, tuple) else value
 
 

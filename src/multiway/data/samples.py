@@ -63,7 +63,7 @@ def read_samples(source: str, read: Callable[[Findings], "Samples[InputsT]"]) ->
     return soundly(source, noted)
 
 
-def unchanged(inputs: Any) -> Any:
+def keep_inputs(inputs: Any) -> Any:
     """Inputs as they are."""
     return inputs
 
@@ -110,7 +110,7 @@ class Samples(Generic[InputsT]):
     notes: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     labelling: Message = ("Name it (", Fix("read.target", like="NAME"), ").")
-    decode: Callable[[Any], Tensor] = unchanged
+    decode: Callable[[Any], Tensor] = keep_inputs
 
     def __len__(self) -> int:
         return len(self.inputs)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.options import Folds, Shares, SplitShares
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.samples import Splits as Splits
@@ -34,7 +34,7 @@ def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Spli
     elif samples.times is not None:
         splits = _by_time(samples.times, how)
     else:
-        splits = _folds(samples, how) if isinstance(how, Folds) and how.folds else _drawn(samples, _every(samples), how)
+        splits = _folds(samples, how) if isinstance(how, Folds) and how.folds else _draw(samples, _every(samples), how)
     check_splits(samples, splits, fix)
     return {name: splits[name] for name in SPLITS}
 
@@ -48,7 +48,7 @@ def check_splits(samples: Samples[Any], splits: Splits, fix: Fix | None = None) 
         counts = ", ".join(f"{name} {len(splits.get(name, EMPTY))}" for name in SPLITS)
         raise DataError(f"{samples.source}: each split needs {needs}. Got {counts}. ", *_filling(samples, fix))
     if absent:
-        rule = f"train has no {word} of {listed(absent)}. Give more of it, or split otherwise."
+        rule = f"train has no {word} of {list_some(absent)}. Give more of it, or split otherwise."
         raise DataError(f"{samples.source}: {rule}")
 
 
@@ -58,7 +58,7 @@ def absent_classes(samples: Samples[Any], rows: Rows) -> list[str]:
     return [name for place, name in enumerate(samples.classes or ()) if place not in present]
 
 
-def drawn_notes(samples: Samples[Any], splits: Splits) -> tuple[str, ...]:
+def notes_on_draws(samples: Samples[Any], splits: Splits) -> tuple[str, ...]:
     """What was drawn, where the data name some splits, and what is left out of them."""
     if samples.official is None:
         return ()
@@ -82,7 +82,7 @@ def _filling(samples: Samples[Any], fix: Fix | None) -> Message:
         return (f"Give such {samples.word}, or name another column of splits (", fix, ").")
     if single:
         rest = "has one, or drop the class" if len(single) == 1 else "have one each, or drop the classes"
-        return (f"Give more {samples.word} of {listed(single)}, which {rest}.",)
+        return (f"Give more {samples.word} of {list_some(single)}, which {rest}.",)
     more = " or groups" if samples.groups is not None else ""
     return (f"Give more {samples.word}{more}, or change the shares (", Fix("split.test", 0.3), ").")
 
@@ -97,10 +97,10 @@ def _official(samples: Samples[Any], official: Sequence[str], how: Shares) -> Sp
     given = {name: np.flatnonzero(names == name) for name in SPLITS if name in official}
     owed = [name for name in ("test", "validation") if name not in given]
     if "train" not in given:
-        raise DataError(f"{samples.source}: a part train is needed with {listed(given)}. Add it.")
+        raise DataError(f"{samples.source}: a part train is needed with {list_some(given)}. Add it.")
     if isinstance(how, Folds) and how.copies == "drop" and samples.keys is not None:
         given = _without_copies(given, samples.keys)
-    return {**given, **_drawn(samples, given["train"], how, owed)} if owed else given
+    return {**given, **_draw(samples, given["train"], how, owed)} if owed else given
 
 
 def _without_copies(splits: Splits, keys: Sequence[str]) -> Splits:
@@ -163,7 +163,7 @@ def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> It
         yield {**_shares(samples, rest, {"validation": validation}, seed), "test": parts[name]}
 
 
-def _drawn(samples: Samples[Any], rows: Rows, how: Shares, names: Sequence[str] = DRAWN) -> Splits:
+def _draw(samples: Samples[Any], rows: Rows, how: Shares, names: Sequence[str] = DRAWN) -> Splits:
     shares = {name: getattr(how, name) for name in names}
     if samples.sizes is not None or not isinstance(how, SplitShares):
         return _last(np.ones(len(samples)) if samples.sizes is None else samples.sizes, rows, shares)
@@ -188,12 +188,12 @@ def _shares(samples: Samples[Any], rows: Rows, shares: dict[str, float], seed: i
     some = samples.take(rows) if len(rows) < len(samples) else samples
     names: Sequence[str] | None = some.groups or some.keys
     if some.groups is not None and some.keys is not None:
-        names = _joined(some.keys, some.groups)
+        names = _join_keys(some.keys, some.groups)
     drawn = draw_shares(groups_of(len(rows), some.labels, names), shares, seed)
     return {name: rows[places] for name, places in drawn.items()}
 
 
-def _joined(keys: Sequence[str], groups: Sequence[str]) -> list[str]:
+def _join_keys(keys: Sequence[str], groups: Sequence[str]) -> list[str]:
     """A name for each row that it shares with all rows of its key or its group, and theirs in turn."""
     parent: dict[object, object] = {}
 

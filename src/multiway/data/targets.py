@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed, quoted, refuse_huge
+from multiway.data.findings import Findings, list_some, quote, refuse_huge
 from multiway.data.options import TargetKind
 from multiway.data.sources.cells import LARGEST, Column, RawTable, has_comma, parse_cells, with_truths
 from multiway.data.sources.columns import AS_DECIMALS
@@ -37,7 +37,7 @@ def read_target(
     otherwise: What helps where they are no classes.
     """
     column = table.column(name)
-    text = named_truths(column.words, classes)
+    text = name_truths(column.words, classes)
     rows = np.flatnonzero(text == "")
     if len(rows):
         rule = f"{len(rows)} of {len(text)} rows have no target"
@@ -48,7 +48,7 @@ def read_target(
     return _numbers(table, column, text, findings), None
 
 
-def named_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.Series:
+def name_truths(text: pd.Series, classes: tuple[str, ...] | None = None) -> pd.Series:
     """Truth values by their one name, where the classes are nothing else."""
     named = with_truths(text)
     known = {cell for cell in named.unique() if cell} if classes is None else set(classes)
@@ -77,13 +77,13 @@ def _labels(
     most = MAX_CLASSES if kind == "classes" else min(MAX_CLASSES, len(text) / 2)
     if classes is None and not 2 <= len(found) <= most:
         count = "one class" if len(found) == 1 else f"{len(found):,} classes in {len(text):,} rows"
-        raise findings.fatal("target", f"the target '{quoted(name)}' has {count}", otherwise)
+        raise findings.fatal("target", f"the target '{quote(name)}' has {count}", otherwise)
     note_spellings(name, found, findings)
     codes = pd.Index(classes or found, dtype=object).get_indexer(pd.Index(text))
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         places = [table.place(int(row), name, text.iloc[row]) for row in unknown[:20]]
-        rule = f"{len(unknown)} targets are none of the classes {listed(classes or ())}"
+        rule = f"{len(unknown)} targets are none of the classes {list_some(classes or ())}"
         raise findings.fatal("target", rule, "Correct them, or leave these rows out.", places, len(unknown))
     return codes.astype(np.float64), classes or found
 
@@ -94,7 +94,7 @@ def note_spellings(name: str, found: Sequence[str], findings: Findings) -> None:
     numbers = pd.Series(values, index=list(found))[~bad]
     same = numbers[numbers.duplicated(keep=False)]
     if len(same):
-        rule = f"classes of '{quoted(name)}' are one number in several spellings: {listed(same.index)}"
+        rule = f"classes of '{quote(name)}' are one number in several spellings: {list_some(same.index)}"
         findings.add("classes", "warning", rule, "Write one of them if they are one class.")
 
 
@@ -103,7 +103,7 @@ def note_near_names(name: str, found: Sequence[str], findings: Findings) -> None
     plain = pd.Series([" ".join(each.casefold().split()) for each in found], index=list(found))
     same = plain[plain.duplicated(keep=False)]
     if len(same):
-        rule = f"classes of '{quoted(name)}' differ in capitals or blanks alone: {listed(same.index)}"
+        rule = f"classes of '{quote(name)}' differ in capitals or blanks alone: {list_some(same.index)}"
         findings.add("classes", "warning", rule, "Write one of them if they are one class.")
 
 
@@ -122,7 +122,7 @@ def classes_of(labels: Sequence[str], source: str, word: str) -> tuple[str, ...]
     classes = in_order(np.array(sorted(set(labels)), dtype=object))
     if not 2 <= len(classes) <= min(MAX_CLASSES, len(labels) / 2):
         rule = f"two classes or more are needed, with two {word} or more each"
-        got = f"Got {len(classes)} ({listed(classes, 4)}) in {len(labels)} {word}"
+        got = f"Got {len(classes)} ({list_some(classes, 4)}) in {len(labels)} {word}"
         raise DataError(f"{source}: {rule}. {got}. ", *OTHER_COLUMN)
     return classes
 
@@ -140,11 +140,11 @@ def _numbers(table: RawTable, column: Column, text: pd.Series, findings: Finding
     places = [table.place(int(row), name, text.iloc[row]) for row in huge[:20]]
     refuse_huge(len(huge), places, findings, "Correct them, or write the target in a larger unit.", LARGEST)
     if len(values) > 1 and (values == values[0]).all():
-        raise findings.fatal("target", f"the target '{quoted(name)}' never changes", "Give another target.")
+        raise findings.fatal("target", f"the target '{quote(name)}' never changes", "Give another target.")
     return values
 
 
-def joined_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
+def join_table(X: object, y: object) -> tuple[pd.DataFrame, str]:
     """Rows with their targets as one frame, and the name of the targets' column."""
     frame = as_pandas(X)
     if isinstance(X, np.ndarray) and X.ndim == 2:

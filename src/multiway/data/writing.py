@@ -11,7 +11,7 @@ import pandas as pd
 
 from multiway import files
 from multiway.data.sources.excel import workbook_of
-from multiway.data.sources.exports import escaped_frame
+from multiway.data.sources.exports import escape_frame
 from multiway.errors import ConfigError, RunError
 
 _RAW = ContextVar("raw", default=False)
@@ -47,7 +47,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, raw: bool | None = None) -> 
     if path.suffix == ".parquet":
         files.write_with(path, lambda temporary: frame.to_parquet(temporary, index=False))
     elif path.suffix == ".xlsx":
-        files.write_bytes(path, workbook_of(frame if raw else escaped_frame(frame), path.name))
+        files.write_bytes(path, workbook_of(frame if raw else escape_frame(frame), path.name))
     else:
         text = csv_text(frame, raw=raw).encode()
         files.write_bytes(path, gzip.compress(text, mtime=0) if path.suffix == ".gz" else text)
@@ -65,6 +65,6 @@ def check_target(path: Path | None) -> None:
 
 def csv_text(frame: pd.DataFrame, *, raw: bool = False) -> str:
     """A table as CSV, a row on each line; pandas leaves a carriage return in a cell unquoted, so that is seen to."""
-    safe = frame if raw else escaped_frame(frame)
+    safe = frame if raw else escape_frame(frame)
     text: str = safe.to_csv(index=False)
     return safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text

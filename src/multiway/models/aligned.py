@@ -189,13 +189,13 @@ class AlignedSeasons(DrawnIn):
         """
         self.set_units(rows)
         values = self.into(rows)
-        self.rows, self.given, self.first = _filled(values), known[..., : self.known], clock[0].clone()
+        self.rows, self.given, self.first = _fill(values), known[..., : self.known], clock[0].clone()
         self.phases = torch.tensor(range(self.season) if phases is None else phases)
         count = min((len(rows) - self.lookback - self.horizon + 1) // self.season, LATEST)
         if not float(self.penalty):
             self.penalty.fill_(self._best_noise(values, int(self.phases[-1]), count))
         each = (self._starts(phase, count) for phase in self.phases.tolist())
-        fits = [self._fitted(values, starts, float(self.penalty)) for starts in each]
+        fits = [self._fit_windows(values, starts, float(self.penalty)) for starts in each]
         self.weight = torch.stack([weight for _, weight in fits])
 
     def foreseen(self, rows: Tensor, phase: int) -> Tensor:
@@ -204,14 +204,14 @@ class AlignedSeasons(DrawnIn):
         `(windows, horizon, series)`; of a horizon of several seasons every k-th window, as these share no step.
         """
         values, starts = self.into(rows), self._starts(phase, self.weight.shape[3], self._apart)
-        errors, _ = self._fitted(values, starts, float(self.penalty))
+        errors, _ = self._fit_windows(values, starts, float(self.penalty))
         ahead = starts[:, None] + self.lookback + torch.arange(self.horizon)
         return self.back(values[ahead] - errors.permute(1, 2, 0))
 
     def _best_noise(self, values: Tensor, phase: int, count: int) -> float:
         """That with the least absolute error ahead of the later half of windows that share no step."""
         starts = self._starts(phase, count, self._apart)
-        losses = {noise: self._fitted(values, starts, noise)[0][:, len(starts) // 2 :] for noise in NOISES}
+        losses = {noise: self._fit_windows(values, starts, noise)[0][:, len(starts) // 2 :] for noise in NOISES}
         return min(losses, key=lambda noise: float(losses[noise].abs().nanmean()))
 
     @property
@@ -219,7 +219,7 @@ class AlignedSeasons(DrawnIn):
         """Windows of a phase from one to the next that begins after it."""
         return -(-self.horizon // self.season)
 
-    def _fitted(self, values: Tensor, starts: Tensor, noise: float) -> tuple[Tensor, Tensor]:
+    def _fit_windows(self, values: Tensor, starts: Tensor, noise: float) -> tuple[Tensor, Tensor]:
         """Errors one window ahead and weights of windows, some series at a time."""
         z = self._examples(starts)
         ahead = starts[:, None] + self.lookback + torch.arange(self.horizon)
@@ -239,7 +239,7 @@ def _kernels(x: Tensor, y: Tensor, gap: Tensor) -> Tensor:
     return torch.stack([straight + near * (1 - drift + drift * past) for drift in DRIFTS])
 
 
-def _filled(values: Tensor) -> Tensor:
+def _fill(values: Tensor) -> Tensor:
     """Rows whose gaps hold the value before them."""
     return fill_gaps(values[None], values.isfinite()[None])[0]
 
@@ -304,9 +304,9 @@ class RobustRidge(DrawnIn):
         self.scale.copy_(torch.where(deviation > 1e-9, deviation, 1.0))
         z = (z - self.middle) / self.scale
         usable = y.isfinite().all(-1)
-        shared = self._of_pasts(*_drawn(z[usable], y[usable]))
+        shared = self._of_pasts(*_draw_in(z[usable], y[usable]))
         for series in range(z.shape[1]):
-            x, target = _drawn(z[usable[:, series], series], y[usable[:, series], series])
+            x, target = _draw_in(z[usable[:, series], series], y[usable[:, series], series])
             own = self._ridge(x, target) if z.shape[1] > 1 and len(x) else shared
             self.weight[series] = (1 - OWN) * shared.weight + OWN * own.weight
             self.bias[series] = (1 - OWN) * shared.bias + OWN * own.bias
@@ -324,6 +324,6 @@ class RobustRidge(DrawnIn):
         return robust_ridge(x, y, SHRINKAGE * float(self.penalty) * len(x))
 
 
-def _drawn(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _draw_in(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     rows = torch.linspace(0, len(x) - 1, min(len(x), EXAMPLES)).long()
     return x[rows], y[rows]

@@ -44,7 +44,7 @@ class Arima(nn.Module):
         """Choose and fit the model of every series on its training values."""
         for series, values in enumerate(training):
             if len(values) >= FEWEST:
-                self.keep(series, _fitted(values))
+                self.keep(series, _fit(values))
 
     def changes(self, series: int, values: Values) -> Values:
         """Expected change after none of the values, after the first, …, after all; `(values + 1,)`."""
@@ -77,7 +77,7 @@ class Arima(nn.Module):
         return dict(collections.Counter(names).most_common())
 
 
-def _fitted(values: Values) -> dict[str, Any]:
+def _fit(values: Values) -> dict[str, Any]:
     """The model that AutoARIMA chooses, without seasons."""
     models = load_statsforecast()
     with warnings.catch_warnings():

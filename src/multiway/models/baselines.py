@@ -183,7 +183,7 @@ class PooledLogistic(Linear):
         return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
 
 
-def pooled_baseline(name: str, sizes: Sequence[int], channels: int, num_classes: int) -> nn.Module:
+def build_pooled(name: str, sizes: Sequence[int], channels: int, num_classes: int) -> nn.Module:
     """A baseline of images or volumes: `majority`, or `logistic`."""
     return Majority(num_classes) if name == "majority" else PooledLogistic(sizes, channels, num_classes)
 

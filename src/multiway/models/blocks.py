@@ -27,7 +27,7 @@ def check_sizes(model: str, x: Tensor, expected: tuple[int, ...]) -> None:
         )
 
 
-def checkpointed(part: torch_nn.Module, *inputs: Tensor, when: bool) -> Tensor:
+def checkpoint_part(part: torch_nn.Module, *inputs: Tensor, when: bool) -> Tensor:
     """Run a part of a network; with `when`, its gradient recomputes the activations instead of keeping them."""
     if when and torch.is_grad_enabled():
         return checkpoint(part, *inputs, use_reentrant=False)  # type: ignore[no-any-return]

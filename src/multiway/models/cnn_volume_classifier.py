@@ -7,7 +7,7 @@ from torch import Tensor
 from torch import nn as torch_nn
 
 from multiway import nn
-from multiway.models.blocks import VolumeSizes, check_sizes, checkpointed
+from multiway.models.blocks import VolumeSizes, check_sizes, checkpoint_part
 
 NUM_MODES = 3
 
@@ -56,7 +56,7 @@ class CNNVolumeClassifier(torch_nn.Module):
         """Class logits."""
         check_sizes("CNNVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
         for stage in self.stages:
-            x = checkpointed(stage, x, when=self.config.checkpoint and self.training)
+            x = checkpoint_part(stage, x, when=self.config.checkpoint and self.training)
         logits: Tensor = self.head(self.dropout(x.mean((2, 3, 4))))
         return logits
 

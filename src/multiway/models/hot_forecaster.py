@@ -309,15 +309,15 @@ class HOTForecaster(torch_nn.Module):
         if self.covariates is not None:
             of_past = (covariates.known[:, :lookback], covariates.seen)
             both = torch.cat([part.expand(-1, -1, width, -1) for part in of_past], -1)
-            tokens = tokens + self.covariates(self._patched(both))
+            tokens = tokens + self.covariates(self._cut_patches(both))
         if self.ahead is None:
             return tokens
         spare = self._patches_ahead * self.config.patch_length - self.config.horizon
-        ahead: Tensor = self.ahead(self._patched(F.pad(covariates.known[:, lookback:], (0, 0, 0, 0, 0, spare))))
+        ahead: Tensor = self.ahead(self._cut_patches(F.pad(covariates.known[:, lookback:], (0, 0, 0, 0, 0, spare))))
         ahead = ahead.expand(-1, width, -1, -1) if self.variates is None else ahead + self.variates
         return torch.cat([tokens, ahead], 2)
 
-    def _patched(self, rows: Tensor) -> Tensor:
+    def _cut_patches(self, rows: Tensor) -> Tensor:
         """Steps `(batch, steps, series, features)` as patches, `(batch, series, patches, steps * features)`."""
         patches: Tensor = rows.transpose(1, 2).unflatten(2, (-1, self.config.patch_length)).flatten(3)
         return patches

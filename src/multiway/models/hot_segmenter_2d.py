@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from multiway import nn
 from multiway.errors import ShapeError
-from multiway.models.blocks import AttentionChoice, check_attended, checkpointed, with_maps
+from multiway.models.blocks import AttentionChoice, check_attended, checkpoint_part, with_maps
 
 BANDS, ROWS, COLUMNS = 0, 1, 2
 NUM_MODES = 3
@@ -98,7 +98,7 @@ class HOTSegmenter2d(torch_nn.Module):
         self._check(x)
         tokens = self._embed(x)
         for block in self.blocks:
-            tokens = checkpointed(block, tokens, when=self.config.checkpoint and self.training)
+            tokens = checkpoint_part(block, tokens, when=self.config.checkpoint and self.training)
         return self._classify(x, tokens)
 
     def forward_with_maps(self, x: Tensor) -> tuple[Tensor, list[list[Tensor]]]:

@@ -14,7 +14,7 @@ from multiway.models.blocks import (
     build_block,
     check_attended,
     check_sizes,
-    checkpointed,
+    checkpoint_part,
     need_maps,
     with_maps,
 )
@@ -111,7 +111,7 @@ class HOTVolumeClassifier(torch_nn.Module):
         """Tokens before the head, `(batch, *token_sizes, dim)`."""
         tokens = self._embed(x)
         for block in self.blocks:
-            tokens = self._checkpointed(block, tokens)
+            tokens = self._run_saving_memory(block, tokens)
         normed: Tensor = self.norm(tokens)
         return normed
 
@@ -133,7 +133,7 @@ class HOTVolumeClassifier(torch_nn.Module):
 
     def _embed(self, x: Tensor) -> Tensor:
         check_sizes("HOTVolumeClassifier", x, (self.config.in_channels, *self.config.sizes))
-        return self._checkpointed(self.stem, x)
+        return self._run_saving_memory(self.stem, x)
 
-    def _checkpointed(self, part: torch_nn.Module, x: Tensor) -> Tensor:
-        return checkpointed(part, x, when=self.config.checkpoint and self.training)
+    def _run_saving_memory(self, part: torch_nn.Module, x: Tensor) -> Tensor:
+        return checkpoint_part(part, x, when=self.config.checkpoint and self.training)

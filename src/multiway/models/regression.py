@@ -31,7 +31,7 @@ class Regressors(NamedTuple):
         return self._replace(known=self.known[..., -series:, :], seen=self.seen[..., -series:, :])
 
 
-def lagged(known: Tensor) -> Tensor:
+def lag(known: Tensor) -> Tensor:
     """Values from `REACH` steps before to as many after, 0 beyond the ends: `(…, steps, series, lags, features)`.
 
     known: `(…, steps, series, features)`.
@@ -97,7 +97,7 @@ class Regression(nn.Module):
 
     def effects(self, known: Tensor) -> Tensor:
         """What the covariates explain of every step, `(…, steps, series)`."""
-        columns = lagged(self.columns(known))
+        columns = lag(self.columns(known))
         columns = columns.expand(*columns.shape[:-3], *self.effect.shape)
         return torch.einsum("...skf,skf->...s", columns, self.effect)
 

@@ -37,7 +37,7 @@ class RandomKernels(nn.Module):
         super().__init__()
         reach = max(math.log2(max(steps - 1, 1) / (LENGTH - 1)), 0.0)
         weight = torch.randn(count, variates, LENGTH)
-        self.weight = nn.Buffer((weight - weight.mean(2, keepdim=True)) * _chosen(count, variates))
+        self.weight = nn.Buffer((weight - weight.mean(2, keepdim=True)) * _choose_variates(count, variates))
         self.bias = nn.Buffer(2 * torch.rand(count) - 1)
         self.dilation = nn.Buffer(torch.exp2(torch.rand(count) * reach).long().sort().values)
 
@@ -88,7 +88,7 @@ class Rocket(nn.Module):
         return out
 
 
-def _chosen(count: int, variates: int) -> Tensor:
+def _choose_variates(count: int, variates: int) -> Tensor:
     """Which variates each kernel sees: their number is 2^U up to all, so that few are as likely as many."""
     number = torch.exp2(torch.rand(count) * math.log2(variates + 1)).long().clamp(1, variates)
     rank = torch.rand(count, variates).argsort(1).argsort(1)

@@ -102,7 +102,7 @@ class SeriesClassifier(torch_nn.Module):
         tokens, keep = self._tokens(torch.where(observed, x, 0.0)), observed.any(-1)
         for block in self.blocks:
             tokens = block(tokens, keep)
-        out: Tensor = self.head(self._pooled(tokens, keep))
+        out: Tensor = self.head(self._pool(tokens, keep))
         return out
 
     def _tokens(self, x: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ class SeriesClassifier(torch_nn.Module):
         out: Tensor = self.dropout(tokens)
         return out
 
-    def _pooled(self, tokens: Tensor, keep: Tensor) -> Tensor:
+    def _pool(self, tokens: Tensor, keep: Tensor) -> Tensor:
         """Mean or maximum over the observed steps; zeros where there are none."""
         if self.config.pooling == "max":
             lowest = torch.finfo(tokens.dtype).min

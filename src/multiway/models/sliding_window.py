@@ -69,7 +69,7 @@ def sliding_window(
         if out is None:
             out = _zeros_like(answers, padded)
         for window, position, answer in zip(windows, positions, answers, strict=True):
-            out[:, *position] += _weighted(answer.to(out), window)
+            out[:, *position] += _weigh(answer.to(out), window)
     assert out is not None  # a grid has at least one window
     return out[:, *(slice(start, start + size) for start, size in zip(before, sizes, strict=True))]
 
@@ -88,7 +88,7 @@ def _windows_along(size: int, side: int, overlap: float, weighting: str, device:
     return [_Window(start, (shape / total[start : start + side]).to(device)) for start in starts]
 
 
-def _weighted(answer: Tensor, window: Sequence[_Window]) -> Tensor:
+def _weigh(answer: Tensor, window: Sequence[_Window]) -> Tensor:
     """Multiply each mode of `(classes, *patch)` by its weights."""
     for mode, (_, weights) in enumerate(window):
         answer = answer * weights.to(answer.dtype).view(-1, *[1] * (len(window) - 1 - mode))

@@ -101,7 +101,7 @@ class Smoothing(nn.Module):
         searched = [series for series in spread(len(every), SEARCHED) if series not in known]
         for series in [*searched, *(series for series in range(len(every)) if series not in searched)]:
             found = [] if series in searched else known.get(series) or distinct(self.forms)
-            tries = [_fitted("AutoETS", every[series], self.season, **form) for form in found or [{}]]
+            tries = [_fit("AutoETS", every[series], self.season, **form) for form in found or [{}]]
             fitted = [model for model in tries if model is not None]
             if fitted:
                 self.keep(series, min(fitted, key=lambda model: float(model["aicc"])))
@@ -155,7 +155,7 @@ class Theta(nn.Module):
     def fit_series(self, training: Iterable[Values], forms: Forms | None = None) -> None:
         """Take the smoothing of each series from statsforecast; there is one form."""
         for series, values in enumerate(training):
-            model = _fitted("Theta", values[-MOST["theta"] :], self.season)
+            model = _fit("Theta", values[-MOST["theta"] :], self.season)
             if model is not None:
                 self.alpha[series], self.forms[series] = min(max(float(model["par"]["alpha"]), 0.01), 1.0), {}
 
@@ -176,7 +176,7 @@ def _slope(values: Tensor) -> Tensor:
     return torch.einsum("l,bln->bn", time / time.square().sum().clamp_min(1.0), values)
 
 
-def _fitted(name: str, values: Values, season: int, **form: Any) -> dict[str, Any] | None:
+def _fit(name: str, values: Values, season: int, **form: Any) -> dict[str, Any] | None:
     """A model of statsforecast, of a form; None where the series is constant, or too short for it.
 
     Raises:

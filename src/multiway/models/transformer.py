@@ -107,11 +107,11 @@ class TransformerBlock(torch_nn.Module):
         """Tokens after the block."""
         if x.ndim != 3 or x.shape[-1] != self.dim:
             raise ShapeError(f"TransformerBlock: x must be (batch, tokens, {self.dim}). Got {tuple(x.shape)}.")
-        x = self._added(x, lambda tokens: self.attention(tokens, valid=keep), self.norms[0])
-        x = self._added(x, self.feed_forward, self.norms[1])
+        x = self._add(x, lambda tokens: self.attention(tokens, valid=keep), self.norms[0])
+        x = self._add(x, self.feed_forward, self.norms[1])
         return x if keep is None else x * keep[..., None]
 
-    def _added(self, x: Tensor, part: Callable[[Tensor], Tensor], norm: torch_nn.Module) -> Tensor:
+    def _add(self, x: Tensor, part: Callable[[Tensor], Tensor], norm: torch_nn.Module) -> Tensor:
         first = self.config.norm_first
         out: Tensor = x + self.dropout(part(norm(x))) if first else norm(x + self.dropout(part(x)))
         return out

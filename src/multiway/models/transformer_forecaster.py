@@ -9,7 +9,7 @@ from torch import nn as torch_nn
 from multiway.models.blocks import Activation
 from multiway.models.choices import AttentionConfig
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
-from multiway.models.windows import TargetSizes, check_windows, seen_past
+from multiway.models.windows import TargetSizes, check_windows, past_as_seen
 
 
 class TransformerForecasterConfig(TargetSizes):
@@ -64,7 +64,7 @@ class TransformerForecaster(torch_nn.Module):
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
         check_windows("TransformerForecaster", past, past_observed, self.config)
-        tokens = self.blocks(self.embedding(seen_past(past, past_observed, self.config.num_targets)))
+        tokens = self.blocks(self.embedding(past_as_seen(past, past_observed, self.config.num_targets)))
         read = tokens[:, -1] if self.config.pooling == "last" else tokens.mean(1)
         out = self.head(read)
         forecast: Tensor = out.unflatten(1, (self.config.horizon, -1))

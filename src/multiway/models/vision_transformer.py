@@ -175,7 +175,7 @@ class VisionTransformer(torch_nn.Module):
         for block in self.blocks:
             tokens = block(tokens)
         tokens = self.norm(tokens)
-        out: Tensor = self.head(self._pooled(tokens)).flatten(1)
+        out: Tensor = self.head(self._pool(tokens)).flatten(1)
         return out if token is None or self.distill_head is None else (out, self.distill_head(tokens[:, -1]))
 
     def _tokens(self, x: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ class VisionTransformer(torch_nn.Module):
         placed: Tensor = tokens + self.places
         return placed
 
-    def _pooled(self, tokens: Tensor) -> Tensor:
+    def _pool(self, tokens: Tensor) -> Tensor:
         if self.config.pooling == "class_token":
             return tokens[:, 0]
         pooled: Tensor = tokens.mean(1) if self.config.pooling == "mean" else tokens.unflatten(1, self.config.grid)

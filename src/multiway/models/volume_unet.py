@@ -9,7 +9,7 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
-from multiway.models.blocks import AttentionChoice, check_attended, checkpointed, with_maps
+from multiway.models.blocks import AttentionChoice, check_attended, checkpoint_part, with_maps
 
 KERNEL_SIZE = 3
 
@@ -91,7 +91,7 @@ class VolumeUNet(torch_nn.Module):
         self._check(x)
         levels: list[Tensor] = []
         for level in self.encoder:
-            x = self._checkpointed(level, x)
+            x = self._run_saving_memory(level, x)
             levels.append(x)
         return self._decode(levels)
 
@@ -119,12 +119,12 @@ class VolumeUNet(torch_nn.Module):
     def _decode(self, levels: list[Tensor]) -> Tensor:
         x = self.dropout(levels[-1])
         for up, skip in zip(reversed(self.decoder), reversed(levels[:-1]), strict=True):
-            x = self._checkpointed(up, x, skip)
+            x = self._run_saving_memory(up, x, skip)
         logits: Tensor = self.head(x)
         return logits
 
-    def _checkpointed(self, part: torch_nn.Module, *inputs: Tensor) -> Tensor:
-        return checkpointed(part, *inputs, when=self.config.checkpoint and self.training)
+    def _run_saving_memory(self, part: torch_nn.Module, *inputs: Tensor) -> Tensor:
+        return checkpoint_part(part, *inputs, when=self.config.checkpoint and self.training)
 
     def _check(self, x: Tensor) -> None:
         config = self.config

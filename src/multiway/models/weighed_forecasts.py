@@ -42,7 +42,7 @@ class MeanOfNetworks(nn.Module):
         So with `every`, where a network with quantiles gives all of them.
         """
         inputs = past, past_observed, covariates
-        forecasts = [called(each, *inputs, every=every and has_quantiles(each)) for each in self.networks]
+        forecasts = [call_network(each, *inputs, every=every and has_quantiles(each)) for each in self.networks]
         return torch.cat(forecasts) if self.training or every else torch.stack(forecasts).mean(0)
 
     def spread(self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None) -> Tensor:
@@ -65,7 +65,7 @@ class InGroups(nn.Module):
     def forward(self, past: Tensor, past_observed: Tensor | None = None, *, every: bool = False) -> Tensor:
         """Forecast every group apart; series that fill up the last one are seen by none, as nothing is observed."""
         if past.shape[2] == self.size:
-            return called(self.network, past, past_observed, None, every=every)
+            return call_network(self.network, past, past_observed, None, every=every)
         return self._by_group(self.network, past, past_observed)
 
     def spread(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
@@ -90,7 +90,7 @@ class InGroups(nn.Module):
         return samples
 
 
-def called(
+def call_network(
     network: nn.Module, past: Tensor, observed: Tensor | None, covariates: Regressors | None, *, every: bool = False
 ) -> Tensor:
     """A network's forecast, from covariates where it takes them; with `every`, all its quantiles along the batch."""
@@ -219,7 +219,7 @@ class WeighedForecasts(nn.Module):
     def _by_network(self, past: Tensor, observed: Tensor | None, covariates: Regressors | None) -> Tensor:
         """Its forecast, and the effects ahead where it was shown what they leave."""
         assert self.network is not None
-        forecast = called(self.network, *self.shown(past, observed, covariates))
+        forecast = call_network(self.network, *self.shown(past, observed, covariates))
         return forecast if covariates is None else forecast + self._effects(covariates)[:, past.shape[1] :]
 
     def shown(

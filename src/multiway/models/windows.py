@@ -90,7 +90,7 @@ def num_seen(num_variates: int, num_targets: int | None) -> int:
     return num_variates - (num_targets or 0)
 
 
-def seen_past(past: Tensor, observed: Tensor | None, num_targets: int | None) -> Tensor:
+def past_as_seen(past: Tensor, observed: Tensor | None, num_targets: int | None) -> Tensor:
     """The past of the series that a forecaster sees, without gaps; the targets are the last ones."""
     filled = past if observed is None else fill_gaps(past, observed)
     return filled if num_targets is None else filled[..., :-num_targets]
@@ -132,12 +132,12 @@ class Normalised(NamedTuple):
 
 def by_mean(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
     """Subtract the mean of the observed steps and divide by their deviation, as the paper's code."""
-    return _scaled(filled, window_moments(filled, observed)[0], observed, limit)
+    return _measure_scale(filled, window_moments(filled, observed)[0], observed, limit)
 
 
 def by_last(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
     """Subtract the last value and divide by the deviation of the observed steps."""
-    return _scaled(filled, filled[:, -1:], observed, limit)
+    return _measure_scale(filled, filled[:, -1:], observed, limit)
 
 
 def as_it_is(filled: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
@@ -148,7 +148,7 @@ def as_it_is(filled: Tensor, observed: Tensor | None, limit: float | None) -> No
 NORMALISERS = {"standard": by_mean, "last": by_last, "none": as_it_is}
 
 
-def _scaled(filled: Tensor, centre: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
+def _measure_scale(filled: Tensor, centre: Tensor, observed: Tensor | None, limit: float | None) -> Normalised:
     """Clip before measuring the scale: one broken cell must not set the unit of a whole forecast."""
     steps = filled - centre
     if limit is not None:
@@ -181,7 +181,7 @@ class WindowBaseline(nn.Module):
 
     def features(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Past values of the series that are seen, `(batch, lookback * series)`."""
-        return seen_past(past, past_observed, self.num_targets).flatten(1)
+        return past_as_seen(past, past_observed, self.num_targets).flatten(1)
 
     def fit(self, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts | None:
         """Fit on features and flat targets of training windows; validation windows choose ridge's penalty."""

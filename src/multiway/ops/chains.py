@@ -19,8 +19,8 @@ from multiway.ops.plans import (
     Step,
     best_plan,
     mode_sizes,
-    priced_cut,
-    priced_plan,
+    price_cut,
+    price_plan,
     train_sizes,
 )
 
@@ -62,12 +62,12 @@ def nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> Chain | None
     per_mode = bias in ("ascending", "descending")
     if terms > 1:
         cost, links = _cheapest_two(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)
-        usual = priced_cut(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
+        usual = price_cut(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
         usual += per_mode * FOLDING * len(in_sizes)
     else:
         cost, plan = best_plan(in_sizes, out_sizes, frozenset(), rows, _step_cost)
         links = [_link(step, out_sizes) for step in plan]
-        usual = priced_plan(in_sizes, out_sizes, rows, per_mode, bias == "descending")[0]
+        usual = price_plan(in_sizes, out_sizes, rows, per_mode, bias == "descending")[0]
     return _chain(cost, usual, factors, links, in_sizes, out_sizes, rows, terms=terms, bias=bias)
 
 
@@ -80,7 +80,7 @@ def tensor_train_chain(shapes: Shapes, rows: int, has_bias: bool) -> Chain | Non
     sizes = zip(tt_ranks[:-1], in_sizes, out_sizes, tt_ranks[1:], strict=True)
     factors = [Factor(a, out, in_, b, 0, in_ * out * b, b, out * b, 1) for a, in_, out, b in sizes]
     cost, links = _cheapest_two(in_sizes, out_sizes, tt_ranks, rows)
-    usual = priced_cut(in_sizes, out_sizes, tt_ranks, rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
+    usual = price_cut(in_sizes, out_sizes, tt_ranks, rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
     bias = "full" if has_bias else None
     flat_out = (math.prod(out_sizes),)
     return _chain(cost, usual, factors, links, in_sizes, flat_out, rows, terms=1, bias=bias)
@@ -92,7 +92,7 @@ def shapes_of(tensors: Iterable[Tensor]) -> Shapes:
 
 
 @functools.lru_cache(maxsize=4096)  # a key that is there costs less than a call of Python
-def rounded_rows(rows: int) -> int:
+def round_rows(rows: int) -> int:
     """Round a batch to a power of four, so that few sizes are told apart."""
     return 1 << (rows.bit_length() & ~1)
 
@@ -191,16 +191,16 @@ def _is_narrow(inner: int, columns: int, after: int) -> bool:
     vectors, kinds = math.ceil(columns * after / LANES), after // math.gcd(after, LANES)
     if vectors * inner * LANES > LAID or after > LANES // 2:
         return False
-    return _packed(inner, columns, after) > 1 if after == 1 else kinds == 1 or vectors > kinds
+    return _pack(inner, columns, after) > 1 if after == 1 else kinds == 1 or vectors > kinds
 
 
-def _packed(inner: int, columns: int, after: int) -> int:
+def _pack(inner: int, columns: int, after: int) -> int:
     """Rows that a vector holds."""
     return max(1, min(LANES // (columns * after), 2 * LANES // (inner * after)))
 
 
 def _narrow_product(rows: int, inner: int, columns: int, after: int) -> float:
-    vectors = rows / _packed(inner, columns, after) * math.ceil(columns * after / LANES)
+    vectors = rows / _pack(inner, columns, after) * math.ceil(columns * after / LANES)
     return PRODUCT + 2 * LANES * vectors * (inner + TILE)
 
 

@@ -87,14 +87,14 @@ def fast_nd_linear(
         if may_be_operator(x, *parameters) and has_nd_linear_chain(shapes, kind):
             return call_operator("nd_linear", x, parameters, count, kind or "")
         way = usual_way(shapes, len(biases) > 0, descending)
-        return products.planned_nd_linear(way, x, weights, biases, full_bias, descending)
-    rows = chains.rounded_rows(len(x))  # of a traced layer, sizes in `shape` are tensors
+        return products.run_plan(way, x, weights, biases, full_bias, descending)
+    rows = chains.round_rows(len(x))  # of a traced layer, sizes in `shape` are tensors
     chain = chains.nd_linear_chain(shapes, rows, kind)
     out = None if chain is None else run_kernel(chain, _nd_linear_of(equation, count, kind), x, *parameters)
     if out is not None:
         return out
     way = plans.nd_linear_way(shapes, rows, len(biases) > 0, descending)
-    return products.planned_nd_linear(way, x, weights, biases, full_bias, descending)
+    return products.run_plan(way, x, weights, biases, full_bias, descending)
 
 
 @functools.cache
@@ -118,7 +118,7 @@ def fast_tt_linear(
         if may_be_operator(x, *parameters) and has_tensor_train_chain(shapes, bias is not None):
             return call_operator("tt_linear", x, parameters, count)
         return products.tensor_train_product(x, cores, bias, usual_train_cut(shapes))
-    rows = chains.rounded_rows(len(x))
+    rows = chains.round_rows(len(x))
     chain = chains.tensor_train_chain(shapes, rows, bias is not None)
     out = None if chain is None else run_kernel(chain, _tt_linear_of(equation, count), x, *parameters)
     return products.tensor_train_product(x, cores, bias, plans.train_cut(shapes, rows)) if out is None else out

@@ -181,7 +181,7 @@ def banded_graph_filter(
         return value
     keys, values = _to_blocks(scale_keys(key), reach), _to_blocks(value, reach)
     here, ahead = _adjacency_blocks(keys, damping, causal)
-    before, after = degree_scales(_received_in_blocks(here, ahead, causal), normalisation)
+    before, after = degree_scales(_sum_in_blocks(here, ahead, causal), normalisation)
     scaled = values * before
     out = scaled + here @ scaled + _shift(ahead.mT @ scaled[..., :-1, :, :], 1)
     if not causal:
@@ -212,7 +212,7 @@ def _adjacency_blocks(keys: Tensor, damping: Damping, causal: bool) -> tuple[Ten
     return here, ahead
 
 
-def _received_in_blocks(here: Tensor, ahead: Tensor, causal: bool) -> Tensor:
+def _sum_in_blocks(here: Tensor, ahead: Tensor, causal: bool) -> Tensor:
     """Sums of the rows of Ψ, `(..., blocks, size)`."""
     behind = _shift(ahead.sum(-2)[..., None], 1)[..., 0]
     received = here.sum(-1) + behind

@@ -121,13 +121,13 @@ def form_strips(key: Tensor, form: StripForm, places: Iterable[Tensor | None] = 
     time, strips = _strip_weights(key, form), []
     for (start, stop, end), place in zip(_spans(key.shape[1], form), places, strict=False):
         scores = torch.bmm(key[:, start:stop], key[:, start:end].mT, out=place)
-        strips.append(Strip(_weighed(scores, time).relu_(), start, stop, end))
+        strips.append(Strip(_weigh_strip(scores, time).relu_(), start, stop, end))
     return strips
 
 
 def filter_by_strips(value: Tensor, strips: Sequence[Strip], form: StripForm) -> tuple[Tensor, Tensor]:
     """Y, and what every step receives over its edges."""
-    received = _received(value, strips, form)
+    received = _sum_rows(value, strips, form)
     before, after = degree_scales(received[..., 0], form.normalisation)
     sent = rescaled(value, before)
     return rescaled(_add_sent(sent.clone(), sent, strips, form.way), after), received
@@ -190,12 +190,12 @@ def _strip_weights(key: Tensor, form: StripForm) -> Tensor:
     return time_weights(lags, form.damping, form.causal, key.dtype) / math.sqrt(key.shape[2])
 
 
-def _weighed(entries: Tensor, time: Tensor) -> Tensor:
+def _weigh_strip(entries: Tensor, time: Tensor) -> Tensor:
     """Entries of a strip times the weights, in their place; the last strips are smaller than the first."""
     return entries.mul_(time[: entries.shape[1], : entries.shape[2]])
 
 
-def _received(value: Tensor, strips: Sequence[Strip], form: StripForm) -> Tensor:
+def _sum_rows(value: Tensor, strips: Sequence[Strip], form: StripForm) -> Tensor:
     """Sums of the rows of Ψ `(graphs, length, 1)`; zeros where nothing is divided by them."""
     received = torch.zeros_like(value[..., :1])
     for entries, rows, _ in _edges(strips, form.way) if form.normalisation != "none" else ():
@@ -245,7 +245,7 @@ def _key_gradient(
     time, key_grad = _strip_weights(key, form), torch.zeros_like(key)
     for strip in strips:
         entries = _edge_gradient(strip, arrived, sent, degree_grad, form)
-        entries = _weighed(torch.ops.aten.threshold_backward(entries, strip.entries, 0), time)
+        entries = _weigh_strip(torch.ops.aten.threshold_backward(entries, strip.entries, 0), time)
         square = entries[..., : entries.shape[1]]
         square.copy_(square + square.mT)
         _add_sent(key_grad, key, [strip._replace(entries=entries)], "both")
@@ -343,7 +343,7 @@ def _differentiate(ctx: Any, grad: Tensor, *of_kept: Tensor) -> tuple[Tensor | N
     return *grads, *[None] * len(given)
 
 
-def _batched(info: Any, in_dims: Any, key: Tensor, value: Tensor, *given: Any) -> tuple[tuple[Tensor, ...], Any]:
+def _batch(info: Any, in_dims: Any, key: Tensor, value: Tensor, *given: Any) -> tuple[tuple[Tensor, ...], Any]:
     """A batch of graphs is more graphs; what is kept of all stands in one tensor."""
     sides = [
         x.expand(info.batch_size, *x.shape) if dim is None else x.movedim(dim, 0)
@@ -364,4 +364,4 @@ define(
     _fake_gradients,
 )
 torch.library.register_autograd("multiway::graph_filter", _differentiate, setup_context=_keep, lib=LIBRARY)
-torch.library.register_vmap("multiway::graph_filter", _batched, lib=LIBRARY)
+torch.library.register_vmap("multiway::graph_filter", _batch, lib=LIBRARY)

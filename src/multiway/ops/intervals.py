@@ -111,7 +111,7 @@ def size_slopes(errors: NDArray[np.float32], features: NDArray[np.float32], step
     for variate in range(variates):
         logs, seen = _logs(errors[:, variate])
         own = features[:, min(variate, features.shape[1] - 1)].astype(np.float64)
-        y, x = _centred(logs[..., None], seen), _centred(own, seen)
+        y, x = _centre(logs[..., None], seen), _centre(own, seen)
         squares[variate], products[variate] = x.T @ x / steps, x.T @ y / steps
     prior = np.linalg.solve(squares.mean(0) + np.eye(count), products.mean(0))
     return np.asarray(np.linalg.solve(squares + np.eye(count), products + prior)[..., 0].T)
@@ -125,7 +125,7 @@ def _logs(errors: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.
     return np.log(np.maximum(sizes, np.maximum(least, TINY))), seen
 
 
-def _centred(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _centre(values: NDArray[np.float64], seen: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Less their mean over the cases of each step, 0 where there is no error: `(steps * cases, numbers)`."""
     mean = np.where(seen[..., None], values, 0).sum(1, keepdims=True)
     mean /= np.maximum(seen.sum(-1), 1)[:, None, None]

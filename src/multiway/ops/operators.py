@@ -22,8 +22,8 @@ Tensors = Sequence[Tensor]
 def _plain_nd_linear(x: Tensor, parameters: Tensors, modes: int, bias: str) -> Tensor:
     weights, rest, descending = parameters[:modes], parameters[modes:], bias == "descending"
     biases, full_bias = ([], rest[0]) if bias == "full" else (rest, None)
-    way = plans.nd_linear_way(chains.shapes_of(weights), chains.rounded_rows(len(x)), bool(biases), descending)
-    return products.planned_nd_linear(way, x, weights, biases, full_bias, descending)
+    way = plans.nd_linear_way(chains.shapes_of(weights), chains.round_rows(len(x)), bool(biases), descending)
+    return products.run_plan(way, x, weights, biases, full_bias, descending)
 
 
 def _nd_linear_shape(x: Tensor, parameters: Tensors, modes: int, bias: str) -> list[Any]:  # numbers or symbols
@@ -33,13 +33,13 @@ def _nd_linear_shape(x: Tensor, parameters: Tensors, modes: int, bias: str) -> l
 def _nd_linear_chain(x: Tensor, parameters: Tensors, modes: int, bias: str) -> Kernel | None:
     """Best for these rows, or for the usual number where operations of torch are a little better for these."""
     shapes, kind = chains.shapes_of(parameters[:modes]), bias or None
-    best = chains.nd_linear_chain(shapes, chains.rounded_rows(len(x)), kind)
+    best = chains.nd_linear_chain(shapes, chains.round_rows(len(x)), kind)
     return best or chains.nd_linear_chain(shapes, plans.ROWS, kind)
 
 
 def _plain_tt_linear(x: Tensor, parameters: Tensors, cores: int) -> Tensor:
     bias = parameters[cores] if len(parameters) > cores else None
-    cut = plans.train_cut(chains.shapes_of(parameters[:cores]), chains.rounded_rows(len(x)))
+    cut = plans.train_cut(chains.shapes_of(parameters[:cores]), chains.round_rows(len(x)))
     return products.tensor_train_product(x, parameters[:cores], bias, cut)
 
 
@@ -49,7 +49,7 @@ def _tt_linear_shape(x: Tensor, parameters: Tensors, cores: int) -> list[Any]:
 
 def _tt_linear_chain(x: Tensor, parameters: Tensors, cores: int) -> Kernel | None:
     shapes, has_bias = chains.shapes_of(parameters[:cores]), len(parameters) > cores
-    best = chains.tensor_train_chain(shapes, chains.rounded_rows(len(x)), has_bias)
+    best = chains.tensor_train_chain(shapes, chains.round_rows(len(x)), has_bias)
     return best or chains.tensor_train_chain(shapes, plans.ROWS, has_bias)
 
 

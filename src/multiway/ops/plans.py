@@ -87,11 +87,11 @@ def cheapest_plan(
         has_biases: Whether biases per mode would have to be folded in an order that is not theirs.
         descending: Their order.
     """
-    return priced_plan(in_sizes, out_sizes, rows, has_biases, descending)[1]
+    return price_plan(in_sizes, out_sizes, rows, has_biases, descending)[1]
 
 
 @functools.lru_cache(maxsize=4096)
-def priced_plan(
+def price_plan(
     in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rows: int, has_biases: bool, descending: bool
 ) -> tuple[float, tuple[Step, ...]]:
     """`cheapest_plan` after its cost."""
@@ -175,11 +175,11 @@ def cheapest_cut(
     Returns:
         The cut; for a single mode position 0, the left half empty.
     """
-    return priced_cut(in_sizes, out_sizes, terms, rows)[1]
+    return price_cut(in_sizes, out_sizes, terms, rows)[1]
 
 
 @functools.lru_cache(maxsize=4096)
-def priced_cut(
+def price_cut(
     in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], terms: tuple[int, ...], rows: int
 ) -> tuple[float, Cut]:
     """`cheapest_cut` with its cost; infinite for a single mode, which leaves no choice."""

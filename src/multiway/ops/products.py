@@ -139,7 +139,7 @@ def _product(x: Tensor, batch: int, step: Step, matrix: Tensor, bias: Tensor | N
     return stack_product(matrix, x.reshape(rows, step.inner, step.after), spread)
 
 
-def planned_nd_linear(
+def run_plan(
     way: Cut | Sequence[Step],
     x: Tensor,
     weights: Sequence[Tensor],
@@ -253,7 +253,7 @@ def _right_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) ->
     return stack_product(left.permute(1, 2, 0).reshape(out1, in1 * terms), mixed, bias)
 
 
-def _left_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+def _multiply_left_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
     terms, out1, in1 = left.shape
     out2, in2 = right.shape[1:]
     mixed = stack_product(left.transpose(0, 1).reshape(out1 * terms, in1), x, None)
@@ -285,4 +285,4 @@ def stack_product(
     return torch.bmm(matrices, stack) if bias is None else torch.baddbmm(bias, matrices, stack)
 
 
-_WAYS = {"right": _right_first, "left": _left_first, "dense": _dense}
+_WAYS = {"right": _right_first, "left": _multiply_left_first, "dense": _dense}

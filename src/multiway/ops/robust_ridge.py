@@ -32,7 +32,7 @@ def robust_ridge(
     """
     weights = x.new_ones(len(x), 1)
     for each in range(rounds + 1):
-        line = _weighted(x, y, weights, penalty)
+        line = _weigh(x, y, weights, penalty)
         if each < rounds:
             errors = (y - x @ line.weight - line.bias).square().mean(1, keepdim=True).sqrt()
             floor = (NEAREST * errors.median()).clamp_min(torch.finfo(x.dtype).tiny)
@@ -41,7 +41,7 @@ def robust_ridge(
     return line
 
 
-def _weighted(x: Tensor, y: Tensor, weights: Tensor, penalty: float) -> Affine:
+def _weigh(x: Tensor, y: Tensor, weights: Tensor, penalty: float) -> Affine:
     total = weights.sum()
     centre, level = (weights * x).sum(0) / total, (weights * y).sum(0) / total
     moved = x - centre

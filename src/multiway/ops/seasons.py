@@ -32,12 +32,12 @@ def season_shape(past: Tensor, season: int, times: Tensor) -> Tensor:
         return torch.where(times, past.new_ones(()), past.new_zeros(())).expand(len(past), season, -1)
     cycles = past[:, past.shape[1] - count * season :].unflatten(1, (count, season))
     centre = (torch.arange(season, dtype=past.dtype, device=past.device)[:, None] - (season - 1) / 2) / season
-    product = _multiplied(cycles, centre)
-    added = _added(cycles, centre)
+    product = _multiply(cycles, centre)
+    added = _add(cycles, centre)
     return torch.where(times, product, added)
 
 
-def _multiplied(cycles: Tensor, centre: Tensor) -> Tensor:
+def _multiply(cycles: Tensor, centre: Tensor) -> Tensor:
     level = cycles.mean(2, keepdim=True)
     level = level.maximum(SMALLEST * level.amax(1, keepdim=True)).clamp_min(torch.finfo(level.dtype).tiny)
     growth = (level[:, -1] / level[:, 0]) ** (1 / (cycles.shape[1] - 1))
@@ -45,7 +45,7 @@ def _multiplied(cycles: Tensor, centre: Tensor) -> Tensor:
     return shape / shape.mean(1, keepdim=True).clamp_min(torch.finfo(level.dtype).tiny)
 
 
-def _added(cycles: Tensor, centre: Tensor) -> Tensor:
+def _add(cycles: Tensor, centre: Tensor) -> Tensor:
     level = cycles.mean(2, keepdim=True)
     growth = (level[:, -1] - level[:, 0]) / (cycles.shape[1] - 1)
     shape = (cycles - level).mean(1) - growth * centre

@@ -85,7 +85,7 @@ def tt_svd(
     for in_, out, limit in zip(in_sizes[:-1], out_sizes[:-1], ranks, strict=True):
         left, values, right = torch.linalg.svd(rest.reshape(rank * in_ * out, -1), full_matrices=False)
         left_over = max(budget - math.fsum(error**2 for error in dropped), 0.0)
-        keep = _kept(values, limit, math.sqrt(left_over / (len(ranks) - len(dropped))))
+        keep = _count_kept(values, limit, math.sqrt(left_over / (len(ranks) - len(dropped))))
         cores.append(left[:, :keep].reshape(rank, in_, out, keep))
         dropped.append(float(values[keep:].norm()))
         rest, rank = values[:keep, None] * right[:keep], keep
@@ -143,7 +143,7 @@ def _limits(tt_ranks: Sequence[int] | None, max_error: float | None, count: int)
     return list(tt_ranks[1:-1])
 
 
-def _kept(values: Tensor, limit: int | None, allowed: float) -> int:
+def _count_kept(values: Tensor, limit: int | None, allowed: float) -> int:
     if limit is not None:
         return min(limit, len(values))
     tails = values.double().square().flip(0).cumsum(0).sqrt()  # norm of the last 1, 2, … values

@@ -168,7 +168,7 @@ def deletion_sections(
     )
     words = f"Probability of {what}, by share of the {hidden} hidden"
     areas = {name: curves.area(name) for name in curves.marked}
-    differences = {name: text.signed(area - chance, 3) for name, area in areas.items()}
+    differences = {name: text.with_sign(area - chance, 3) for name, area in areas.items()}
     return [
         Chart(drawing=drawing, title=words, legend=list(styles.items())),
         Table(

@@ -85,7 +85,7 @@ def figure(value: float) -> str:
     return number(value, min(decimals, 9))
 
 
-def signed(value: float, decimals: int) -> str:
+def with_sign(value: float, decimals: int) -> str:
     """Write a difference with its sign."""
     return ("+" if value > 0 else "") + number(value, decimals)
 
@@ -99,7 +99,7 @@ def relative(value: float, other: float) -> str:
     """Write how far a value is from another, in percent with its sign; nothing where that has no meaning."""
     if not (math.isfinite(value) and math.isfinite(other) and other):
         return ""
-    return f"{signed(100 * (value / other - 1), 1)}{_NARROW_SPACE}%"
+    return f"{with_sign(100 * (value / other - 1), 1)}{_NARROW_SPACE}%"
 
 
 def count(value: int) -> str:

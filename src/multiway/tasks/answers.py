@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from multiway.config import Plain
-from multiway.data.findings import listed, quoted
+from multiway.data.findings import list_some, quote
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import ConfigError, Fix, closest
 from multiway.files import make_folder
@@ -86,7 +86,7 @@ def join_own_columns(own: pd.DataFrame, answers: pd.DataFrame) -> tuple[pd.DataF
         while renamed[name] in own.columns:
             renamed[name] += "_"
     frame = pd.concat([own, answers.rename(columns=renamed)], axis=1)
-    note = f"the data have columns {listed(taken)}, so the answers stand in {listed(renamed.values())}"
+    note = f"the data have columns {list_some(taken)}, so the answers stand in {list_some(renamed.values())}"
     return frame, (note,) if taken else ()
 
 
@@ -122,5 +122,5 @@ def positions_of(names: Sequence[str], known: Sequence[str], lack: str, *fix: st
     positions = {name: position for position, name in enumerate(known)}
     for name in names:
         if name not in positions:
-            raise ConfigError(f"{lack} '{quoted(name)}'{closest(name, positions)}", *fix)
+            raise ConfigError(f"{lack} '{quote(name)}'{closest(name, positions)}", *fix)
     return [positions[name] for name in names]

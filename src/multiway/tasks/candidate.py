@@ -50,7 +50,7 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
 
 def names_of(package: str, task: str) -> tuple[str, ...]:
     """Names of the candidates of a task, found without importing any of them."""
-    return (*(each.name for each in pkgutil.iter_modules(_folders(package))), *_added(task))
+    return (*(each.name for each in pkgutil.iter_modules(_folders(package))), *_names_added(task))
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def discover(package: str, task: str) -> Mapping[str, Any]:
     """
     own = [each.name for each in pkgutil.iter_modules(_folders(package))]
     found = [importlib.import_module(f"{package}.{name}").CANDIDATE for name in own]
-    found += [load_extension("candidates", f"{task}.{name}") for name in _added(task)]
+    found += [load_extension("candidates", f"{task}.{name}") for name in _names_added(task)]
     return {each.name: each for each in sorted(found, key=lambda each: each.cost)}
 
 
@@ -70,6 +70,6 @@ def _folders(package: str) -> Sequence[str]:
     return () if spec is None else spec.submodule_search_locations or ()
 
 
-def _added(task: str) -> list[str]:
+def _names_added(task: str) -> list[str]:
     """Names of the candidates of a task that other distributions add, by entry points `TASK.NAME`."""
     return [name.removeprefix(f"{task}.") for name in extensions("candidates") if name.startswith(f"{task}.")]

@@ -10,7 +10,7 @@ from torch import nn
 
 from multiway import compress
 from multiway.compress.budget import RankOptions
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.errors import ConfigError
 from multiway.report.text import number
 from multiway.tasks.declarations import Context
@@ -60,7 +60,7 @@ def compress_run(
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, **limits)
     if out is not None and all(layer.replacement is None for layer in plan.layers):
-        names = listed(layer.name for layer in plan.layers)
+        names = list_some(layer.name for layer in plan.layers)
         raise ConfigError(f"compress: no layer becomes smaller by these rules. Matched are {names}; give other rules.")
     return plan, None if out is None else _smaller(run, plan, out, recovery)
 

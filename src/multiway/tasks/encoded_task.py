@@ -15,7 +15,7 @@ from multiway.data.matching import Far
 from multiway.data.samples import InputsT, Prepared, Samples, read_samples
 from multiway.data.sources.bytes import within
 from multiway.data.sources.tables import source_name
-from multiway.data.splitting import Splits, drawn_notes, split
+from multiway.data.splitting import Splits, notes_on_draws, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
 from multiway.tasks.fitting import Rival, nearing
@@ -116,7 +116,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
 
     def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What a reader of the scores should know of the splits, one line each."""
-        return drawn_notes(samples, splits)
+        return notes_on_draws(samples, splits)
 
     def prepare(
         self, config: ConfigT, source: object, state: LearntT | None = None, *, progress: bool = False

@@ -119,12 +119,12 @@ class Estimator:
     def _prepared(self, data: object) -> Any:
         """Other data, under what training learnt."""
         run = self._run()
-        return run.task.prepare(run.config, located(data), run.state)
+        return run.task.prepare(run.config, locate(data), run.state)
 
     def _scores_of(self, data: object) -> pd.DataFrame:
         """Every score on other data, with intervals, and those of the baselines."""
         run = self._run()
-        later = run.scored_on(located(data))
+        later = run.scored_on(locate(data))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
 
     def _guarded(self, later: Any, source: str, far: bool) -> None:
@@ -267,7 +267,7 @@ def classes_as_given(names: Sequence[str]) -> Array:
     return np.array([int(name) if numbers else as_given.get(name, name) for name in names])
 
 
-def located(source: object) -> Any:
+def locate(source: object) -> Any:
     """Path of a file, or of the known data set of that name; data in memory as they are."""
     return datasets.locate(str(source)) if isinstance(source, str | Path) else source
 
@@ -305,12 +305,12 @@ def _parameters(config: Any, places: dict[str, str]) -> Plain:
     """Constructor arguments that give the same config, without its data."""
     plain = config.plain()
     plain.pop("data", None)
-    found = {name: _popped(plain, place.split(".")) for name, place in places.items()}
+    found = {name: _pop(plain, place.split(".")) for name, place in places.items()}
     given = {name: value for name, value in found.items() if value is not None}
     return {**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}, "settings": plain}
 
 
-def _popped(plain: Plain, path: list[str]) -> Any:
+def _pop(plain: Plain, path: list[str]) -> Any:
     for part in path[:-1]:
         plain = plain[part]
     return plain.pop(path[-1], None)

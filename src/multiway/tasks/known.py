@@ -5,7 +5,7 @@ from pathlib import Path
 
 from multiway.config import Plain, load_yaml
 from multiway.data import datasets
-from multiway.errors import ConfigError, typed
+from multiway.errors import ConfigError, write_command
 
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -21,7 +21,7 @@ def task_of_dataset(name: str) -> str:
     return _of_file()[name][0] if name in _of_file() else str(getattr(datasets.dataset(name), "task", ""))
 
 
-def brought(data: object, task: str | None = None) -> Plain:
+def settings_for(data: object, task: str | None = None) -> Plain:
     """Settings that a known data set brings to a config; none where `data` is no name of one.
 
     With `task`, a set that is for another one is refused.
@@ -32,5 +32,5 @@ def brought(data: object, task: str | None = None) -> Plain:
     if task not in (None, own):
         kinds = (each.kind for name, each in datasets.catalogue().items() if task_of_dataset(name) == task)
         other = next((f" and no {kind}" for kind in kinds), "")
-        raise ConfigError(f"{data} holds {known.kind}{other}. Run `{typed('train', own, data=data)}`.")
+        raise ConfigError(f"{data} holds {known.kind}{other}. Run `{write_command('train', own, data=data)}`.")
     return dict(_of_file()[str(data)][1] if str(data) in _of_file() else getattr(known, "settings", {}))

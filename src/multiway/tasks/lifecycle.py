@@ -12,7 +12,7 @@ import torch
 
 from multiway import compress
 from multiway.compress.measuring import count_flops
-from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning, spelled, warn
+from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning, spell_message, warn
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig, ValueT
 from multiway.tasks.run import Models, Run, caution, digest_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -44,7 +44,7 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
 def warn_of_data(run: Run) -> Run:
     """The run, once what a check warns of in its data is said, and kept among its notes."""
     said = [(words,) if isinstance(words, str) else words for words in run.task.warned(run.config, run.prepared)]
-    lines = [spelled(words).strip() for words in said]
+    lines = [spell_message(words).strip() for words in said]
     run.facts["notes"] = list(dict.fromkeys([*run.facts["notes"], *lines]))
     for words in said if is_main() else ():
         warn(CheckWarning.of(run.task.name, f"{run.prepared.source}: ", *words))

@@ -8,7 +8,7 @@ from typing import Any
 
 from multiway.config import Plain, leaves
 from multiway.data import CheckReport
-from multiway.errors import spelled, typed
+from multiway.errors import spell_message, write_command
 from multiway.explain import ModeMap
 from multiway.report import text
 from multiway.report.attention import figures
@@ -111,7 +111,7 @@ def data_check(report: CheckReport | None) -> PagePart | None:
             item.severity,
             f"{item.rule} ({item.count})" if item.count > 1 else item.rule,
             "; ".join(map(str, item.places[:PLACES])),
-            fix=spelled(item.fix),
+            fix=spell_message(item.fix),
         )
         for item in report.findings
     ]
@@ -202,4 +202,6 @@ def train_command(run: Run) -> str:
         return ""
     known = leaves(run.task.configure({"data": config.data}).plain())
     changed = {name: value for name, value in leaves(config.plain()).items() if value != known.get(name, MISSING)}
-    return typed("train", run.task.name, data=config.data, set=[f"{n}={json.dumps(v)}" for n, v in changed.items()])
+    return write_command(
+        "train", run.task.name, data=config.data, set=[f"{n}={json.dumps(v)}" for n, v in changed.items()]
+    )

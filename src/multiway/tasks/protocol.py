@@ -215,7 +215,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
 
     def brought(self, data: object) -> Plain:
         """What a known data set brings to the config."""
-        return known.brought(data, self.name)
+        return known.settings_for(data, self.name)
 
     def recognises(self, source: object) -> bool:
         """Whether data, on disk or in memory, look like they are for this task."""

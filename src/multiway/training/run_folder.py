@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from multiway import files, leftovers
 from multiway.config import load_yaml
-from multiway.errors import RunError, StorageError, in_a_line, typed
+from multiway.errors import RunError, StorageError, in_a_line, write_command
 from multiway.training.log import LogRow
 from multiway.training.stored import Manifest, add_seal, check_shapes, is_whole, run_environment
 
@@ -236,7 +236,7 @@ class RunFolder:
 
 def resuming(path: Path) -> str:
     """The command that continues a run."""
-    return f"`{typed('train', resume=path)}`"
+    return f"`{write_command('train', resume=path)}`"
 
 
 def _finite(text: str) -> float:

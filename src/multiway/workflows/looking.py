@@ -9,7 +9,7 @@ from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
 from multiway.data import CheckReport, datasets
-from multiway.data.findings import Finding, Findings, quoted
+from multiway.data.findings import Finding, Findings, quote
 from multiway.data.sources.bytes import reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
@@ -64,7 +64,7 @@ def _with_target(findings: Sequence[Finding], proposal: Sequence[Fix]) -> tuple[
     target = next((fix.value for fix in proposal if fix.field == "read.target"), None)
     if target is None:
         return tuple(findings)
-    rule = f"no target is named; the command below predicts '{quoted(target)}'"
+    rule = f"no target is named; the command below predicts '{quote(target)}'"
     fix = ("Name another (", Fix("read.target", like="NAME"), ").")
     other = (finding for finding in findings if finding.kind != "target")
     return (*other, Finding(kind="target", severity="note", rule=rule, fix=fix))

@@ -183,7 +183,7 @@ class Study:
         if len(ended) + len(self._trials(TrialState.RUNNING)) >= count:
             return None
         for waiting in self._trials(TrialState.WAITING):  # its process was killed before it began
-            return self._planned_fields(waiting)
+            return self._plan_fields(waiting)
         taken = self._find_taken()
         proposed = self._propose(choices) if self.opening["sampler"] == "tpe" else iter(())
         return next((fields for fields in itertools.chain(proposed, self.every) if _key(fields) not in taken), None)
@@ -220,9 +220,9 @@ class Study:
     def _find_taken(self, before: float = math.inf) -> set[str]:
         """Combinations that ended or are under way, of the trials before one."""
         kept = (each for each in self._trials() if each.state in UNDER_WAY or OUTCOME in each.user_attrs)
-        return {_key(self._planned_fields(each)) for each in kept if each.number < before}
+        return {_key(self._plan_fields(each)) for each in kept if each.number < before}
 
-    def _planned_fields(self, trial: FrozenTrial) -> Fields:
+    def _plan_fields(self, trial: FrozenTrial) -> Fields:
         return self.space.decode(trial.system_attrs["fixed_params"])
 
     def _end_killed(self) -> None:

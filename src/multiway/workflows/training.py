@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.config import leaves
-from multiway.errors import ConfigError, Fix, typed
+from multiway.errors import ConfigError, Fix, write_command
 from multiway.tasks import lifecycle
 from multiway.tasks.protocol import Row, TaskConfig
 from multiway.tasks.registry import task_of
@@ -110,7 +110,7 @@ def check_first(recipe: Recipe, config: TaskConfig) -> None:
         if folder in named and not (Path(folder) / CONFIG).is_file():
             raise ConfigError(
                 f"{folder} is not a run folder, and the recipe needs its run. Train it first: "
-                f"`{typed('train', recipe=trained_by, out=folder)}`."
+                f"`{write_command('train', recipe=trained_by, out=folder)}`."
             )
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from multiway import files
 from multiway.config import merge
-from multiway.errors import ConfigError, RunError, closest, typed
+from multiway.errors import ConfigError, RunError, closest, write_command
 from multiway.lazy import load_extra
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
@@ -63,7 +63,7 @@ class Tuned:
 
     def lines(self) -> list[str]:
         """What was refused and why, and how the best is trained."""
-        best = [] if self.recipe is None else [typed("train", self.task, recipe=self.recipe)]
+        best = [] if self.recipe is None else [write_command("train", self.task, recipe=self.recipe)]
         return [*map(str, self.refused), *map(str, self.pruned), *best]
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 from multiway.auditing.duplicates import by_split, check_duplicates
 from multiway.auditing.near_texts import share_in
 from multiway.auditing.report import AuditReport, Verdict, finding
-from multiway.auditing.samples import audited
-from multiway.data.findings import quoted
+from multiway.auditing.samples import report_on_samples
+from multiway.data.findings import quote
 from multiway.data.samples import Rows
 from multiway_papers.language.config import TokenOptions
 from multiway_papers.language.encode import PreparedText, Vocabulary, learn_vocabulary
@@ -26,7 +26,7 @@ TOLERATED = 0.01
 
 def audit_documents(prepared: PreparedText, used: Vocabulary | None = None) -> AuditReport:
     """Whether documents or lines are in two splits, and whether the vocabulary is that of the training text."""
-    return audited(prepared, _verdicts(prepared, used))
+    return report_on_samples(prepared, _verdicts(prepared, used))
 
 
 def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdict | None]:
@@ -56,7 +56,7 @@ def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
         f"{len(copies):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
         f"({share:.1%} of its words)",
         "Keep each in one split.",
-        [quoted(line, 60) for line in copies[:3]],
+        [quote(line, 60) for line in copies[:3]],
         len(copies),
     )
 
@@ -68,7 +68,7 @@ def _check_shingles(name: str, texts: Sequence[str], train: Rows, rows: Rows) ->
     if share <= SHARED:
         return said
     worst = rows[np.argsort(-shares)[:3]]
-    told = [f"{shares[rows == row][0]:.0%} of '{quoted(texts[row], 60)}'" for row in worst]
+    told = [f"{shares[rows == row][0]:.0%} of '{quote(texts[row], 60)}'" for row in worst]
     return finding("near", "error", said, "Keep each text in one split, with all its versions.", told, len(told))
 
 

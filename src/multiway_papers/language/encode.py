@@ -14,7 +14,7 @@ from pydantic import Field
 
 from multiway.config import Config, Plain
 from multiway.data.encoders.pretrained import CONFIG, TEXTS, fetch_model, in_one_line, quietly
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.lazy import load_extra
@@ -51,7 +51,7 @@ class Vocabulary(Config):
         try:
             return tokenizers.Tokenizer.from_str(self.definition)
         except Exception as error:  # the library raises the base class alone
-            raise ConfigError(f"tokenizer: its definition cannot be read ({quoted(error, 80)}).") from None
+            raise ConfigError(f"tokenizer: its definition cannot be read ({quote(error, 80)}).") from None
 
     @functools.cached_property
     def _known(self) -> dict[str, list[int]]:
@@ -122,14 +122,14 @@ def _published(name: str) -> Vocabulary:
     transformers: Any = load_extra("transformers", f"the tokenizer {name}", "text")
     folder = Path(name).expanduser()
     folder = folder if folder.exists() else fetch_model(name, "tokenizer", WITHOUT_NETWORK, [CONFIG, *TEXTS])
-    rule = f"tokens.tokenizer must be bpe, bytes, or a tokenizer that can be loaded. Got {quoted(name)}"
+    rule = f"tokens.tokenizer must be bpe, bytes, or a tokenizer that can be loaded. Got {quote(name)}"
     with in_one_line(rule), quietly(transformers):
         loaded = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         definition = loaded.backend_tokenizer.to_str()
         marks = [loaded.eos_token_id, loaded.bos_token_id, loaded.sep_token_id]
     mark = next((token for token in marks if token is not None), None)
     if mark is None:
-        raise ConfigError(f"tokens.tokenizer: {quoted(name)} has no token for the end of a text. Take another.")
+        raise ConfigError(f"tokens.tokenizer: {quote(name)} has no token for the end of a text. Take another.")
     return Vocabulary(kind=name, definition=definition, size=len(loaded), mark=int(mark))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, locate, own_score
 from multiway_papers.language.encode import TokenDocuments
 from multiway_papers.language.scores import answers, token_table
 
@@ -52,7 +52,7 @@ class LanguageModel(Estimator):
         Raises:
             DataError: The texts are not sound, or too few to be split.
         """
-        return self._fit(located(X), self.config(X))
+        return self._fit(locate(X), self.config(X))
 
     def generate(
         self,

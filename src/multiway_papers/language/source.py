@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
-from multiway.data.options import FileOptions, composed
+from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
+from multiway.data.options import FileOptions, compose
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
-from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
+from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpack_bytes
 from multiway.data.sources.json_lines import objects_of
 from multiway.data.sources.tables import load_texts_table
 from multiway.data.sources.text import characters, check_nul
@@ -68,7 +68,7 @@ def documents_of(source: Any, options: TextOptions, findings: Findings, *, later
 
 
 def _samples(source: str, documents: Sequence[Document], **known: Any) -> Samples[Documents]:
-    texts = [composed(document.text) for document in documents]
+    texts = [compose(document.text) for document in documents]
     return Samples(
         inputs=np.array(texts, dtype=object),
         source=source,
@@ -123,12 +123,12 @@ def _of_files(root: Path, options: TextOptions, findings: Findings, *, later: bo
     """Documents of a file and of those that belong to it, or of every file of a folder."""
     files, documents = _files(root, later=later), list[Document]()
     if options.column is not None and not later and all(map(_is_plain, files)):
-        rule = f"text files have no columns, so none is called '{quoted(options.column)}'"
+        rule = f"text files have no columns, so none is called '{quote(options.column)}'"
         raise findings.fatal("columns", rule, "Name no column, or give JSON lines or a table.")
     for path in files:
         split, texts = _split_of(path, root), _texts(path, options, findings, alone=len(files) == 1, later=later)
         if not texts and split is not None and not later and len(files) > 1:
-            rule = f"{quoted(path.name, 80)} holds no text, and its name says {split}"
+            rule = f"{quote(path.name, 80)} holds no text, and its name says {split}"
             raise findings.fatal("empty", rule, "Fill it, or take it away.")
         documents += [Document(place, text, split) for place, text in texts]
     return documents
@@ -153,10 +153,10 @@ def _files(path: Path, *, later: bool) -> list[Path]:
         files = [file for file in _visible(path.rglob("*")) if _kind(file) is not None]
         if not files:
             known = ", ".join((*PLAIN, *LINES, *TABLES))
-            raise DataError(f"{quoted(path, 200)}: there is no text in it. Give a folder with files in {known}.")
+            raise DataError(f"{quote(path, 200)}: there is no text in it. Give a folder with files in {known}.")
         return files
     if not path.is_file():
-        raise DataError(f"{quoted(path, 200)} does not exist. Give the path of a text file, or of a folder of them.")
+        raise DataError(f"{quote(path, 200)} does not exist. Give the path of a text file, or of a folder of them.")
     return [path] if later else [path, *_other_splits(path)]
 
 
@@ -219,7 +219,7 @@ def _check_headings(path: Path, text: str, options: TextOptions, findings: Findi
 
 def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
     """The whole of a text file."""
-    raw = unpacked(bytes_of(path, findings), options.max_bytes, findings)
+    raw = unpack_bytes(bytes_of(path, findings), options.max_bytes, findings)
     check_nul(raw, findings, _named(path, findings))
     return characters(raw, options.encoding, findings)
 
@@ -227,10 +227,10 @@ def _plain(path: Path, options: TextOptions, findings: Findings) -> str:
 def _lines(path: Path, options: TextOptions, findings: Findings) -> Iterator[tuple[int, str]]:
     """Texts of JSON lines; null is none."""
     column = options.column or "text"
-    raw = unpacked(bytes_of(path, findings), options.max_bytes, findings)
+    raw = unpack_bytes(bytes_of(path, findings), options.max_bytes, findings)
     for number, item in objects_of(io.BytesIO(raw), len(raw), findings):
         if column not in item:
-            item = {composed(name): value for name, value in item.items()}
+            item = {compose(name): value for name, value in item.items()}
         if column not in item:
             raise _lacking(path, "text under", column, item, findings, Place(row=number))
         if isinstance(item[column], str):
@@ -254,14 +254,14 @@ def _rows(path: Path, options: TextOptions, findings: Findings) -> Iterator[tupl
 def _lacking(
     path: Path, what: str, column: str, names: Iterable[str], findings: Findings, *places: Place
 ) -> Unreadable:
-    rule = f"{_named(path, findings)} has no {what} '{quoted(column)}'; it has {listed(names)}"
+    rule = f"{_named(path, findings)} has no {what} '{quote(column)}'; it has {list_some(names)}"
     fix = ("Name the column of the text (", Fix("read.column", like="NAME"), ").")
     return findings.fatal("columns", rule, fix, places)
 
 
 def _named(path: Path, findings: Findings) -> str:
     """A file of a folder by its name; the one that the message begins with is it."""
-    name = quoted(path.name, 80)
+    name = quote(path.name, 80)
     return "it" if name == findings.source else name
 
 

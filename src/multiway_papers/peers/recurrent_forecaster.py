@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from multiway import nn
 from multiway.errors import ConfigError
 from multiway.models.choices import LayerName, build_layer, check_rank
-from multiway.models.windows import TargetSizes, check_windows, seen_past
+from multiway.models.windows import TargetSizes, check_windows, past_as_seen
 
 
 class RecurrentForecasterConfig(TargetSizes):
@@ -59,7 +59,7 @@ class RecurrentForecaster(torch_nn.Module):
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
         check_windows("RecurrentForecaster", past, past_observed, self.config)
-        steps = seen_past(past, past_observed, self.config.num_targets)
+        steps = past_as_seen(past, past_observed, self.config.num_targets)
         sizes = self.config.step_sizes
         states = self.cell(steps if sizes is None else steps.unflatten(-1, sizes))[0]
         last = states[:, -1].reshape(len(past), *self.config.hidden_sizes)

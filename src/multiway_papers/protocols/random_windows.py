@@ -11,7 +11,7 @@ from multiway.auditing import WindowSplit
 from multiway.auditing.windows import Statistic
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError
-from multiway.tasks.forecasting.audit import largest, scaled_windows, smallest
+from multiway.tasks.forecasting.audit import largest, scale_windows, smallest
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import PublishedSplit
 from multiway.tasks.forecasting.windows import Windows
@@ -47,7 +47,7 @@ def leaky_windows(windows: Windows, seed: int, source: str) -> dict[str, Windows
 
 def ranged_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> WindowSplit:
     """Windows by split, under a scaling by smallest and largest value; what chooses the epoch and is scored is one."""
-    split = scaled_windows(panel, {name: windows[name] for name in ("train", "validation")}, scaler)
+    split = scale_windows(panel, {name: windows[name] for name in ("train", "validation")}, scaler)
     used = {"smallest": scaler.mean, "largest": scaler.mean + scaler.std}
     statistics: dict[str, Statistic] = {"smallest": smallest, "largest": largest}
     return dataclasses.replace(split, used=used, statistics=statistics, reports_choice=True)

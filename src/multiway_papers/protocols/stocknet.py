@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from multiway.data.findings import Findings, Place, quoted
+from multiway.data.findings import Findings, Place, quote
 from multiway.data.sources.cells import sound_text
 from multiway.data.sources.json_lines import read_lines
 from multiway.errors import DataError
@@ -41,7 +41,7 @@ class StockNetFolder:
         files = tuple(sorted((folder / "price" / "raw").glob("*.csv")))
         if not files:
             raise DataError(
-                f"{quoted(folder, 200)}: StockNet's prices lie in price/raw as one CSV for each ticker, and there are "
+                f"{quote(folder, 200)}: StockNet's prices lie in price/raw as one CSV for each ticker, and there are "
                 f"none; the normalised ones alone do not say prices. Fetch the whole data set."
             )
         listed = {file.stem for file in (folder / "price" / "preprocessed").glob("*.txt")}
@@ -57,7 +57,7 @@ class StockNetFolder:
             try:
                 known[str(np.datetime64(day.strip(), "D"))] = float(movement)
             except ValueError:
-                rule = f"{quoted(path.name)}: a line holds a day and a movement, with tabs between"
+                rule = f"{quote(path.name)}: a line holds a day and a movement, with tabs between"
                 raise findings.fatal("movement", rule, "Fetch it again.", [Place(row=number, value=line)]) from None
         return known
 
@@ -72,7 +72,7 @@ class StockNetFolder:
         """Every tweet of every ticker and day; the name of its file is its day."""
         for ticker in _folders(folder):
             for file in _days_in(ticker):
-                with findings.member(f"{quoted(ticker.name)}/{file.name}") as inner:
+                with findings.member(f"{quote(ticker.name)}/{file.name}") as inner:
                     for number, item in read_lines(file, max_bytes, inner):
                         stamp = sound_text(item.get("created_at", file.name))
                         text, origin = _words(item.get("text")), f"{ticker.name}/{file.name}"
@@ -126,7 +126,7 @@ def make_tables(archive: Path, folder: Path, days: tuple[str, str], counts: Coun
 
 def unpack_archive(archive: Path, folder: Path) -> Path:
     """Unpack the prices and tweets of an archive below a new folder; return the folder that holds `price`."""
-    where = quoted(archive.name, 80)
+    where = quote(archive.name, 80)
     try:
         with zipfile.ZipFile(archive) as file:
             members = [member for member in file.infolist() if not member.is_dir()]
@@ -136,7 +136,7 @@ def unpack_archive(archive: Path, folder: Path) -> Path:
                 if parts[:2] in WANTED:
                     _copy(file, member, folder.joinpath(*parts))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise DataError(f"{where}: the archive is broken ({quoted(error, 80)}). Fetch it again.") from None
+        raise DataError(f"{where}: the archive is broken ({quote(error, 80)}). Fetch it again.") from None
     if not (folder / "price" / "raw").is_dir():
         raise DataError(f"{where}: there is no price/raw in it. Fetch StockNet's own archive.")
     return folder
@@ -152,9 +152,9 @@ def _check_members(members: list[zipfile.ZipInfo], where: str) -> None:
     for member in members:
         path = PurePosixPath(member.filename.replace("\\", "/"))
         if path.is_absolute() or ".." in path.parts or ":" in member.filename or "\\" in member.filename:
-            raise DataError(f"{where}: paths must stay inside. Got '{quoted(member.filename, 80)}'. Fetch it again.")
+            raise DataError(f"{where}: paths must stay inside. Got '{quote(member.filename, 80)}'. Fetch it again.")
         if stat.S_ISLNK(member.external_attr >> 16):
-            raise DataError(f"{where}: it must hold no links. Got '{quoted(member.filename, 80)}'. Fetch it again.")
+            raise DataError(f"{where}: it must hold no links. Got '{quote(member.filename, 80)}'. Fetch it again.")
 
 
 def _copy(file: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:

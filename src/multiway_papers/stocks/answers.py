@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.config import Plain
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.samples import Samples
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
@@ -71,7 +71,7 @@ def predict_next(run: Run, data: str | None, out: Path | None, options: Plain) -
 def remarks_on(panel: StockPanel) -> list[str]:
     """Tickers that have ended, and whether the next session may be a holiday."""
     ended = [ticker for ticker, listed in zip(panel.tickers, panel.is_listed, strict=True) if not listed]
-    lines = [f"no forecast for {listed(ended)}: no price in the last {STALE} trading days"] if ended else []
+    lines = [f"no forecast for {list_some(ended)}: no price in the last {STALE} trading days"] if ended else []
     if not has_calendar(panel.exchange):
         rest = "install exchange-calendars to know holidays" if panel.exchange else "name its calendar in read.exchange"
         lines.append(f"{panel.next_session} is the next weekday, which may be a holiday of the exchange; {rest}")

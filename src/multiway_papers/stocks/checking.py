@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from multiway.config import Plain
 from multiway.data.checking import EMPTY, note_fillers
-from multiway.data.findings import Findings, Place, listed
+from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import Shares
 from multiway.data.samples import Samples
 from multiway.data.splitting import split
@@ -88,7 +88,7 @@ def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
             "texts left out": ", ".join(f"{why} {count:,}" for why, count in texts.dropped.items()) or "none",
         }
     return {
-        "tickers": f"{len(panel.tickers)} ({listed(panel.tickers, 6)})",
+        "tickers": f"{len(panel.tickers)} ({list_some(panel.tickers, 6)})",
         "days": f"{len(panel.days)}, {panel.days[0]} to {panel.days[-1]}",
         "next session": str(panel.next_session),
         "rows of prices": f"{stock_days:,} of {panel.traded.size:,} stock-days ({panel.traded.mean():.1%})",
@@ -102,7 +102,7 @@ def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
 def _fewest(tickers: tuple[str, ...], counts: Counts, most: int | None = None) -> str | None:
     """Tickers with the lowest counts; None where all have what there is."""
     order = [row for row in np.argsort(counts, kind="stable") if most is None or counts[row] < most]
-    return listed((f"{tickers[row]} {counts[row]:,}" for row in order), FEWEST) if order else None
+    return list_some((f"{tickers[row]} {counts[row]:,}" for row in order), FEWEST) if order else None
 
 
 def _periods(counts: Coverage, has_texts: bool) -> dict[str, str]:

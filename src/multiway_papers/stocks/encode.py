@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.config import Plain
-from multiway.data.encoders import Encoded, chosen_encoder, encode_texts
+from multiway.data.encoders import Encoded, choose_encoder, encode_texts
 from multiway.data.encoders.hashed import longest, word_ids
 from multiway.data.options import EncoderOptions
 from multiway.data.samples import SPLITS, Prepared, Rows, Splits
@@ -150,7 +150,7 @@ def learn_stocks(config: StockConfig, windows: StockWindows, splits: Splits, enc
 
 def encoder_of(texts: StockTexts, options: EncoderOptions) -> str:
     """Name of what encodes these texts."""
-    return READY if texts.text is None else chosen_encoder(options)
+    return READY if texts.text is None else choose_encoder(options)
 
 
 def encode_shown(windows: StockWindows, options: EncoderOptions, *, progress: bool = False) -> Encoded | None:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator, estimator, located, own_score, tell_far
+from multiway.tasks.estimator import Estimator, estimator, locate, own_score, tell_far
 from multiway.tasks.run import Run
 from multiway_papers.stocks.answers import next_sessions
 from multiway_papers.stocks.config import USUAL, StockConfig
@@ -57,7 +57,7 @@ class StockMovementClassifier(Estimator):
             DataError: The data is not sound.
             ConfigError: An argument does not fit.
         """
-        return self._fit((located(prices), texts), self.config())
+        return self._fit((locate(prices), texts), self.config())
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -142,7 +142,7 @@ class StockMovementClassifier(Estimator):
     def _read(self, prices: object, texts: object) -> object:
         run = self._run()
         if prices is not None:
-            return located(prices), texts
+            return locate(prices), texts
         if texts is not None:
             raise ConfigError("StockMovementClassifier: texts come with their prices. Give both.")
         if run.prepared is None:

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from multiway.data.findings import Findings
-from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpacked
+from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpack_bytes
 from multiway.data.sources.tables import SOURCE
 from multiway_papers.stocks.options import find_column
 from multiway_papers.stocks.panel import FIELDS
@@ -34,7 +34,7 @@ def long_prices(source: object, limit: int, findings: Findings) -> Any:
         return source
     if not isinstance(source, str | Path):
         return _long(source)
-    raw = unpacked(bytes_of(Path(source), findings), limit, findings)
+    raw = unpack_bytes(bytes_of(Path(source), findings), limit, findings)
     frame = _long(pd.read_csv(io.BytesIO(raw), header=[0, 1], index_col=0, dtype=str))
     frame.attrs[SOURCE] = findings.source
     return frame

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.data.sources.json_lines import is_line_file
@@ -132,9 +132,9 @@ def needed_column(names: list[str], kind: str, options: StockOptions, findings: 
     chosen = given is not None and given != StockOptions.model_fields[kind].default
     column = find_column(names, kind, given) if not chosen else given if given in names else None
     if column is None:
-        lack = f"{kind} names '{quoted(given)}', which is not there"
+        lack = f"{kind} names '{quote(given)}', which is not there"
         rule = lack if chosen else f"there is no column of {CONTENTS[kind]}"
-        fix = (f"There are {listed(names)}. Name it (", Fix(f"read.{kind}", like="NAME"), ").")
+        fix = (f"There are {list_some(names)}. Name it (", Fix(f"read.{kind}", like="NAME"), ").")
         raise findings.fatal("columns", rule, fix)
     return column
 
@@ -185,7 +185,7 @@ def stem(path: Path) -> str:
 @contextlib.contextmanager
 def file_of_ticker(path: Path, findings: Findings) -> Iterator[Findings]:
     """Findings of one file of several that is named by its ticker."""
-    with findings.member(quoted(path.name, 80)) as inner:
+    with findings.member(quote(path.name, 80)) as inner:
         if not is_ticker(stem(path)):
             inner.add("ticker", "error", TICKER_RULE, "Rename the file.", [Place(value=stem(path))])
         yield inner

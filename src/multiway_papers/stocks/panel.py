@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, Severity, listed
+from multiway.data.findings import Findings, Place, Severity, list_some
 from multiway.data.samples import Rows
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import Fix
@@ -123,7 +123,7 @@ def build_panel(rows: PriceRows, options: StockOptions, findings: Findings) -> S
         raise findings.fatal("days", rule, f"The rows run from {_day(days.min())} to {_day(days.max())}.")
     gone = sorted(set(frame["ticker"]) - set(kept["ticker"]))
     if gone:
-        findings.add("tickers", "note", f"{len(gone)} tickers have no row in the days kept: {listed(gone)}")
+        findings.add("tickers", "note", f"{len(gone)} tickers have no row in the days kept: {list_some(gone)}")
     return dataclasses.replace(_placed(kept), read=rows.read, exchange=options.calendar)
 
 

@@ -90,7 +90,7 @@ def _parts(item: TickerExplanation) -> str:
     stocks = item.contributions.of_stocks
     order = [int(row) for row in np.argsort(-np.abs(stocks), kind="stable")[:STRONGEST] if stocks[row]]
     if len(order) > 1:
-        names = [f"{text.name(item.names[row])} {text.signed(float(stocks[row]), 3)}" for row in order]
+        names = [f"{text.name(item.names[row])} {text.with_sign(float(stocks[row]), 3)}" for row in order]
         parts.append(f"Days of {text.listing(names)} moved it most.")
     if item.looks:
         names = [f"{text.name(name)} {text.percent(100 * share)}" for name, share in item.looks]
@@ -104,7 +104,7 @@ def _texts(item: TickerExplanation) -> list[Table]:
     most = max((abs(part.share) for part in shown), default=0.0) or 1.0
     bars = [TableCell(width=round(100 * abs(part.share) / most, 1), style=f"f{int(part.share <= 0)}") for part in shown]
     rows: list[list[TableCell | str]] = [
-        [text.signed(part.share, 4), bar, part.ticker, str(part.day), part.text[:LONGEST]]
+        [text.with_sign(part.share, 4), bar, part.ticker, str(part.day), part.text[:LONGEST]]
         for part, bar in zip(shown, bars, strict=True)
     ]
     return [Table(columns=["Moved it by", "", "About", "Day", "Text"], rows=rows, style="texts")] if rows else []
@@ -143,7 +143,7 @@ def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:
     apart = np.array([item.area("gradients") - item.area() for item in curves])
     error = apart.std(ddof=1) / np.sqrt(len(apart))
     words = (
-        f"The mean difference from random is {text.signed(apart.mean(), 4)}, its standard error over answers "
+        f"The mean difference from random is {text.with_sign(apart.mean(), 4)}, its standard error over answers "
         f"{error:.4f}; below 0 what is marked matters more than texts at random."
     )
     return [Text(words=words)]
@@ -202,7 +202,7 @@ def _portfolio(row: Row) -> list[str]:
 
 def signed_percent(share: float) -> str:
     """A share with its sign, in percent."""
-    return f"{text.signed(100 * share, 1)}\u202f%"
+    return f"{text.with_sign(100 * share, 1)}\u202f%"
 
 
 def _true_minus(words: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, listed, quoted, soundly
+from multiway.data.findings import Findings, Unreadable, list_some, quote, soundly
 from multiway.data.sources.bytes import within
 from multiway.data.sources.json_lines import ENDINGS
 from multiway.data.sources.tables import column_names, pair_of, source_name
@@ -105,7 +105,7 @@ def source_label(source: object) -> str:
     if is_market(source):
         return cast(Market, source)[0].source
     prices, _ = pair_of(source)
-    return quoted(Path(prices).resolve().name, 80) if isinstance(prices, str | Path) else source_name(prices)
+    return quote(Path(prices).resolve().name, 80) if isinstance(prices, str | Path) else source_name(prices)
 
 
 def layout_of(source: object) -> Layout:
@@ -114,7 +114,7 @@ def layout_of(source: object) -> Layout:
         return Layout(table=source)
     path = Path(source)
     if not path.exists():
-        raise DataError(f"{quoted(path, 200)} does not exist. Give a table of prices, or a folder of them.")
+        raise DataError(f"{quote(path, 200)} does not exist. Give a table of prices, or a folder of them.")
     if path.is_file():
         return Layout(table=path, is_named=True)
     table = next((path / name for name in PRICE_TABLES if (path / name).is_file()), None)
@@ -158,7 +158,7 @@ def _tables_in(folder: Path) -> tuple[Path, ...]:
     files = tuple(sorted(file for file in folder.iterdir() if file.is_file() and is_table(file)))
     if not files:
         raise DataError(
-            f"{quoted(folder, 200)}: there are no prices in it. Give prices.csv or prices.parquet, one table for each "
+            f"{quote(folder, 200)}: there are no prices in it. Give prices.csv or prices.parquet, one table for each "
             f"ticker, or StockNet's folder."
         )
     return files
@@ -208,7 +208,7 @@ def place_texts(raws: list[RawTexts], panel: StockPanel, options: StockOptions, 
     dropped = {reason: count for reason, count in counts.items() if count}
     strangers = sorted({str(name) for raw in raws for name in raw.frame["ticker"]} - {*panel.tickers})
     words = ", ".join(f"{reason} {count}" for reason, count in dropped.items())
-    unknown = f"; unknown tickers are {listed(strangers)}" if strangers else ""
+    unknown = f"; unknown tickers are {list_some(strangers)}" if strangers else ""
     if not any(len(part.frame) for part in parts):
         fix = ("Give texts of the tickers and days of the prices, or ", Fix("read.texts", NO_TEXTS), ".")
         raise findings.fatal("texts", f"no text is left ({words or 'there was none'}{unknown})", fix)

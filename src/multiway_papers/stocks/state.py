@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from multiway.config import Config
 from multiway.data.encoders import Encoded
 from multiway.data.encoders.hashed import frequent_words
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.samples import SPLITS, Splits
 from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix, RunError
@@ -210,7 +210,7 @@ class StockState(Config):
         if panel.tickers != self.tickers:
             missing, unknown = set(self.tickers) - set(panel.tickers), set(panel.tickers) - set(self.tickers)
             parts = {"missing": missing, "unknown": unknown}.items()
-            words = ", ".join(f"{listed(sorted(names))} {word}" for word, names in parts if names)
+            words = ", ".join(f"{list_some(sorted(names))} {word}" for word, names in parts if names)
             raise DataError(
                 f"{panel.source}: the run was trained on {len(self.tickers)} stocks, and needs those. Got "
                 f"{len(panel.tickers)}: {words}. Give prices of the same stocks, or train on these."
@@ -218,8 +218,9 @@ class StockState(Config):
         columns = _columns_of(panel)
         if self.columns not in (None, columns):
             raise DataError(
-                f"{panel.source}: the run was trained on the prices {listed(self.columns or ())}, and needs those. Got "
-                f"{listed(columns) or 'none'}. Give the same columns, or train on these."
+                f"{panel.source}: the run was trained on the prices {list_some(self.columns or ())}, and needs "
+                "those. Got "
+                f"{list_some(columns) or 'none'}. Give the same columns, or train on these."
             )
 
     def check_encoder(self, encoded: Encoded | None, source: str) -> None:

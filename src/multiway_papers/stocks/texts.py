@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.sources import columns as col
 from multiway.data.sources.cells import RawTable, as_text
 from multiway.errors import DataError, Fix
@@ -83,7 +83,7 @@ def gather(source: object, options: StockOptions, findings: Findings) -> list[Ra
     path = Path(source)
     if not path.exists():
         none = Fix("read.texts", NO_TEXTS)
-        raise DataError(f"{quoted(path, 200)} does not exist. Give a file or folder of texts, or none (", none, ").")
+        raise DataError(f"{quote(path, 200)} does not exist. Give a file or folder of texts, or none (", none, ").")
     if path.is_file():
         return [_from_table(path, None, options, findings)]
     files = sorted(file for file in path.iterdir() if file.is_file() and is_table(file, or_lines=True))
@@ -132,7 +132,7 @@ def _vectors_of(table: RawTable, findings: Findings) -> Vectors | None:
     """Ready vectors of a table, columns e0, e1, ..., or one column of lists; None where it holds none."""
     names = [f"e{position}" for position in range(len(table.names)) if f"e{position}" in table.names]
     if names and names[-1] != f"e{len(names) - 1}":
-        raise findings.fatal("vectors", f"vectors are columns e0, e1, ... without a gap. Got {listed(names)}")
+        raise findings.fatal("vectors", f"vectors are columns e0, e1, ... without a gap. Got {list_some(names)}")
     if names:
         return _finite(col.parse_numbers(table, names, findings).astype(np.float32), table.place, findings)
     return _stacked(table.frame[EMBEDDING].tolist(), table.place, findings) if EMBEDDING in table.names else None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from multiway.data import ReadOptions
 from multiway.data.looking import read_frame
-from multiway.data.sources.exports import escaped, restored
+from multiway.data.sources.exports import escape, unescape
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import DataError
 from multiway.tasks.forecasting.read import check_file, read_panel
@@ -80,20 +80,20 @@ HARMLESS = ("north", "1-1", "a=b", "-1", "+2.5", "-3e5", "'quoted'", "", "'")
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_formula_is_marked_and_comes_back(text):
-    assert escaped(text) == f"'{text}"
-    assert restored(escaped(text)) == text
+    assert escape(text) == f"'{text}"
+    assert unescape(escape(text)) == text
 
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_other_text_and_numbers_stay(text):
-    assert escaped(text) == restored(text) == text
+    assert escape(text) == unescape(text) == text
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.text(alphabet="'=+-@\t\r\nab1 .", max_size=6))
 def test_every_text_comes_back(text):
-    assert restored(escaped(text)) == text
-    assert escaped(text)[:1] not in ("=", "@", "\t", "\r")
+    assert unescape(escape(text)) == text
+    assert escape(text)[:1] not in ("=", "@", "\t", "\r")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".xlsx"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from multiway.data.sources.arrays import Archive, labels_in, named_rows, pairs_of
+from multiway.data.sources.arrays import Archive, labels_in, name_rows, pairs_of
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_words_are_labels_only_where_they_may_be(tmp_path):
 
 
 def test_rows_are_called_by_their_part():
-    assert named_rows({"train": 2, "test": 1}) == (
+    assert name_rows({"train": 2, "test": 1}) == (
         ("train-00000", "train-00001", "test-00000"),
         ("train", "train", "test"),
     )
-    assert named_rows({"all": 1}) == (("all-00000",), None)
+    assert name_rows({"all": 1}) == (("all-00000",), None)

@@ -6,7 +6,7 @@ import pytest
 from multiway.data import datasets
 from multiway.data.splitting import split
 from multiway.errors import DataError
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 from multiway_papers.language.config import TextOptions, TextSplit
 from multiway_papers.language.source import cut
 from papers.language.prepared import read_documents
@@ -14,7 +14,7 @@ from papers.language.prepared import read_documents
 
 def read(name, folder):
     known = datasets.dataset(name)
-    options = TextOptions.parse(brought(name)["read"])
+    options = TextOptions.parse(settings_for(name)["read"])
     texts = cut(read_documents(known.find([folder / "language"]), options), TextSplit())
     return texts, split(texts, TextSplit())
 

@@ -11,7 +11,7 @@ import pytest
 from multiway.data import datasets
 from multiway.data.catalogue import entries
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 from multiway_papers.protocols import stocknet as fetching
 from multiway_papers.protocols import stocknet_set
 from multiway_papers.stocks.config import StockOptions
@@ -125,9 +125,9 @@ def test_names():
     assert datasets.is_dataset("stocknet")
     assert datasets.dataset("stocknet").holds == "87 tickers, 46,882 rows of prices, 106,338 texts"
     with pytest.raises(ConfigError, match=r"stocknet holds stocks and no series\. Run `multiway train stocks --data s"):
-        brought("stocknet", "forecast")
+        settings_for("stocknet", "forecast")
     with pytest.raises(ConfigError, match=r"weather holds series and no stocks\. Run `multiway train forecast"):
-        brought("weather", "stocks")
+        settings_for("weather", "stocks")
     with pytest.raises(ConfigError, match=r"no data set is called stoknet; did you mean stocknet\?"):
         datasets.dataset_path("stoknet")
     assert ("stocknet", "MIT") in [(row["name"], row["licence"]) for row in datasets.list_datasets()]

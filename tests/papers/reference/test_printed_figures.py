@@ -14,7 +14,7 @@ from multiway.tasks.forecasting.config import SplitOptions
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import borders_of
 from multiway.tasks.forecasting.windows import split_windows
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 from multiway.training import TrainingConfig
 from multiway.workflows.recipe import load_recipe
 
@@ -76,7 +76,7 @@ def test_windows_of_table_7(row):
     known = entries()[row[0]]
     values, times = np.zeros((known.size[0], 1)), pd.date_range("2020-01-01", periods=known.size[0], freq="h")
     panel = Panel(values=values, times=times, names=("a",), frequency="h", layout="wide", source="x.csv")
-    windows = split_windows(values, borders_of(panel, SplitOptions.parse(brought(row[0])["split"])), 96, 96)
+    windows = split_windows(values, borders_of(panel, SplitOptions.parse(settings_for(row[0])["split"])), 96, 96)
     count, printed, counted, difference = (numbers(cell) for cell in row[1:])
     assert count == [known.size[0]] and counted == [len(each) for each in windows.values()]
     assert [a - b for a, b in zip(printed, counted, strict=True)] == 3 * difference

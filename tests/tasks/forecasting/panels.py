@@ -8,7 +8,7 @@ import torch
 
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.candidate import Facts, allowed_names
+from multiway.tasks.forecasting.candidate import Facts, names_allowed
 from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.forecasts import future_frame
 from multiway.tasks.forecasting.panel import Panel
@@ -49,7 +49,7 @@ def shop(stores: tuple[str, ...] = ("north", "south"), rows: int = 245) -> pd.Da
 def allowed(windows: Windows, season: int = 1, *, network: bool = False) -> tuple[str, ...]:
     """Names of the candidates that windows of series around zero allow."""
     nothing = np.zeros(windows.num_targets)
-    return allowed_names(Facts.of(windows, season, nothing, nothing, network=network))
+    return names_allowed(Facts.of(windows, season, nothing, nothing, network=network))
 
 
 def make_config(**changes: Any) -> ForecastConfig:

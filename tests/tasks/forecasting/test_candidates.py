@@ -63,10 +63,10 @@ def plugin(tmp_path, monkeypatch):
     (folder / "entry_points.txt").write_text("[multiway.candidates]\nforecast.mean_of_all = means:CANDIDATE\n")
     monkeypatch.syspath_prepend(tmp_path)
     candidate.discover.cache_clear()
-    lazy.installed.cache_clear()
+    lazy.read_entry_points.cache_clear()
     yield
     candidate.discover.cache_clear()
-    lazy.installed.cache_clear()
+    lazy.read_entry_points.cache_clear()
 
 
 def test_one_of_another_distribution_is_weighed_scored_refitted_stored_and_answers(plugin, tmp_path):

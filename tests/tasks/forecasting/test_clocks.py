@@ -6,7 +6,7 @@ import pytest
 
 from multiway import Forecaster
 from multiway.data import ReadOptions
-from multiway.errors import DataError, spelled
+from multiway.errors import DataError, spell_message
 from multiway.tasks.forecasting.read import check_file, read_panel
 
 
@@ -80,7 +80,7 @@ def test_rows_are_resampled_as_it_is_said_and_gaps_are_missing(tmp_path, by, hou
     panel = read_panel(path, ReadOptions(frequency="h", resample=by))
     assert list(panel.times.strftime("%H:%M")) == hours.split()
     np.testing.assert_array_equal(panel.values[:, 0], expected)
-    assert panel.frequency == "h" and "which has the" in " ".join(map(spelled, panel.warned))
+    assert panel.frequency == "h" and "which has the" in " ".join(map(spell_message, panel.warned))
 
 
 def test_sales_of_one_moment_are_summed():

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from multiway.data import ReadOptions
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.read import check_file, read_panel
 
@@ -476,9 +476,9 @@ def test_check_says_what_a_file_is(tmp_path):
 
 
 def test_quoting_is_safe_and_short():
-    assert quoted("a\nb\x1b[0m\u202e") == "a\\nb\\x1b[0m\\u202e"
-    assert quoted("x" * 120) == "x" * 120 and quoted("x" * 121) == "x" * 119 + "…"
-    assert quoted("C:\\temp 'é'") == "C:\\temp 'é'"
+    assert quote("a\nb\x1b[0m\u202e") == "a\\nb\\x1b[0m\\u202e"
+    assert quote("x" * 120) == "x" * 120 and quote("x" * 121) == "x" * 119 + "…"
+    assert quote("C:\\temp 'é'") == "C:\\temp 'é'"
 
 
 def test_reading_raises_no_warning(tmp_path):

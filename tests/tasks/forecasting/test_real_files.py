@@ -15,7 +15,7 @@ from multiway.tasks.forecasting.config import SplitOptions
 from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.forecasting.splitting import borders_of
 from multiway.tasks.forecasting.windows import split_windows
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 
 FILES = {
     "ett_h1": ("ETTh1.csv", (17_420, 7), "h", 24, (8449, 2785, 2785)),
@@ -36,12 +36,12 @@ def test_a_benchmark_file_as_published(name, real_data):
     file, shape, frequency, season, counts = FILES[name]
     path, known = real_data / "forecasting" / file, entries()[name]
     start = time.process_time()
-    panel = read_panel(path, ReadOptions.parse(brought(name)["read"]))
+    panel = read_panel(path, ReadOptions.parse(settings_for(name)["read"]))
     assert time.process_time() - start < 2
     assert (panel.values.shape, panel.frequency, season_of(panel.frequency)) == (shape, frequency, season)
     assert known.size == shape
     assert known.known_hash in (None, f"sha256:{hashlib.sha256(unpacked(path)).hexdigest()}")
-    windows = split_windows(panel.values, borders_of(panel, SplitOptions.parse(brought(name)["split"])), 96, 96)
+    windows = split_windows(panel.values, borders_of(panel, SplitOptions.parse(settings_for(name)["split"])), 96, 96)
     assert tuple(map(len, windows.values())) == counts
 
 
@@ -49,7 +49,7 @@ def test_numbers_are_those_of_pythons_own_float(real_data):
     path = real_data / "forecasting" / "weather.csv.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = [line.rstrip("\n").split(",")[1:] for line in file][1:]
-    panel = read_panel(path, ReadOptions.parse(brought("weather")["read"]))
+    panel = read_panel(path, ReadOptions.parse(settings_for("weather")["read"]))
     assert np.array_equal(panel.values, np.array(rows, dtype=object).astype(np.float64))
 
 

@@ -17,7 +17,7 @@ from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.splitting import ETT_NAMES, borders_of
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Borders, check_borders, split_windows
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 from tasks.forecasting.panels import make_frame
 
 
@@ -40,7 +40,7 @@ PUBLISHED = [
 @pytest.mark.parametrize(("name", "horizon", "counts"), PUBLISHED)
 def test_window_counts_are_the_published_ones(name, horizon, counts):
     known = entries()[name]
-    borders = borders_of(panel(known.size[0]), SplitOptions.parse(brought(name)["split"]))
+    borders = borders_of(panel(known.size[0]), SplitOptions.parse(settings_for(name)["split"]))
     windows = split_windows(np.zeros((known.size[0], 1)), borders, 96, horizon)
     assert tuple(len(windows[split]) for split in ("train", "validation", "test")) == counts
 

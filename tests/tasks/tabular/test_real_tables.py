@@ -6,7 +6,7 @@ from multiway.data.catalogue import entries
 from multiway.data.options import SplitShares
 from multiway.data.splitting import split
 from multiway.errors import DataError
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 from multiway.tasks.tabular.config import TableOptions
 from multiway.tasks.tabular.encode import TableState
 from tasks.tabular.rows import check_table, read_table
@@ -15,7 +15,7 @@ from tasks.tabular.rows import check_table, read_table
 @pytest.mark.parametrize(("name", "inputs", "classes"), [("cardio", 11, ("0", "1")), ("food_delivery", 14, None)])
 def test_a_published_table(name, inputs, classes, real_data):
     known = entries()[name]
-    table = read_table(real_data / "tabular" / f"{name}.parquet", TableOptions.parse(brought(name)["read"]))
+    table = read_table(real_data / "tabular" / f"{name}.parquet", TableOptions.parse(settings_for(name)["read"]))
     assert len(table) == known.size[0] and table.classes == classes
     encoding = TableState.fit(table.take(split(table, SplitShares())["train"]))
     assert encoding.inputs(table.inputs).shape == (known.size[0], inputs)

@@ -5,11 +5,11 @@ import zipfile
 import pytest
 
 from multiway.data import catalogue, datasets
-from multiway.data.catalogue import entries, joined_texts
+from multiway.data.catalogue import entries, join_texts
 from multiway.data.options import Folds
 from multiway.data.splitting import split
 from multiway.errors import DataError
-from multiway.tasks.known import brought
+from multiway.tasks.known import settings_for
 from multiway.tasks.text.config import LabelledTextOptions
 from multiway.tasks.text.source import read_texts
 
@@ -20,7 +20,7 @@ SIZES = {"cola": 2, "sst2": 2, "mr": 2, "subj": 2, "cr": 2, "mpqa": 2, "trec": 6
 def test_a_public_set_has_the_rows_and_classes_that_are_published(name, real_data, monkeypatch):
     monkeypatch.setenv("MULTIWAY_DATA", str(real_data))
     known = entries()[name]
-    table = read_texts(datasets.locate(name), LabelledTextOptions.parse(brought(name)["read"]))
+    table = read_texts(datasets.locate(name), LabelledTextOptions.parse(settings_for(name)["read"]))
     assert (len(table), len(table.classes)) == (known.size[0], SIZES[name])
     splits = split(table, Folds())
     if name == "trec":
@@ -39,7 +39,7 @@ def archive(path, members):
 def test_an_archive_becomes_one_table(tmp_path):
     rows = 'gj04\t1\t\tShe "slept.\ngj04\t0\t*\tShe slepted.\n'
     path = archive(tmp_path / "cola.zip", {member: rows for member in entries()["cola"].members.values()})
-    frame = joined_texts(path, entries()["cola"])
+    frame = join_texts(path, entries()["cola"])
     assert frame["split"].tolist() == ["train", "train", "dev", "dev", "ood_dev", "ood_dev"]
     assert frame["sentence"].tolist()[:2] == ['She "slept.', "She slepted."]
 

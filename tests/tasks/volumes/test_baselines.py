@@ -9,7 +9,7 @@ from multiway.data.samples import Samples
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_pooled
 from multiway.tasks.scans.encode import VolumeState
-from multiway.tasks.scans.networks import VolumeLoss, build_classifier, evaluated_batches, scan_probabilities
+from multiway.tasks.scans.networks import VolumeLoss, batches_to_evaluate, build_classifier, scan_probabilities
 from multiway.training import seed_everything
 from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
@@ -35,7 +35,7 @@ def draw(config):
 def test_logistic_regression_is_that_of_means_of_blocks():
     config, training, held = make_config(), make_source(), make_source(20, seed=1)
     model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
-    facts = fit_pooled(model, training.target_tensor, *(evaluated_batches(part, config) for part in (training, held)))
+    facts = fit_pooled(model, training.target_tensor, *(batches_to_evaluate(part, config) for part in (training, held)))
     (x, y), (held_x, held_y) = (
         (model.features(whole["inputs"]), whole["target"])
         for whole in (each.gather(torch.arange(len(each))) for each in (training, held))

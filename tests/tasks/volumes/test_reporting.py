@@ -13,7 +13,7 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from multiway.data.sources.scans.cases import named_splits
+from multiway.data.sources.scans.cases import splits_named
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import ConfigError, DataError
 from multiway.metrics import classes
@@ -78,7 +78,7 @@ def make_run(path, num_classes=2, seed=0, name="hot_volume_classifier", sizes=SI
     cases = reload_cases(run)
     frames = []
     for model in ("network", "resnet18_3d"):
-        rows = named_splits(cases)["test"]
+        rows = splits_named(cases)["test"]
         probabilities = chance.dirichlet(np.ones(num_classes), len(rows))
         frames.append(
             pd.DataFrame(

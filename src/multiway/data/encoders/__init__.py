@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from multiway.lazy import lazily
 
 if TYPE_CHECKING:
-    from multiway.data.encoders.choice import chosen_encoder as chosen_encoder
+    from multiway.data.encoders.choice import choose_encoder as choose_encoder
     from multiway.data.encoders.choice import make_encoder as make_encoder
     from multiway.data.encoders.choice import token_encoder as token_encoder
     from multiway.data.encoders.encoder import TextEncoder as TextEncoder

@@ -44,7 +44,7 @@ TRAINED = {
 
 def make_encoder(options: EncoderOptions) -> TextEncoder:
     """The encoder that the options name; a network's weights are loaded when they are first needed."""
-    name = chosen_encoder(options)
+    name = choose_encoder(options)
     if name == "hashed":
         return HashedEncoder(options.hashed_dim)
     return _network(name, options)
@@ -52,7 +52,7 @@ def make_encoder(options: EncoderOptions) -> TextEncoder:
 
 def token_encoder(options: EncoderOptions) -> "TransformerEncoder":
     """The network that the options name, with its tokenizer."""
-    name = chosen_encoder(options)
+    name = choose_encoder(options)
     if name == "hashed":
         raise ConfigError(
             "text.encoder: tokens need a network, and hashed is none. Set it to minilm or to the name of one (",
@@ -76,7 +76,7 @@ def cache_of(options: EncoderOptions) -> Path:
     return Path(options.cache).expanduser() if options.cache else cache_folder() / "text"
 
 
-def chosen_encoder(options: EncoderOptions) -> str:
+def choose_encoder(options: EncoderOptions) -> str:
     """Name of the encoder that the options mean on this machine."""
     if options.encoder != "auto":
         return options.encoder

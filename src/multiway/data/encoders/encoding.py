@@ -16,7 +16,7 @@ from multiway import files, leftovers
 from multiway.data.encoders.choice import cache_of, make_encoder
 from multiway.data.encoders.encoder import TextEncoder
 from multiway.data.encoders.hashed import HashedEncoder
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.options import EncoderOptions
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import ConfigError, DataError, Fix, StorageError
@@ -195,7 +195,7 @@ def _check_whole(text: str, position: int) -> None:
         text.encode()
     except UnicodeEncodeError:
         raise DataError(
-            f"texts[{position}] holds half of a character (a lone surrogate): {quoted(text)}. Remove it."
+            f"texts[{position}] holds half of a character (a lone surrogate): {quote(text)}. Remove it."
         ) from None
 
 

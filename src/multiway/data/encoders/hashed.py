@@ -48,7 +48,7 @@ class HashedEncoder:
     def _vector(self, text: str) -> NDArray[np.float64]:
         features = _features(text.casefold())
         kind = np.repeat(np.arange(KINDS), [len(part) for part in features])
-        hashes = _mixed(np.concatenate(features) ^ SALTS[kind])
+        hashes = _mix(np.concatenate(features) ^ SALTS[kind])
         signs = 1.0 - 2.0 * (hashes >> np.uint64(63)).astype(np.float64)
         places = (hashes % np.uint64(self.dim)).astype(np.int64)
         counts = np.bincount(kind * self.dim + places, signs, KINDS * self.dim).astype(np.float64)
@@ -60,13 +60,13 @@ def _features(text: str) -> tuple[Hashes, Hashes, Hashes]:
     """Hashes of the text's words, pairs of words, and triples of letters within a word and its borders."""
     spelled = WORD.findall(text)
     words = np.array([zlib.crc32(word.encode()) for word in spelled], np.uint64)
-    pairs = _mixed(words[:-1]) + words[1:]
+    pairs = _mix(words[:-1]) + words[1:]
     letters = np.frombuffer(f" {' '.join(spelled)} ".encode("utf-32-le"), "<u4").astype(np.uint64)
     triples = (letters[:-2] << np.uint64(42)) | (letters[1:-1] << np.uint64(21)) | letters[2:]
     return words, pairs, triples
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix(values: Hashes) -> Hashes:
     """The finaliser of splitmix64: every bit of the result depends on every bit of the value."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

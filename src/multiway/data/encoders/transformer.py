@@ -63,7 +63,7 @@ class TransformerEncoder:
 
     @torch.inference_mode()
     def _means(self, tokens: list[list[int]]) -> NDArray[np.float32]:
-        ids, mask = _padded(tokens, self._tokenizer.pad_token_id or 0)
+        ids, mask = _pad(tokens, self._tokenizer.pad_token_id or 0)
         ids, mask = ids.to(self.device), mask.to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_bf16):
             hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -118,7 +118,7 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         start += count
 
 
-def _padded(tokens: list[list[int]], filler: int) -> tuple[Tensor, Tensor]:
+def _pad(tokens: list[list[int]], filler: int) -> tuple[Tensor, Tensor]:
     """Ids `(texts, longest)` and where they are real."""
     longest = max(1, *(len(ids) for ids in tokens))
     ids = torch.full((len(tokens), longest), filler)

@@ -13,7 +13,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import listed, quoted
+from multiway.data.findings import list_some, quote
 from multiway.data.samples import SPELLINGS
 from multiway.data.sources.bytes import spend
 from multiway.errors import DataError, Fix, MultiwayError
@@ -85,26 +85,26 @@ def read_array_header(stream: IO[bytes], where: str, *, words: bool = False) -> 
     text = stream.read(length) if length <= MAX_HEADER else b""
     if len(counted) < width or len(text) < length or not text:
         raise DataError(f"{where}: its array header is cut short or too long ({length:,} bytes). Write it again.")
-    return _parsed(text.decode("latin-1"), 8 + width + length, where, words)
+    return _parse(text.decode("latin-1"), 8 + width + length, where, words)
 
 
-def _parsed(text: str, start: int, where: str, words: bool) -> ArrayHeader:
+def _parse(text: str, start: int, where: str, words: bool) -> ArrayHeader:
     if "'|O'" in text or re.search(r"descr'\s*:\s*\[", text):
         raise DataError(
             f"{where}: it holds Python objects or records, which are never loaded. Save a plain array of numbers."
         )
     parts = {name: re.findall(f"'{name}'" + r"\s*:\s*('[^']*'|True|False|\([^)]*\))", text) for name in _FIELDS}
     if not _HEADER.fullmatch(text) or any(len(values) != 1 for values in parts.values()):
-        raise DataError(f"{where}: its array header is not NumPy's: {quoted(text, 80)}. Write it with numpy.save.")
+        raise DataError(f"{where}: its array header is not NumPy's: {quote(text, 80)}. Write it with numpy.save.")
     descr = parts["descr"][0].strip("'")
     kind = _TYPE.fullmatch(descr)
     if not (words and _WORDS.fullmatch(descr)) and (kind is None or "".join(kind.groups()) not in _KNOWN_TYPES):
         kinds = "plain numbers or words" if words else "plain numbers"
-        raise DataError(f"{where}: its values must be {kinds}. Got type {quoted(descr)}. Convert them first.")
+        raise DataError(f"{where}: its values must be {kinds}. Got type {quote(descr)}. Convert them first.")
     digits = parts["shape"][0].strip("()").replace("L", "").split(",")
     sizes = [part.strip() for part in digits if part.strip()]
     if not all(part.isdecimal() and len(part) < 16 for part in sizes):
-        raise DataError(f"{where}: its array header is not NumPy's: {quoted(text, 80)}. Write it with numpy.save.")
+        raise DataError(f"{where}: its array header is not NumPy's: {quote(text, 80)}. Write it with numpy.save.")
     return ArrayHeader(
         shape=tuple(map(int, sizes)), dtype=np.dtype(descr), is_fortran=parts["fortran_order"][0] == "True", start=start
     )
@@ -113,7 +113,7 @@ def _parsed(text: str, start: int, where: str, words: bool) -> ArrayHeader:
 _FIELDS = ("descr", "fortran_order", "shape")
 
 
-def _filled(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.generic]:
+def _fill(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.generic]:
     """Values from a stream that stands at them, in the machine's byte order; the sizes are checked already."""
     count = header.nbytes // header.dtype.itemsize
     flat = np.empty(count, header.dtype)
@@ -137,7 +137,7 @@ def _filled(stream: IO[bytes], header: ArrayHeader, where: str) -> NDArray[np.ge
 
 def read_npy_header(path: Path, limit: int, where: str) -> ArrayHeader:
     """Header of a .npy file whose size is in order."""
-    with opened(path, where) as stream:
+    with open_file(path, where) as stream:
         header = read_array_header(stream, where)
         check_bytes(header.nbytes, path.stat().st_size - header.start, limit, where)
         return header
@@ -146,9 +146,9 @@ def read_npy_header(path: Path, limit: int, where: str) -> ArrayHeader:
 def read_npy(path: Path, limit: int, where: str) -> NDArray[np.generic]:
     """Array of a .npy file."""
     header = read_npy_header(path, limit, where)
-    with opened(path, where) as stream:
+    with open_file(path, where) as stream:
         stream.seek(header.start)
-        return _filled(stream, header, where)
+        return _fill(stream, header, where)
 
 
 class Archive:
@@ -157,27 +157,27 @@ class Archive:
     def __init__(self, path: Path, limit: int, where: str) -> None:
         self.path, self.limit, self.where = path, limit, where
         spend(path)
-        with self._opened() as archive:
+        with self._open() as archive:
             members = archive.infolist()
         if len(members) > MAX_MEMBERS:
             raise DataError(f"{where}: an archive may hold {MAX_MEMBERS} arrays. Got {len(members):,}. Split it.")
         self.names = tuple(member.filename.removesuffix(".npy") for member in members)
         if len(set(self.names)) < len(self.names):
-            raise DataError(f"{where}: two of its arrays have one name: {listed(self.names)}. Write it again.")
+            raise DataError(f"{where}: two of its arrays have one name: {list_some(self.names)}. Write it again.")
         self._members = dict(zip(self.names, members, strict=True))
 
     def header(self, name: str, *, words: bool = False) -> ArrayHeader:
         """Form of one array, its size compared with the limit and with the bytes that are there."""
-        with self._opened() as archive, self._stream(archive, name) as stream:
-            return self._checked(stream, name, words)
+        with self._open() as archive, self._stream(archive, name) as stream:
+            return self._check(stream, name, words)
 
     def read(self, name: str, *, words: bool = False) -> NDArray[np.generic]:
         """One array of numbers, or also of words."""
-        with self._opened() as archive, self._stream(archive, name) as stream:
-            return _filled(stream, self._checked(stream, name, words), f"{self.where}, array '{quoted(name)}'")
+        with self._open() as archive, self._stream(archive, name) as stream:
+            return _fill(stream, self._check(stream, name, words), f"{self.where}, array '{quote(name)}'")
 
-    def _checked(self, stream: IO[bytes], name: str, words: bool) -> ArrayHeader:
-        where = f"{self.where}, array '{quoted(name)}'"
+    def _check(self, stream: IO[bytes], name: str, words: bool) -> ArrayHeader:
+        where = f"{self.where}, array '{quote(name)}'"
         header = read_array_header(stream, where, words=words)
         member = self._members[name]
         held = min(member.compress_size, self.path.stat().st_size)
@@ -186,28 +186,28 @@ class Archive:
         return header
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[zipfile.ZipFile]:
-        with translated(self.where), zipfile.ZipFile(self.path) as archive:
+    def _open(self) -> Iterator[zipfile.ZipFile]:
+        with translate_errors(self.where), zipfile.ZipFile(self.path) as archive:
             yield archive
 
     def _stream(self, archive: zipfile.ZipFile, name: str) -> IO[bytes]:
         if name not in self._members:
-            raise DataError(f"{self.where}: it has no array '{quoted(name)}'. It holds {listed(self.names)}.")
+            raise DataError(f"{self.where}: it has no array '{quote(name)}'. It holds {list_some(self.names)}.")
         member = self._members[name]
         if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise DataError(f"{self.where}: '{quoted(name)}' is encrypted or packed unusually. Use numpy.savez.")
+            raise DataError(f"{self.where}: '{quote(name)}' is encrypted or packed unusually. Use numpy.savez.")
         return archive.open(member)
 
 
 @contextlib.contextmanager
-def translated(where: str) -> Iterator[None]:
+def translate_errors(where: str) -> Iterator[None]:
     """Say in one line what a broken archive makes zipfile, zlib and the system say."""
     try:
         yield
     except FileNotFoundError:
         raise DataError(f"{where}: there is no such file. Give the path of a volume or of a table of them.") from None
     except OSError as error:
-        reason = error.strerror or quoted(str(error), 80)
+        reason = error.strerror or quote(str(error), 80)
         raise DataError(f"{where}: it cannot be read ({reason}). Check the file and its permissions.") from None
     except (
         zipfile.BadZipFile,
@@ -224,15 +224,15 @@ def translated(where: str) -> Iterator[None]:
         if isinstance(error, MultiwayError):
             raise
         raise DataError(
-            f"{where}: it is broken ({quoted(' '.join(str(error).split()) or type(error).__name__, 80)}). "
+            f"{where}: it is broken ({quote(' '.join(str(error).split()) or type(error).__name__, 80)}). "
             f"Write or copy it again."
         ) from None
 
 
 @contextlib.contextmanager
-def opened(path: Path, where: str) -> Iterator[IO[bytes]]:
+def open_file(path: Path, where: str) -> Iterator[IO[bytes]]:
     """A file open for reading; what goes wrong is said in one line."""
-    with translated(where), path.open("rb") as stream:
+    with translate_errors(where), path.open("rb") as stream:
         yield stream
 
 
@@ -268,17 +268,17 @@ def labels_in(archive: Archive, name: str, count: int, *, words: bool = False) -
     if header.dtype.kind not in ("iubU" if words else "iub") or header.shape not in ((count,), (count, 1)):
         kind = "whole number or word" if words else "whole number"
         raise DataError(
-            f"{archive.where}: '{quoted(name)}' must hold one {kind} for each of {count} images. "
+            f"{archive.where}: '{quote(name)}' must hold one {kind} for each of {count} images. "
             f"Got {header.dtype.name} {header.shape}. Save as many labels as images."
         )
     given = archive.read(name, words=words).reshape(-1)
     labels = list((given if given.dtype.kind == "U" else given.astype(np.int64)).tolist())
     if "" in labels:
-        raise DataError(f"{archive.where}: '{quoted(name)}' names no class for image {labels.index('')}. Fill it in.")
+        raise DataError(f"{archive.where}: '{quote(name)}' names no class for image {labels.index('')}. Fill it in.")
     return labels
 
 
-def named_rows(counts: Mapping[str, int]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+def name_rows(counts: Mapping[str, int]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
     """Names of samples that follow each other part by part, and the split of each; a part `ALL` is no split."""
     rows = [(part, row) for part, count in counts.items() for row in range(count)]
     official = None if ALL in counts else tuple(part for part, _ in rows)

@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 import psutil
 
 from multiway import files
-from multiway.data.findings import Findings, Unreadable, quoted
+from multiway.data.findings import Findings, Unreadable, quote
 from multiway.data.options import MAX_BYTES as MAX_BYTES
 from multiway.data.options import MAX_FILES, Limits
 from multiway.errors import Fix, OverBudgetError
@@ -58,7 +58,7 @@ class _Spending:
         if spent > allowed:
             fix = Fix("read.max_seconds", round(10 * max(allowed, 1)))
             rule = f"reading has taken {spent:,.3g} s so far, and {allowed:,.3g} s are allowed"
-            raise OverBudgetError(f"{quoted(path, 200)}: {rule}. Raise max_seconds if that is meant (", fix, ").")
+            raise OverBudgetError(f"{quote(path, 200)}: {rule}. Raise max_seconds if that is meant (", fix, ").")
 
 
 _UNDER_WAY: ContextVar[_Spending | None] = ContextVar("spending", default=None)
@@ -113,14 +113,14 @@ def check_folder(path: str | Path, most: int = MAX_FILES) -> None:
                 count += 1
                 if count > most:
                     raise OverBudgetError(
-                        f"{quoted(path, 200)}: it holds more than {most:,} files. Give the folder of the data alone; "
+                        f"{quote(path, 200)}: it holds more than {most:,} files. Give the folder of the data alone; "
                         f"or name the task, and raise max_files (",
                         Fix("read.max_files", 10 * most),
                         ").",
                     )
 
 
-def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
+def unpack_bytes(raw: bytes, limit: int, findings: Findings) -> bytes:
     """Undo gzip, bzip2, xz, Zstandard, or a ZIP archive of one file; other bytes are themselves."""
     form, room = _form_of(raw), free_memory() // 3
     if form is None:
@@ -132,7 +132,7 @@ def unpacked(raw: bytes, limit: int, findings: Findings) -> bytes:
         raise findings.fatal("text", rule, "Unpack it, and give one of them.") from None
     except BROKEN as error:
         what = "it is a ZIP or Excel file that is broken" if form == "ZIP" else f"its {form} stream is broken"
-        raise findings.fatal("unreadable", f"{what} ({quoted(error, 80)})", "Compress it again.") from None
+        raise findings.fatal("unreadable", f"{what} ({quote(error, 80)})", "Compress it again.") from None
     if len(content) > limit:
         raise too_large(f"it unpacks to more than {limit:,} bytes", 4 * limit, findings)
     if len(content) > room:

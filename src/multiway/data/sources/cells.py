@@ -124,10 +124,10 @@ class RawTable:
         """The same table, of characters that can be written, its columns named in composed letters (NFC), as cells."""
         torn = {str(name): _sound(column) for name, column in self.frame.items() if _is_torn(column)}
         frame = self.frame.assign(**torn)
-        names = [_composed(name) for name in map(str, self.frame.columns)]
+        names = [_compose_names(name) for name in map(str, self.frame.columns)]
         if names == [*map(str, self.frame.columns)] or len(set(names)) < len(names):
             return dataclasses.replace(self, frame=frame)
-        texts = {_composed(name): text for name, text in self.texts.items()}
+        texts = {_compose_names(name): text for name, text in self.texts.items()}
         return dataclasses.replace(self, frame=frame.set_axis(names, axis=1), texts=texts)
 
     def as_text(self, columns: Iterable[str]) -> "RawTable":
@@ -150,7 +150,7 @@ def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_],
         return np.full(len(raw), np.inf), raw.notna().to_numpy(bool), np.zeros(len(raw), dtype=bool)
     if pd.api.types.is_numeric_dtype(raw):
         values = raw.to_numpy(np.float64, na_value=np.nan)
-        return values, np.isinf(values), _changed_integers(raw, values)
+        return values, np.isinf(values), _find_changed_integers(raw, values)
     cells, rows = distinct_cells(raw)
     values, bad, inexact = _parse_text(cells.astype("string").str.strip())
     return values[rows], bad[rows], inexact[rows]
@@ -225,7 +225,7 @@ def sound_text(value: object) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
-def _composed(name: str) -> str:
+def _compose_names(name: str) -> str:
     return unicodedata.normalize("NFC", sound_text(name))
 
 
@@ -244,7 +244,7 @@ def has_comma(value: str) -> bool:
     return value.count(",") == 1 and value.replace(",", "").lstrip("+-").isdigit()
 
 
-def _changed_integers(raw: pd.Series, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _find_changed_integers(raw: pd.Series, values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which cells of an integer column float64 does not keep."""
     changed = np.zeros(len(raw), dtype=bool)
     if pd.api.types.is_integer_dtype(raw):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.samples import Cells
 from multiway.data.sources.cells import MOSTLY_NUMBERS, TIME_NAMES, Column, RawTable, has_comma, with_truths
@@ -86,16 +86,16 @@ def require_column(names: list[str], name: str, option: str, findings: Findings)
 
 def require_columns(names: list[str], wanted: Sequence[str], option: str, findings: Findings) -> list[str]:
     """The wanted names themselves if all are there."""
-    absent = [quoted(name) for name in wanted if name not in names]
+    absent = [quote(name) for name in wanted if name not in names]
     if absent:
-        named = listed([f"'{name}'" for name in absent])
-        near = closest(absent[0], map(quoted, names)).removeprefix(".").lstrip("; ").capitalize()
+        named = list_some([f"'{name}'" for name in absent])
+        near = closest(absent[0], map(quote, names)).removeprefix(".").lstrip("; ").capitalize()
         rule = f"{option} names {named}, which {'is' if len(absent) == 1 else 'are'} not there"
-        raise findings.fatal("columns", rule, f"{near} There are {listed(names)}.".strip())
+        raise findings.fatal("columns", rule, f"{near} There are {list_some(names)}.".strip())
     return list(wanted)
 
 
-def named_cells(table: RawTable, name: str | None, what: str, findings: Findings) -> tuple[str, ...] | None:
+def read_named_cells(table: RawTable, name: str | None, what: str, findings: Findings) -> tuple[str, ...] | None:
     """Cells of a named column as text, each of which says something; None where no column is named, or it lacks."""
     if name is None or name not in table.names:
         return None
@@ -150,7 +150,7 @@ def parse_numbers(
     if worded:
         places = [Place(column=name, value=value) for name, value in worded.items()]
         numeric = [name for name in columns if name not in worded]
-        fix: Message = (*chosen, f": {listed(numeric)}.") if numeric else ("Give numbers.",)
+        fix: Message = (*chosen, f": {list_some(numeric)}.") if numeric else ("Give numbers.",)
         findings.add("words", "error", "columns hold words, not numbers", fix, places)
     if wrong:
         is_comma = all(has_comma(value) for _, _, value in wrong)
@@ -278,7 +278,7 @@ def read_dates(
     if form is None:
         form, stamps = _first_reading(text, table, column, options, findings)
     else:
-        stamps = _known_reading(text, form)
+        stamps = _read_as_trained(text, form)
     _report_others(table, column, np.asarray(stamps.isna()) & text.notna().to_numpy(), findings)
     return days_of(stamps), form
 
@@ -300,7 +300,7 @@ def _first_reading(
     return best_reading(text, table, column, options, findings, "read.drop")
 
 
-def _known_reading(text: pd.Series, form: str) -> pd.DatetimeIndex:
+def _read_as_trained(text: pd.Series, form: str) -> pd.DatetimeIndex:
     """Times by the form of the training, else by the standard form, which cannot be misread."""
     if form in PERIODS:
         return first_days(text, form)

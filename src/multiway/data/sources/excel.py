@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
 from multiway.data.sources.cells import RawTable
-from multiway.data.sources.exports import LOOK, about_titles, restored, rows_above
+from multiway.data.sources.exports import LOOK, about_titles, rows_above, unescape
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
@@ -84,7 +84,7 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
         place: _column([rows[row][place] if place < len(rows[row]) else None for row in kept])
         for place in range(len(header))
     }
-    frame = pd.DataFrame(columns).set_axis(_named(header, findings), axis=1)
+    frame = pd.DataFrame(columns).set_axis(_name_columns(header, findings), axis=1)
     return RawTable(frame=frame, rows=np.array(kept) + top + 2, unit="row", broken=broken)
 
 
@@ -130,9 +130,9 @@ def names_of_sheet(raw: bytes) -> list[str]:
     """The header of the first sheet, as far as it can be read."""
     openpyxl = load_extra("openpyxl", "Reading Excel", "excel")
     try:
-        rows = [_trimmed(row) for row in _sheet(openpyxl, raw).iter_rows(max_row=LOOK, values_only=True)]
+        rows = [_trim(row) for row in _sheet(openpyxl, raw).iter_rows(max_row=LOOK, values_only=True)]
         header = rows[above(rows)] if rows else ()
-        return [restored(str(name).strip()) for name in header if name is not None]
+        return [unescape(str(name).strip()) for name in header if name is not None]
     except BROKEN:
         return []
 
@@ -164,35 +164,35 @@ def _cells(raw: bytes, options: FileOptions, findings: Findings) -> list[Row]:
             warnings.simplefilter("ignore")  # of what openpyxl does not keep: styles, validations
             sheet = _sheet(openpyxl, raw, options.sheet)
             for row in sheet.iter_rows(max_row=MOST_ROWS, values_only=True):
-                rows.append(_trimmed(row))
+                rows.append(_trim(row))
                 count += sum(CELL + len(cell) if isinstance(cell, str) else CELL for cell in rows[-1])
                 if count > limit:
                     raise too_large(f"its cells take more than {limit:,} bytes", 4 * limit, findings)
     except NoSheet as error:
-        there, rule = listed(*error.args), f"no sheet is called '{quoted(options.sheet)}'"
+        there, rule = list_some(*error.args), f"no sheet is called '{quote(options.sheet)}'"
         raise findings.fatal(
             "sheets", rule, ("Name one of ", there, " (", Fix("read.sheet", like="NAME"), ").")
         ) from None
     except BROKEN as error:
-        reason = quoted(in_a_line(error), 80)
+        reason = quote(in_a_line(error), 80)
         raise findings.fatal("unreadable", f"it is no whole Excel file ({reason})", "Save it again.") from None
     others = [each.title for each in sheet.parent.worksheets if each.title != sheet.title]
     if others and options.sheet is None:
-        fix = (f"Others are {listed(others)} (", Fix("read.sheet", like="NAME"), ").")
-        findings.add("sheets", "note", f"sheet '{quoted(sheet.title)}' is read, the first of {len(others) + 1}", fix)
+        fix = (f"Others are {list_some(others)} (", Fix("read.sheet", like="NAME"), ").")
+        findings.add("sheets", "note", f"sheet '{quote(sheet.title)}' is read, the first of {len(others) + 1}", fix)
     return rows
 
 
-def _trimmed(row: Row) -> Row:
+def _trim(row: Row) -> Row:
     end = len(row)
     while end and row[end - 1] is None:
         end -= 1
     return row[:end]
 
 
-def _named(names: Row, findings: Findings) -> list[str]:
+def _name_columns(names: Row, findings: Findings) -> list[str]:
     found = [
-        f"unnamed {position}" if name is None else restored(str(name).strip()) for position, name in enumerate(names)
+        f"unnamed {position}" if name is None else unescape(str(name).strip()) for position, name in enumerate(names)
     ]
     twice = next((name for name in found if found.count(name) > 1), None) if len(set(found)) < len(found) else None
     if twice is not None:
@@ -220,6 +220,6 @@ def workbook_of(frame: pd.DataFrame, where: str) -> bytes:
     try:
         frame.astype(dict.fromkeys(zoned, str)).to_excel(content, index=False, engine="openpyxl")
     except (ValueError, openpyxl.utils.exceptions.IllegalCharacterError) as error:
-        reason = quoted(in_a_line(error), 120)
+        reason = quote(in_a_line(error), 120)
         raise DataError(f"{where}: a sheet of Excel cannot hold it ({reason}). Write .csv or .parquet.") from None
     return content.getvalue()

@@ -39,7 +39,7 @@ def rows_above(rows: Sequence[Sequence[Any]]) -> int:
 def lines_above(lines: Sequence[str], separators: Sequence[str]) -> int:
     """The same of lines of text, whose cells the first mark separates with which there are titles."""
     looked = list(lines[:LOOK])
-    if not looked or _filled(looked[0], separators) > 2:
+    if not looked or _count_filled(looked[0], separators) > 2:
         return 0
     for separator in separators:
         records = list(_records(looked, separator))
@@ -54,7 +54,7 @@ def about_titles(first: int, last: int, unit: str) -> str:
     return f"{those} above the header and {'is' if first == last else 'are'} left out"
 
 
-def _filled(line: str, separators: Sequence[str]) -> int:
+def _count_filled(line: str, separators: Sequence[str]) -> int:
     return len(list(filter(None, map(str.strip, line.split(max(separators, key=line.count))))))
 
 
@@ -79,27 +79,27 @@ FORMULA = re.compile(rf"{MARK}*[=+\-@\t\r\n]")
 MARKED = re.compile(rf"^{MARK}(?={MARK}*[=+\-@\t\r\n])")
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """The text behind a mark that keeps a spreadsheet from running it; numbers are no formulas."""
     return MARK + text if FORMULA.match(text) and not re.fullmatch(NUMBER, text) else text
 
 
-def restored(text: str) -> str:
+def unescape(text: str) -> str:
     """Undo `escaped`."""
     return MARKED.sub("", text)
 
 
-def escaped_frame(frame: pd.DataFrame) -> pd.DataFrame:
+def escape_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """The same columns with their names and their cells of text escaped; numbers and times stay what they are."""
-    safe = frame.set_axis([escaped(name) if isinstance(name, str) else name for name in frame.columns], axis=1)
+    safe = frame.set_axis([escape(name) if isinstance(name, str) else name for name in frame.columns], axis=1)
     for position, column in enumerate(safe.dtypes):
         if is_text(column):
-            cells = [escaped(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, position]]
+            cells = [escape(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, position]]
             safe.isetitem(position, cells)
     return safe
 
 
-def restored_frame(frame: pd.DataFrame) -> pd.DataFrame:
+def unescape_frame(frame: pd.DataFrame) -> pd.DataFrame:
     """Undo `escaped_frame` for cells: of columns that it has written, none of whose formulas is without a mark."""
     changed = {
         name: text.str.replace(MARKED, "", regex=True).astype(frame[name].dtype)
@@ -117,7 +117,7 @@ def _has_bare_formulas(text: pd.Series) -> bool:
 
 def without_exports(table: RawTable, findings: Findings) -> RawTable:
     """The table without what spreadsheets and other programs put in: marks of formulas, row numbers."""
-    return _without_row_numbers(dataclasses.replace(table, frame=restored_frame(table.frame)), findings)
+    return _without_row_numbers(dataclasses.replace(table, frame=unescape_frame(table.frame)), findings)
 
 
 def _without_row_numbers(table: RawTable, findings: Findings) -> RawTable:

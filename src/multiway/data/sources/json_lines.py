@@ -59,7 +59,7 @@ def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[in
     A packed file may unfold to no more bytes than the limit.
     """
     try:
-        with path.open("rb") as file, _unpacked(file) as lines:
+        with path.open("rb") as file, _unpack(file) as lines:
             yield from objects_of(lines, limit if lines is not file else path.stat().st_size, findings)
     except (OSError, EOFError, zlib.error) as error:
         raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
@@ -69,7 +69,7 @@ def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tupl
     """The same of lines that are open already, and of so many bytes at most."""
     broken: list[Place] = []
     count = 0
-    for number, line in enumerate(_capped(lines, most, findings), start=1):
+    for number, line in enumerate(_cap(lines, most, findings), start=1):
         if not line.strip():
             continue
         item = _object(line)
@@ -83,13 +83,13 @@ def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tupl
         findings.add("json", "error", f"{count} {BROKEN}", "Correct them, or take them out.", broken, count)
 
 
-def _unpacked(file: IO[bytes]) -> IO[bytes]:
+def _unpack(file: IO[bytes]) -> IO[bytes]:
     packed = file.read(2) == b"\x1f\x8b"
     file.seek(0)
     return gzip.open(file) if packed else file  # type: ignore[return-value]
 
 
-def _capped(file: IO[bytes], most: int, findings: Findings) -> Iterator[bytes]:
+def _cap(file: IO[bytes], most: int, findings: Findings) -> Iterator[bytes]:
     number = read = 0
     while line := file.readline(MAX_LINE + 1):
         number, read = number + 1, read + len(line)

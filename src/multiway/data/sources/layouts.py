@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, listed, quoted
+from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text, parse_cells
 from multiway.data.sources.columns import column_of_times
@@ -46,7 +46,7 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
     joined = _date_and_clock(table, parts[0], parts[1], options) if is_whole else _dates(table, parts)
     if joined is None:
         return table
-    findings.add("time", "note", f"columns {listed(parts)} are parts of one time")
+    findings.add("time", "note", f"columns {list_some(parts)} are parts of one time")
     frame = table.frame.drop(columns=parts)
     frame.insert(0, " ".join(parts), joined)
     return dataclasses.replace(table, frame=frame)
@@ -157,7 +157,7 @@ def with_times_in_rows(table: RawTable, time: str | None, options: FileOptions, 
     named = times_of_header(table, time, options)
     if not named:
         return table
-    said = f"columns '{quoted(named[0])}' to '{quoted(named[-1])}' are {len(named)} times, and each row is a series"
+    said = f"columns '{quote(named[0])}' to '{quote(named[-1])}' are {len(named)} times, and each row is a series"
     findings.add("layout", "note", said)
     return _in_rows(table, named, TIME)
 
@@ -173,7 +173,7 @@ def with_months_in_rows(table: RawTable, time: str | None, findings: Findings) -
         return table
     findings.add("layout", "note", f"rows are years, and columns '{named[0]}' to '{named[-1]}' their months")
     if sums := [name for name in table.names if OF_YEAR.fullmatch(name)]:
-        findings.add("layout", "note", f"{listed(sums)}: of several months, and left out")
+        findings.add("layout", "note", f"{list_some(sums)}: of several months, and left out")
     return _in_rows(table.drop(sums), named, MONTH)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.sources.cells import (
     EMPTY_CELLS,
     EXACT_INTEGERS,
@@ -70,7 +70,7 @@ def columns_of_text(text: TextColumns, spelling: Spelling, findings: Findings) -
     if spelling.decimal == "auto" and text.separator != ",":
         commas = [name for name, cells in _texts_in(columns, labels) if has_decimal_commas(cells)]
         if commas:
-            findings.add("decimal", "note", f"commas separate decimals, as in columns {listed(commas)}")
+            findings.add("decimal", "note", f"commas separate decimals, as in columns {list_some(commas)}")
             decimal, columns = ",", _read_numbers(text, ",", labels, spelling.names)
     if decimal == ",":
         grouped = [name for name, cells in _texts_in(columns, labels) if has_grouped_points(cells)]
@@ -78,7 +78,7 @@ def columns_of_text(text: TextColumns, spelling: Spelling, findings: Findings) -
         has_fractions = any(cells.dtype == float and (cells % 1 > 0).any() for cells in columns.values())
         grouped = [name for name, cells in _texts_in(columns, labels) if has_fractions and is_grouped(cells, GROUPED)]
         if grouped:
-            findings.add("thousands", "note", f"commas separate thousands in columns {listed(grouped)}")
+            findings.add("thousands", "note", f"commas separate thousands in columns {list_some(grouped)}")
     columns |= {name: plain_numbers(columns[name], "." if decimal == "," else ",", decimal) for name in grouped}
     return RawTable(
         frame=pd.DataFrame(columns),
@@ -113,8 +113,8 @@ def with_plain_numbers(table: RawTable, spelling: Spelling, findings: Findings) 
 
     A currency or percent sign that every cell has is left out. Dollars and the like have no three decimals.
     """
-    columns = _worded(table, spelling)
-    holed = _holed(columns, findings)
+    columns = _columns_of_words(table, spelling)
+    holed = _columns_with_marks(columns, findings)
     columns |= holed
     signed = {name: found for name, column in columns.items() if (found := _bare(column, name, findings)) is not None}
     bare = {name: cells for name, (cells, _) in signed.items()}
@@ -135,14 +135,14 @@ def with_plain_numbers(table: RawTable, spelling: Spelling, findings: Findings) 
         if name not in commas and is_grouped(column, GROUPED if name in sure else CERTAIN)
     }
     if commas and spelling.decimal == "auto":
-        findings.add("decimal", "note", f"commas separate decimals in columns {listed(commas)}")
+        findings.add("decimal", "note", f"commas separate decimals in columns {list_some(commas)}")
     if points:
-        findings.add("thousands", "note", f"commas separate thousands in columns {listed(points)}")
+        findings.add("thousands", "note", f"commas separate thousands in columns {list_some(points)}")
     changed = {**holed, **bare, **commas, **points}
     return dataclasses.replace(table, frame=table.frame.assign(**changed)) if changed else table
 
 
-def _worded(table: RawTable, spelling: Spelling) -> dict[str, pd.Series]:
+def _columns_of_words(table: RawTable, spelling: Spelling) -> dict[str, pd.Series]:
     """Columns of text that may be numbers."""
     return {
         str(name): column.map(sound_text, na_action="ignore") if column.dtype == object else column
@@ -151,12 +151,12 @@ def _worded(table: RawTable, spelling: Spelling) -> dict[str, pd.Series]:
     }
 
 
-def _holed(columns: dict[str, pd.Series], findings: Findings) -> dict[str, pd.Series]:
+def _columns_with_marks(columns: dict[str, pd.Series], findings: Findings) -> dict[str, pd.Series]:
     """Columns of numbers without the marks of missing values that some have, which a note names."""
     marked = {name: held for name, column in columns.items() if (held := _without_nothing(column)) is not None}
     if marked:
         marks = sorted({mark for _, own in marked.values() for mark in own})
-        findings.add("marks", "note", f"cells of {listed(marks)} in columns {listed(marked)} are missing")
+        findings.add("marks", "note", f"cells of {list_some(marks)} in columns {list_some(marked)} are missing")
     return {name: cells for name, (cells, _) in marked.items()}
 
 

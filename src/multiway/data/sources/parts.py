@@ -12,7 +12,7 @@ import pyarrow.compute
 import pyarrow.dataset
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, listed, quoted
+from multiway.data.findings import Findings, list_some, quote
 from multiway.data.sources.bytes import check_columns, spend, too_large
 from multiway.errors import DataError, in_a_line
 
@@ -43,7 +43,7 @@ class Parts:
     def __init__(self, folder: Path) -> None:
         self.folder, self.files = folder, parts_of(folder)
         if not self.files:
-            raise DataError(f"{quoted(folder, 200)} is a folder without Parquet files. Give a file, or their folder.")
+            raise DataError(f"{quote(folder, 200)} is a folder without Parquet files. Give a file, or their folder.")
         try:
             hive = pyarrow.dataset.partitioning(flavor="hive")
             paths = [str(path) for path in self.files]
@@ -59,13 +59,13 @@ class Parts:
             own, first = part.physical_schema.names, parts[0].physical_schema.names
             if own != first:
                 raise DataError(
-                    f"{quoted(path, 200)}: parts of a table have the same columns. The first has {listed(first)}, "
-                    f"this one {listed(own)}. Write them alike."
+                    f"{quote(path, 200)}: parts of a table have the same columns. The first has {list_some(first)}, "
+                    f"this one {list_some(own)}. Write them alike."
                 )
 
     def _unreadable(self, error: Exception) -> DataError:
-        reason = quoted(in_a_line(error), 160)
-        return DataError(f"{quoted(self.folder, 200)} holds what is no whole Parquet file ({reason}). Write it again.")
+        reason = quote(in_a_line(error), 160)
+        return DataError(f"{quote(self.folder, 200)} holds what is no whole Parquet file ({reason}). Write it again.")
 
     def read(self, group: int, names: list[str] | None = None) -> pa.Table:
         """One row group, or some of its columns."""
@@ -107,13 +107,13 @@ class Chosen:
 
     def begins_in(self, group: int) -> bool:
         """Whether a row group holds a row of one of them."""
-        return bool(self._chosen(group).any())
+        return bool(self._choose(group).any())
 
     def holds(self, group: int) -> bool:
         """Whether all rows of a row group are of them."""
-        return bool(self._chosen(group).all())
+        return bool(self._choose(group).all())
 
-    def _chosen(self, group: int) -> NDArray[np.bool_]:
+    def _choose(self, group: int) -> NDArray[np.bool_]:
         return (self.held[group] >= self.first) & (self.held[group] < self.stop)
 
     def mask(self, table: pa.Table) -> pa.Array:

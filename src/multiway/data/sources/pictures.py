@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import Failures, kept, quoted
+from multiway.data.findings import Failures, keep_errors, quote
 from multiway.data.options import PictureOptions
 from multiway.data.sources.bytes import allowance, spend
 from multiway.errors import DataError, Fix, MultiwayError, in_a_line
@@ -93,7 +93,7 @@ def read_pictures(
     """
     heads: dict[int, Head] = {}
     for position, (path, name) in enumerate(zip(paths, names, strict=True)):
-        with kept(failures):
+        with keep_errors(failures):
             heads[position] = read_head(path, name)
     grey = options.channels == "grey" or (options.channels == "auto" and all(head.is_grey for head in heads.values()))
     form = (*_common_sizes(heads, names, options), 1 if grey else 3)
@@ -102,7 +102,7 @@ def read_pictures(
     values = np.empty((len(heads), *form), np.uint8)
     sound: list[int] = []
     for position in heads:
-        with kept(failures):
+        with keep_errors(failures):
             values[len(sound)] = read_picture(paths[position], names[position], form)
             sound.append(position)
     return values[: len(sound)], sound, _notes(heads.values(), grey=grey)
@@ -111,11 +111,11 @@ def read_pictures(
 def read_head(path: Path, name: str) -> Head:
     """Size and colours of an image, by the head of its file."""
     spend(path)
-    with _opened(path, name) as image:
+    with _open_image(path, name) as image:
         if image.mode not in (*GREY, *COLOUR, *CLEAR):
             raise DataError(
-                f"{quoted(name, 80)}: images of bytes are needed, grey or in colour. Got Pillow's mode "
-                f"{quoted(image.mode)}. Convert it to eight bits per channel."
+                f"{quote(name, 80)}: images of bytes are needed, grey or in colour. Got Pillow's mode "
+                f"{quote(image.mode)}. Convert it to eight bits per channel."
             )
         width, height = image.size
         held = image.getexif().get(ORIENTATION, 1)
@@ -132,7 +132,7 @@ def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
     """Values of an image as `(height, width, channels)`: the first frame, held upright, laid on white, resized."""
     height, width, channels = form
     spend(path)
-    with _opened(path, name) as opened:
+    with _open_image(path, name) as opened:
         image = _library("PIL.ImageOps").exif_transpose(opened)
         image = _on_white(image).convert("L" if channels == 1 else "RGB")
         if image.size != (width, height):
@@ -140,7 +140,7 @@ def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
         return np.asarray(image, np.uint8).reshape(height, width, channels)
 
 
-def resized(images: NDArray[Any], options: PictureOptions) -> Bytes:
+def resize(images: NDArray[Any], options: PictureOptions) -> Bytes:
     """Images `(images, height, width[, channels])` of bytes or truth values, with an axis of 1 or 3 channels.
 
     A fourth channel is how opaque a pixel is: what is clear is laid on white.
@@ -185,7 +185,7 @@ def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: Picture
     if other is not None:
         (height, width), number = heads[other].sizes, len(heads) - count[usual]
         raise DataError(
-            f"{quoted(names[other], 80)}: images of one size are needed. Got {height} x {width} and "
+            f"{quote(names[other], 80)}: images of one size are needed. Got {height} x {width} and "
             f"{usual[0]} x {usual[1]}, {number} such. Resize all (",
             Fix("read.size", min(usual)),
             ").",
@@ -205,7 +205,7 @@ def _notes(heads: Collection[Head], *, grey: bool) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path, name: str) -> Iterator[Any]:
+def _open_image(path: Path, name: str) -> Iterator[Any]:
     """An image open for reading; what goes wrong is said in one line."""
     library = _library("PIL.Image")
     try:
@@ -216,8 +216,8 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
     except MultiwayError:
         raise
     except (*BROKEN, library.DecompressionBombError, library.DecompressionBombWarning) as error:
-        reason = quoted(in_a_line(error, 1000).replace(str(path), "it"), 80)
-        raise DataError(f"{quoted(name, 80)}: it is no sound image ({reason}). Replace or remove it.") from None
+        reason = quote(in_a_line(error, 1000).replace(str(path), "it"), 80)
+        raise DataError(f"{quote(name, 80)}: it is no sound image ({reason}). Replace or remove it.") from None
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.catalogue import entries
-from multiway.data.findings import listed, quoted
+from multiway.data.findings import list_some, quote
 from multiway.data.options import MAX_BYTES, SplitShares, VolumeOptions
 from multiway.data.samples import SPLITS
 from multiway.data.sources.arrays import Archive
@@ -53,7 +53,7 @@ def read_scene(source: str | Path, max_bytes: int = MAX_BYTES) -> Scene:
     if str(source) == INDIAN_PINES:
         return _indian_pines()
     path = Path(source)
-    where = quoted(path.name, 80)
+    where = quote(path.name, 80)
     archive = Archive(path, max_bytes, where)
     values = archive.read("image")
     if values.ndim != 3 or 0 in values.shape:
@@ -136,7 +136,7 @@ def split_blocks(labels: NDArray[np.int64], blocks: list[Block], shares: SplitSh
         free.remove(block)
     if not all(chosen.values()):
         empty = [split for split, members in chosen.items() if not members]
-        raise DataError(f"{listed(empty)} would have no block. Set a smaller block (", Fix("block", 8), ").")
+        raise DataError(f"{list_some(empty)} would have no block. Set a smaller block (", Fix("block", 8), ").")
     return {split: np.array(sorted(members), dtype=np.int64) for split, members in chosen.items()}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed
+from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import SequenceOptions
 from multiway.data.sources.arrays import Archive
 from multiway.data.sources.bytes import free_memory
@@ -62,13 +62,13 @@ class Sequences:
         longer = np.flatnonzero(self.lengths > length)
         if len(longer):
             raise DataError(
-                f"{self.source}: series may have {length} steps. {listed([self.names[longer[0]]])} has "
+                f"{self.source}: series may have {length} steps. {list_some([self.names[longer[0]]])} has "
                 f"{self.lengths[longer[0]]}, and {len(longer)} of {len(self)} are longer. Cut them, or train with a "
                 "larger length (",
                 Fix("read.length", int(self.lengths.max())),
                 ").",
             )
-        return dataclasses.replace(self, values=padded_series(list(self.values[:, :length]), length))
+        return dataclasses.replace(self, values=pad_series(list(self.values[:, :length]), length))
 
 
 def lengths_of(values: Values) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ def missing_of(values: Values) -> NDArray[np.int64]:
     return np.asarray((np.isnan(values) & inside).sum(1))
 
 
-def padded_series(series: Sequence[NDArray[Any]], length: int | None = None) -> Values:
+def pad_series(series: Sequence[NDArray[Any]], length: int | None = None) -> Values:
     """Series `(steps, variates)` as one array `(series, length, variates)`, NaN behind their ends."""
     steps = max(map(len, series)) if length is None else length
     shape = (len(series), steps, series[0].shape[1])
@@ -98,7 +98,7 @@ def padded_series(series: Sequence[NDArray[Any]], length: int | None = None) -> 
     return values
 
 
-def joined_series(train: Sequences, test: Sequences, source: str) -> Sequences:
+def join_series(train: Sequences, test: Sequences, source: str) -> Sequences:
     """An official split as one set of series."""
     if train.values.shape[2] != test.values.shape[2]:
         counts = " and ".join(str(each.values.shape[2]) for each in (train, test))
@@ -108,7 +108,7 @@ def joined_series(train: Sequences, test: Sequences, source: str) -> Sequences:
     steps = max(train.values.shape[1], test.values.shape[1])
     both = dict(zip(PARTS, (train, test), strict=True))
     return Sequences(
-        values=np.concatenate([padded_series(list(each.values), steps) for each in both.values()]),
+        values=np.concatenate([pad_series(list(each.values), steps) for each in both.values()]),
         names=tuple(f"{part} {name}" for part, each in both.items() for name in each.names),
         parts=tuple(part for part, each in both.items() for _ in each.names),
         variates=train.variates,
@@ -132,7 +132,7 @@ def check_observed(series: Sequence[Values], places: Sequence[Place], findings: 
         raise findings.fatal("dimensions", rule, "Correct these.", wrong)
 
 
-def numbered_variates(count: int) -> tuple[str, ...]:
+def number_variates(count: int) -> tuple[str, ...]:
     """Names of variates that have none."""
     return ("value",) if count == 1 else tuple(f"variate {place}" for place in range(1, count + 1))
 
@@ -159,14 +159,15 @@ def read_npz(path: Path, options: SequenceOptions, findings: Findings) -> Sequen
     archive = Archive(path, options.max_bytes, findings.source)
     if set(archive.names) >= set(OFFICIAL):
         train, test = (_pair(archive, f"X_{part}", f"y_{part}", findings) for part in PARTS)
-        return joined_series(train, test, findings.source)
+        return join_series(train, test, findings.source)
     for pair in PLAIN:
         if set(archive.names) >= set(pair):
             return _pair(archive, *pair, findings)
     x = next((name for name in ("X", "x") if name in archive.names), None)
     if x is None:
         raise DataError(
-            f"{findings.source}: series are arrays X and y, or {', '.join(OFFICIAL)}. It holds {listed(archive.names)}."
+            f"{findings.source}: series are arrays X and y, or {', '.join(OFFICIAL)}. It holds "
+            f"{list_some(archive.names)}."
         )
     return of_arrays(archive.read(x), None, findings)
 
@@ -184,11 +185,11 @@ def of_arrays(x: Any, y: Any, findings: Findings, names: tuple[str, str] = ("X",
     check_observed(series, [Place(row=row, unit="row") for row in range(len(series))], findings)
     labels = None if y is None else _labels(y, len(series), names[1])
     return Sequences(
-        values=padded_series(series),
+        values=pad_series(series),
         names=tuple(map(str, range(len(series)))),
         labels=labels,
         source=findings.source,
-        variates=numbered_variates(series[0].shape[1]),
+        variates=number_variates(series[0].shape[1]),
     )
 
 

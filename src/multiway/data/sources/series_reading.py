@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, listed, quoted, soundly
+from multiway.data.findings import Findings, Place, list_some, quote, soundly
 from multiway.data.options import CLASS_NAMES, SequenceOptions
 from multiway.data.sources.bytes import bytes_of
 from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, as_text
@@ -22,14 +22,14 @@ from multiway.data.sources.series import (
     check_observed,
     class_text,
     holds_series,
-    joined_series,
-    numbered_variates,
+    join_series,
+    number_variates,
     of_arrays,
-    padded_series,
+    pad_series,
     read_npz,
 )
 from multiway.data.sources.tables import column_names, load_table, source_name
-from multiway.data.sources.text import decoded_text
+from multiway.data.sources.text import decode_text
 from multiway.data.sources.times import parse_times
 from multiway.errors import DataError, Fix, Message
 
@@ -111,14 +111,14 @@ def _read_folder(source: Any, options: SequenceOptions, findings: Findings) -> S
     folder = Path(source)
     found = _official(folder)
     if len(found) != 1:
-        what = f"it holds {listed(sorted(found))}" if found else "it holds none"
+        what = f"it holds {list_some(sorted(found))}" if found else "it holds none"
         raise DataError(
-            f"{quoted(folder.name)}: a folder of series has one pair NAME_TRAIN.ts and NAME_TEST.ts (or .tsv, .txt); "
+            f"{quote(folder.name)}: a folder of series has one pair NAME_TRAIN.ts and NAME_TEST.ts (or .tsv, .txt); "
             f"{what}. Give that folder, or one file."
         )
     (pair,) = found.values()
     train, test = (_reader(path)(path, options, findings) for path in pair)
-    return joined_series(train, test, findings.source)
+    return join_series(train, test, findings.source)
 
 
 def _official(folder: Path) -> dict[str, tuple[Path, Path]]:
@@ -196,7 +196,7 @@ def looks_like_rows_of_values(path: Path) -> bool:
 
 
 def _lines(path: Path, options: SequenceOptions, findings: Findings) -> list[str]:
-    return decoded_text(bytes_of(path, findings), options.encoding, options.max_bytes, findings).split("\n")
+    return decode_text(bytes_of(path, findings), options.encoding, options.max_bytes, findings).split("\n")
 
 
 def _header(lines: Sequence[str], findings: Findings) -> Header:
@@ -205,13 +205,13 @@ def _header(lines: Sequence[str], findings: Findings) -> Header:
     for number, line in enumerate(lines, 1):
         words = line.split()
         if words and words[0].lower() == "@data":
-            return _checked(tags, number + 1, findings)
+            return _check(tags, number + 1, findings)
         if words and words[0].startswith("@"):
             tags[words[0][1:].lower()] = words[1:]
     raise findings.fatal("header", "a .ts file has a line @data before its series", "Add it behind the header.")
 
 
-def _checked(tags: dict[str, list[str]], first: int, findings: Findings) -> Header:
+def _check(tags: dict[str, list[str]], first: int, findings: Findings) -> Header:
     is_set = {name: (tags.get(name) or ["false"])[0].lower() == "true" for name in FLAGS}
     if is_set["timestamps"]:
         rule = "series with time stamps of their own (@timeStamps true) are not read"
@@ -234,7 +234,7 @@ def _class_of(number: int, line: str, header: Header, findings: Findings) -> tup
     if header.classes and label not in header.classes:
         raise findings.fatal(
             "class",
-            f"a series ends with its class, one of {', '.join(map(quoted, header.classes))}",
+            f"a series ends with its class, one of {', '.join(map(quote, header.classes))}",
             "Correct the line.",
             [Place(row=number, value=label)],
         )
@@ -250,7 +250,7 @@ def _dimensions(number: int, cells: Sequence[str], header: Header, findings: Fin
         rule = "series with time stamps of their own, (time,value), are not read"
         raise findings.fatal("time", rule, "Write values at even steps, NaN where one is missing.", [Place(row=number)])
     columns = [_numbers(cell.split(","), number, findings) for cell in cells]
-    return _without_end(padded_series([column[:, None] for column in columns])[:, :, 0].T)
+    return _without_end(pad_series([column[:, None] for column in columns])[:, :, 0].T)
 
 
 def _cells(line: str) -> list[str]:
@@ -294,11 +294,11 @@ def _sequences(
         raise findings.fatal("empty", "it holds no series", "Give a file with some.")
     check_observed(series, [Place(row=line) for line in lines], findings)
     return Sequences(
-        values=padded_series(series),
+        values=pad_series(series),
         names=tuple(map(str, range(len(series)))),
         labels=labels,
         source=findings.source,
-        variates=numbered_variates(series[0].shape[1]),
+        variates=number_variates(series[0].shape[1]),
     )
 
 
@@ -316,7 +316,7 @@ def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_
             Fix("read.id", like="NAME"),
             "): a long table has a row per step, and a column of their series.",
         )
-        raise findings.fatal("columns", f"no column of series is among {listed(table.names)}", fix)
+        raise findings.fatal("columns", f"no column of series is among {list_some(table.names)}", fix)
     target = _find_column(table, options.target, "target", CLASS_NAMES, findings) if has_target else None
     time = _find_column(table, options.time, "time", TIME_NAMES, findings)
     group = _find_column(table, options.group, "group", (), findings)
@@ -327,13 +327,13 @@ def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_
     series = np.split(values[order], np.flatnonzero(np.diff(codes[order])) + 1)
     check_observed(series, [Place(column=name, value=str(each)) for each in ids], findings)
     return Sequences(
-        values=padded_series(series),
+        values=pad_series(series),
         names=tuple(map(str, ids)),
         variates=tuple(variates),
         source=findings.source,
-        labels=_said_once(table, target, codes, ids, findings),
+        labels=_read_once(table, target, codes, ids, findings),
         target_name=target,
-        groups=_said_once(table, group, codes, ids, findings),
+        groups=_read_once(table, group, codes, ids, findings),
     )
 
 
@@ -356,7 +356,7 @@ def _variates(table: RawTable, roles: set[str | None], options: SequenceOptions,
     named = [require_column(table.names, name, "columns", findings) for name in options.columns or ()]
     variates = named or [name for name in table.names if name not in roles]
     if not variates:
-        raise findings.fatal("columns", "no column of values is left", f"There are {listed(table.names)}.")
+        raise findings.fatal("columns", "no column of values is left", f"There are {list_some(table.names)}.")
     return variates
 
 
@@ -381,7 +381,7 @@ def _order(
     return order
 
 
-def _said_once(
+def _read_once(
     table: RawTable, column: str | None, codes: Codes, ids: pd.Index, findings: Findings
 ) -> tuple[str, ...] | None:
     """Class or group of each series; every row of a series says the same."""
@@ -392,7 +392,7 @@ def _said_once(
     of_series = words[first]
     other = np.flatnonzero((words != of_series[codes]) | (words == ""))
     if len(other):
-        place = table.place(int(other[0]), column, words[other[0]], f"series {quoted(ids[codes[other[0]]])}")
+        place = table.place(int(other[0]), column, words[other[0]], f"series {quote(ids[codes[other[0]]])}")
         fix = ("Write the same in every row of a series, or name another (", Fix("read.target", like="NAME"), ").")
         raise findings.fatal("class", f"a series has one {column}, in each of its rows", fix, [place], len(other))
     return tuple(map(str, of_series))

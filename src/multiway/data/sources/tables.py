@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from multiway.data.findings import Findings, Place, Unreadable, quoted
+from multiway.data.findings import Findings, Place, Unreadable, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import BROKEN as PACKING_BROKEN
 from multiway.data.sources.bytes import (
@@ -22,12 +22,12 @@ from multiway.data.sources.bytes import (
     once,
     spend,
     too_large,
-    unpacked,
+    unpack_bytes,
     within,
 )
 from multiway.data.sources.cells import RawTable
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
-from multiway.data.sources.exports import LOOK, lines_above, restored, without_exports
+from multiway.data.sources.exports import LOOK, lines_above, unescape, without_exports
 from multiway.data.sources.json_lines import ENDINGS, is_line_file, load_lines, names_of_line
 from multiway.data.sources.numerals import Spelling, are_spelled, columns_of_text, with_plain_numbers
 from multiway.data.sources.parts import Parts, holds_parts, read_parts
@@ -54,13 +54,13 @@ def read_parquet(path: Path, limit: int, findings: Findings) -> pd.DataFrame:
             names = file.schema_arrow.names
             _check_sizes(file.metadata, names, path, limit, findings)
         if len(set(names)) < len(names):
-            raise repeated(sorted({name for name in names if names.count(name) > 1}), findings)
+            raise error_of_repeats(sorted({name for name in names if names.count(name) > 1}), findings)
         table = _wide_table(path, names) if len(names) > COLUMNS else pyarrow.parquet.read_table(path)
         table.validate(full=True)
         frame: pd.DataFrame = table.to_pandas()
         return frame
     except BROKEN as error:
-        reason = quoted(in_a_line(error), 120)
+        reason = quote(in_a_line(error), 120)
         rule = f"it is not a whole Parquet file ({reason})"
         raise findings.fatal("unreadable", rule, "Write or copy it again.") from None
 
@@ -76,7 +76,7 @@ def _wide_table(path: Path, names: list[str]) -> pa.Table:
         return pa.Table.from_arrays(columns, schema=file.schema_arrow)
 
 
-def repeated(names: list[str], findings: Findings) -> Unreadable:
+def error_of_repeats(names: list[str], findings: Findings) -> Unreadable:
     """Refuse two columns of one name."""
     places = [Place(column=name) for name in names]
     return findings.fatal("columns", "two columns have one name", "Rename one of them.", places)
@@ -108,10 +108,10 @@ def _bytes_of_words(path: Path, about: pyarrow.parquet.FileMetaData) -> int:
         return 0
     with pyarrow.parquet.ParquetFile(path, read_dictionary=words) as file:
         groups = (file.read_row_group(index, columns=words) for index in range(about.num_row_groups))
-        return sum(_decoded(chunk) for group in groups for column in group.columns for chunk in column.chunks)
+        return sum(_count_decoded(chunk) for group in groups for column in group.columns for chunk in column.chunks)
 
 
-def _decoded(chunk: pa.Array) -> int:
+def _count_decoded(chunk: pa.Array) -> int:
     """Bytes of an array of words once every row has a word of its own."""
     if not pa.types.is_dictionary(chunk.type):
         return int(chunk.nbytes)
@@ -122,7 +122,7 @@ def _decoded(chunk: pa.Array) -> int:
 def source_name(source: Any) -> str:
     """What messages call the source: the file's name, escaped; a frame may bring one."""
     if isinstance(source, str | Path):
-        return quoted(Path(source).name, 80)
+        return quote(Path(source).name, 80)
     return str(getattr(source, "attrs", {}).get(SOURCE, "frame"))
 
 
@@ -161,7 +161,7 @@ def _file(source: str | Path) -> Path:
     path = Path(source)
     if not (path.is_file() or holds_parts(path)):
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"{quoted(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
+        raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
     return path
 
 
@@ -228,7 +228,7 @@ def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable
     raw = bytes_of(path, findings)
     if raw.startswith(ZIP) and is_workbook(raw):
         return without_exports(read_workbook(raw, options, findings), findings)
-    return read_text(unpacked(raw, options.max_bytes, findings), options, findings)
+    return read_text(unpack_bytes(raw, options.max_bytes, findings), options, findings)
 
 
 def as_pandas(source: Any) -> pd.DataFrame:
@@ -280,7 +280,7 @@ def column_names(source: Any) -> list[str]:
         lines = raw.decode(encoding, errors="replace").lstrip("\r\n").replace("\r\n", "\n").split("\n", LOOK)
         line = lines[lines_above(lines, ",;\t|")]
         separator = max(",;\t|", key=line.count)
-        return [restored(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
+        return [unescape(name.strip()) for name in next(csv.reader([line], delimiter=separator), [])]
     except (*BROKEN, *PACKING_BROKEN, csv.Error):
         return []
 
@@ -325,7 +325,7 @@ def _from_frame(frame: pd.DataFrame, findings: Findings) -> RawTable:
     frame = frame.set_axis([_column_name(name) for name in frame.columns], axis=1)
     twice = [str(name) for name in frame.columns[frame.columns.duplicated()]]
     if twice:
-        raise repeated(twice, findings)
+        raise error_of_repeats(twice, findings)
     if not len(frame) or not len(frame.columns):
         raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
     return RawTable.whole(frame)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, quoted
+from multiway.data.findings import Findings, Place, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpacked
-from multiway.data.sources.exports import LOOK, about_titles, lines_above, restored
+from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpack_bytes
+from multiway.data.sources.exports import LOOK, about_titles, lines_above, unescape
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -74,9 +74,9 @@ def _utf8_of(raw: bytes, encoding: str | None, findings: Findings) -> bytes:
     return characters(raw, encoding, findings).encode(errors="replace")
 
 
-def decoded_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
+def decode_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
     """Undo compression and encoding; refuse what is no text."""
-    return characters(_text_only(unpacked(raw, limit, findings), findings), encoding, findings)
+    return characters(_text_only(unpack_bytes(raw, limit, findings), findings), encoding, findings)
 
 
 def _text_only(raw: bytes, findings: Findings) -> bytes:
@@ -108,13 +108,13 @@ def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
     except LookupError:
         raise findings.fatal(
             "encoding",
-            f"no encoding is called '{quoted(encoding)}'",
+            f"no encoding is called '{quote(encoding)}'",
             ("Set encoding to utf-8 or cp1252 (", Fix("read.encoding", "utf-8"), ")."),
         ) from None
     except UnicodeError as error:
         place = _place_of_byte(raw, error)
         if encoding is not None:
-            rule = f"it is not text in {quoted(encoding)}"
+            rule = f"it is not text in {quote(encoding)}"
             fix = ("Set encoding to another, or leave it out (", Fix("read.encoding"), ").")
             raise findings.fatal("encoding", rule, fix, [place]) from None
         findings.encoding = "cp1252"
@@ -154,7 +154,7 @@ def _lines(text: bytes, findings: Findings) -> Lines:
         return Lines.of([str(i) for i in range(len(names))], text, top, separator, number)
     if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    names = [restored(name.strip()) for name in names]
+    names = [unescape(name.strip()) for name in names]
     _check_names(names, findings)
     if len(names) == 1 and not _is_number(_line(text[below:].lstrip(b"\n"), 0)[0]):
         shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
@@ -276,7 +276,7 @@ def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColum
         regular, rows, broken = _regular(lines, findings)
         columns = _read_columns(regular)
     return TextColumns(
-        columns=dict(zip(_named(lines.names), columns.columns, strict=True)),
+        columns=dict(zip(_name_columns(lines.names), columns.columns, strict=True)),
         rows=np.arange(lines.first, lines.first + len(columns)) if rows is None else rows,
         broken=np.zeros(len(columns), dtype=bool) if broken is None else broken,
         separator=lines.separator,
@@ -312,7 +312,7 @@ def _read_blocks(size: int, lines: Lines) -> pa.Table:
     return table
 
 
-def _named(names: list[str]) -> list[str]:
+def _name_columns(names: list[str]) -> list[str]:
     return [name or f"unnamed {position}" for position, name in enumerate(names)]
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.tseries.api import guess_datetime_format
 
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import Itself, once
 from multiway.data.sources.cells import EXACT_INTEGERS, RawTable, by_text, distinct_cells
@@ -57,10 +57,10 @@ def parse_times(
     field: Of the config, that names the column of times.
     """
     key = (parse_times, Itself(table.frame), column, options.day_first, field)
-    return once(key, findings, lambda own: _parsed(table, column, options, own, field))
+    return once(key, findings, lambda own: _parse(table, column, options, own, field))
 
 
-def _parsed(
+def _parse(
     table: RawTable, column: str, options: FileOptions, findings: Findings, field: str
 ) -> tuple[pd.Index, NDArray[np.bool_]]:
     raw = table.frame[column]
@@ -272,7 +272,9 @@ def _report_bad(table: RawTable, column: str, good: NDArray[np.bool_], findings:
     if not len(bad):
         return
     if _are_below(bad, raw):
-        said = f"the last rows say {listed([str(cell) for cell in raw.iloc[bad]])} in place of times and are left out"
+        said = (
+            f"the last rows say {list_some([str(cell) for cell in raw.iloc[bad]])} in place of times and are left out"
+        )
         findings.add("time", "warning", said, places=[table.place(int(row), column) for row in bad])
         return
     places = [table.place(int(row), column, raw.iloc[row]) for row in bad[:20]]
@@ -400,13 +402,13 @@ PERIODS = {
 def period_of(text: pd.Series) -> str | None:
     """The kind of period that most cells with text name; None where they are no periods."""
     present = text.dropna()
-    return next((kind for kind in PERIODS if len(present) and _named(present, kind).mean() > 0.5), None)
+    return next((kind for kind in PERIODS if len(present) and _name_times(present, kind).mean() > 0.5), None)
 
 
 def first_days(text: pd.Series, kind: str) -> pd.DatetimeIndex:
     """First days of periods of one kind; NaT for other cells."""
-    return PERIODS[kind].first_days(text.where(_named(text, kind)))
+    return PERIODS[kind].first_days(text.where(_name_times(text, kind)))
 
 
-def _named(text: pd.Series, kind: str) -> pd.Series:
+def _name_times(text: pd.Series, kind: str) -> pd.Series:
     return by_text(text, lambda cells: cells.str.fullmatch(PERIODS[kind].pattern, case=False, na=False))

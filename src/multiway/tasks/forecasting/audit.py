@@ -15,7 +15,7 @@ from multiway.auditing.report import finding
 from multiway.auditing.windows import WindowSplit, verdicts_on_windows
 from multiway.data import Scaler, datasets
 from multiway.tasks.forecasting.calendar import season_of
-from multiway.tasks.forecasting.config import ForecastConfig, published_split
+from multiway.tasks.forecasting.config import ForecastConfig, find_published_split
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Windows
@@ -27,15 +27,21 @@ def audit_forecast(config: ForecastConfig, run: Run | None = None) -> AuditRepor
     prepared = prepare_panel(config, datasets.locate(config.data or ""))
     panel, learnt = prepared.panel, [name not in prepared.young for name in prepared.panel.names]
     scaler = prepared.scaler if run is None else run.state.scaler
-    other = published_split(config.split.protocol)
+    other = find_published_split(config.split.protocol)
     if other is not None:
         leaky = other.audited(panel, prepared.windows, scaler)
         return AuditReport.of(_title(panel, config), verdicts_on_windows(leaky))
     seen = dataclasses.replace(panel, values=panel.values[:, learnt], names=(*itertools.compress(panel.names, learnt),))
-    split = scaled_windows(seen, prepared.windows, Scaler(scaler.mean[learnt], scaler.std[learnt]))
+    split = scale_windows(seen, prepared.windows, Scaler(scaler.mean[learnt], scaler.std[learnt]))
     masked = dataclasses.replace(panel, values=np.where(learnt, panel.values, np.nan))
     targets = check_targets(masked, prepared.windows, prepared.scaler)
-    verdicts = [*verdicts_on_windows(split), *_complete(prepared), targets, _known(config, prepared), _unused(prepared)]
+    verdicts = [
+        *verdicts_on_windows(split),
+        *_complete(prepared),
+        targets,
+        _check_known(config, prepared),
+        _check_unused(prepared),
+    ]
     return AuditReport.of(_title(panel, config), verdicts)
 
 
@@ -52,14 +58,14 @@ def _complete(prepared: PreparedPanel) -> Iterator[Verdict]:
         yield check_complete(len(windows), stop - start - windows.horizon + 1, name)
 
 
-def _unused(prepared: PreparedPanel) -> Verdict | None:
+def _check_unused(prepared: PreparedPanel) -> Verdict | None:
     left = prepared.panel.num_rows - prepared.borders.test[1]
     if not left:
         return None
     return finding("unused", "note", f"the last {left:,} rows are in no split, as the protocol has it")
 
 
-def _known(config: ForecastConfig, prepared: PreparedPanel) -> Verdict | None:
+def _check_known(config: ForecastConfig, prepared: PreparedPanel) -> Verdict | None:
     """Whether covariates of numbers that are said to be known ahead hold a target."""
     panel, covariates = prepared.panel, prepared.panel.covariates
     if covariates is None:
@@ -83,7 +89,7 @@ ROUNDING = 1e-4
 Rows = NDArray[np.float64]
 
 
-def scaled_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> WindowSplit:
+def scale_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> WindowSplit:
     """Windows by split, under a scaling by mean and standard deviation."""
     first = next(iter(windows.values()))
     return WindowSplit(

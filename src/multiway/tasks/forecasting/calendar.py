@@ -152,10 +152,10 @@ def time_grid(times: pd.Index, frequency: str | None) -> pd.Index | None:
     if frequency is None:
         return None
     _check_length((times[-1] - times[0]) / _length_of(frequency), times)
-    return stepped(times[0], frequency, times[-1]).as_unit(times.unit)
+    return step_times(times[0], frequency, times[-1]).as_unit(times.unit)
 
 
-def stepped(first: pd.Timestamp, frequency: str, end: pd.Timestamp | int) -> pd.DatetimeIndex:
+def step_times(first: pd.Timestamp, frequency: str, end: pd.Timestamp | int) -> pd.DatetimeIndex:
     """Times that a step leads to from one on, up to the last or so many.
 
     Steps of days and more keep their hour when clocks change: the next one where that is skipped, the first of two.

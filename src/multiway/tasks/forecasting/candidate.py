@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.errors import ConfigError, Fix
 from multiway.lazy import is_installed, load_extra
 from multiway.models.series_units import Units
@@ -175,7 +175,7 @@ class EachSeries(ForecastCandidate[SeriesModel]):
         """Which series have no model, and what forecasts them in its place."""
         left = [each for series, each in enumerate(names) if series not in model.forms]
         if left:
-            yield f"{self.name}: no model was found for {listed(left)}; it forecasts them by {self.start}"
+            yield f"{self.name}: no model was found for {list_some(left)}; it forecasts them by {self.start}"
 
 
 def candidates() -> Mapping[str, AnyCandidate]:
@@ -185,7 +185,7 @@ def candidates() -> Mapping[str, AnyCandidate]:
 
 def choose_candidates(answer: str, facts: Facts) -> tuple[str, ...]:
     """Candidates besides the network that are fitted: all that a panel allows, or ridge and what a config names."""
-    allowed = allowed_names(facts)
+    allowed = names_allowed(facts)
     if answer not in (AUTO, NETWORK, *allowed):
         needed = candidates()[answer].library
         if needed is not None:
@@ -199,7 +199,7 @@ def choose_candidates(answer: str, facts: Facts) -> tuple[str, ...]:
     return tuple(name for name in allowed if answer in (AUTO, name) or name == "ridge" or every[name].is_plain)
 
 
-def allowed_names(facts: Facts) -> tuple[str, ...]:
+def names_allowed(facts: Facts) -> tuple[str, ...]:
     """Candidates that a panel allows besides the network, in the order of their cost."""
     return tuple(
         name

@@ -51,7 +51,7 @@ TRAINED: Plain = {"loss": "mse", "epochs": 10, "average": None}
 """Fields of `TrainingConfig` where a trained baseline differs from the network: as in print, until it stops early."""
 
 
-def published_split(protocol: str) -> Any:
+def find_published_split(protocol: str) -> Any:
     """The published protocol of that name, a `splitting.PublishedSplit`; None where it is one of ours, or none."""
     return load_extension("splits", protocol) if protocol in extensions("splits") else None
 
@@ -105,7 +105,7 @@ class SplitOptions(Config):
     @field_validator("protocol")
     @classmethod
     def _protocol_is_known(cls, protocol: str) -> str:
-        if protocol not in PROTOCOLS and published_split(protocol) is None:
+        if protocol not in PROTOCOLS and find_published_split(protocol) is None:
             *others, last = map(repr, (*PROTOCOLS, *extensions("splits")))
             raise ValueError(f"Input should be {', '.join(others)} or {last}")
         return protocol

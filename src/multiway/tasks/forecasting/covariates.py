@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor
 
 from multiway.config import Config
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.matching import Far, far_columns
 from multiway.data.scaling import Floats, Scaler
 from multiway.data.sources import columns as col
@@ -104,7 +104,7 @@ def _column(
     return np.where(codes < 0, np.nan, codes), levels
 
 
-def proposed_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> tuple[Fix, ...]:
+def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> tuple[Fix, ...]:
     """How columns that are left out could be named: what one series says once is static, what is planned is known."""
     fixes: dict[Role, list[str]] = {"future": [], "past": [], "static": []}
     frame = table.frame
@@ -169,7 +169,7 @@ class LearntCovariates(Config):
             calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
         )
         static = [place for place, role in enumerate(covariates.roles) if role == "static"]
-        same = _recoded(covariates, levels)[..., static]
+        same = _recode(covariates, levels)[..., static]
         return learnt.replace(static=_constant(same) if static else np.empty((training.shape[1], 0)))
 
     @property
@@ -200,20 +200,20 @@ class LearntCovariates(Config):
         times: Of the rows; rows after them are left out.
         """
         covariates = dataclasses.replace(covariates, values=covariates.values[: len(times)])
-        values = _recoded(covariates, self.words)
+        values = _recode(covariates, self.words)
         own = {name: values[..., place] for place, name in enumerate(covariates.names)}
         known: list[NDArray[np.float32]] = []
-        seen = [self._encoded(name, own[name]) for name in self.roles.past if name in own]
+        seen = [self._encode(name, own[name]) for name in self.roles.past if name in own]
         rows, series = values.shape[:2]
         for place, name in enumerate(self.roles.static):
             column = np.broadcast_to(self.static[:, place], (rows, len(self.static)))
-            known.append(self._encoded(name, column))
-        known += [self._encoded(name, own[name]) for name in self.roles.future]
+            known.append(self._encode(name, column))
+        known += [self._encode(name, own[name]) for name in self.roles.future]
         days = [holiday_features(holiday_names(name, times), levels) for name, levels in self.days.items()]
         known += [each[:, None] for each in days]
         if self.calendar:
             known.append(calendar_features(times, self.frequency)[:, None])
-        ahead, before = (_joined(each, (rows, series)) for each in (known, seen))
+        ahead, before = (_join(each, (rows, series)) for each in (known, seen))
         return Regressors(ahead, before, torch.from_numpy(clock_of(times, self.frequency)))
 
     def far(self, covariates: Covariates, word: str) -> list[Far]:
@@ -226,7 +226,7 @@ class LearntCovariates(Config):
         rows = values.reshape(values.shape[0] * values.shape[1], len(numbers))
         return far_columns(rows, names, Scaler(self.mean[own], self.std[own], tuple(never.tolist())), word)
 
-    def _encoded(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _encode(self, name: str, column: NDArray[np.float64]) -> NDArray[np.float32]:
         """`(rows, series, features)`."""
         if name in self.words:
             levels = np.arange(len(self.words[name]))
@@ -236,7 +236,7 @@ class LearntCovariates(Config):
         return np.asarray(np.nan_to_num(scaled, nan=0.0)[..., None], np.float32)
 
 
-def _joined(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> Tensor:
+def _join(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> Tensor:
     """Features side by side, those that are common to all series and those that are not."""
     series = max([part.shape[1] for part in parts], default=1)
     wide = [np.broadcast_to(part, (shape[0], series, part.shape[2])) for part in parts]
@@ -248,7 +248,7 @@ def _present(codes: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.unique(codes[~np.isnan(codes)])
 
 
-def _recoded(covariates: Covariates, levels: Mapping[str, tuple[str, ...]]) -> NDArray[np.float64]:
+def _recode(covariates: Covariates, levels: Mapping[str, tuple[str, ...]]) -> NDArray[np.float64]:
     """Values whose words are positions among the levels of the training; -1 for a word that is new."""
     values = covariates.values.copy()
     for place, name in enumerate(covariates.names):
@@ -280,7 +280,7 @@ def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:
     own = {name: covariates.values[..., place] for place, name in enumerate(covariates.names)}
     there = {name: [words[int(code)] for code in _present(own[name])] for name, words in covariates.words.items()}
     return [
-        f"{listed(new)} of '{name}' {'is' if len(new) == 1 else 'are'} new to the run and "
+        f"{list_some(new)} of '{name}' {'is' if len(new) == 1 else 'are'} new to the run and "
         f"{'counts' if len(new) == 1 else 'count'} as none"
         for name, levels in learnt.words.items()
         if (new := sorted(set(there.get(name, ())) - set(levels)))

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from multiway.config import Config
 from multiway.data import ReadOptions, datasets
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.scaling import Floats, Scaler, mase_scales
 from multiway.data.sources.parts import holds_parts, parts_of
 from multiway.errors import DataError, Fix
@@ -22,16 +22,16 @@ from multiway.models.regression import Regressors
 from multiway.models.series_units import Units
 from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
-from multiway.tasks.forecasting.config import ForecastConfig, Roles, published_split
+from multiway.tasks.forecasting.config import ForecastConfig, Roles, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
 from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.read import later_panel, options_of_training, read_panel, with_static
-from multiway.tasks.forecasting.sharing import joined_scaler, joined_words, on_times_of_all, read_shared
+from multiway.tasks.forecasting.sharing import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
 from multiway.tasks.forecasting.updates import Joined, join_rows
-from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, observed_rows, split_windows
+from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
 
@@ -117,7 +117,7 @@ class PreparedPanel:
         borders = borders_of(panel.slice(0, rows), config.split)
         notes = (*panel.notes, *_note_season(config, panel))
         young = young_series(panel, borders)
-        other = published_split(config.split.protocol)
+        other = find_published_split(config.split.protocol)
         if other is not None:
             scaler = other.scale(panel.values)
             _refuse_covariates(panel, config.split.protocol)
@@ -200,7 +200,7 @@ class PreparedPanel:
     def before(self, row: int) -> Windows:
         """Windows in all rows before one; series without a training value stay unobserved."""
         hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
-        values, observed = observed_rows(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
+        values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
         windows = Windows(values, observed, start=0, stop=row, **sizes).shared(self.panel.share)
         return windows.with_covariates(regressors_of(self.panel, self.covariates))
@@ -222,7 +222,8 @@ def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
 def _refuse_covariates(panel: Panel, protocol: str) -> None:
     if panel.covariates is not None:
         raise DataError(
-            f"{panel.source}: the protocol {protocol} is of series alone. Leave {listed(panel.covariates.names)} out, "
+            f"{panel.source}: the protocol {protocol} is of series alone. Leave {list_some(panel.covariates.names)} "
+            "out, "
             "or set protocol to fraction (",
             Fix("split.protocol", "fraction"),
             ").",
@@ -236,7 +237,7 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
     """
     panel = _read_own(config, source)
     if config.updates:
-        longer, told = _joined(config, source, panel.columns)
+        longer, told = _join(config, source, panel.columns)
         rows, panel = panel.num_rows, check_longer(panel, _read_own(config, longer))
         warned = (*panel.warned, *((words,) for words in told))
         panel = dataclasses.replace(panel, notes=(*panel.notes, *told), warned=warned)
@@ -266,10 +267,10 @@ def describe_source(config: ForecastConfig, source: object) -> tuple[object, Rea
 
 def add_updates(config: ForecastConfig, source: object, columns: Columns) -> object:
     """A file or frame with the rows of the config's updates after its own; itself where there are none."""
-    return _joined(config, source, columns).rows if config.updates else source
+    return _join(config, source, columns).rows if config.updates else source
 
 
-def _joined(config: ForecastConfig, source: object, columns: Columns) -> Joined:
+def _join(config: ForecastConfig, source: object, columns: Columns) -> Joined:
     return join_rows([source, *map(datasets.locate, config.updates)], config.read, columns, config.roles)
 
 
@@ -279,14 +280,14 @@ def check_longer(panel: Panel, longer: Panel) -> Panel:
     if longer.names != panel.names or not first.equals(panel.times) or longer.num_rows == panel.num_rows:
         raise DataError(
             f"{longer.source}: later rows are of the same series, and come after {panel.times[-1]}. "
-            f"With them there are {longer.num_rows} rows of {listed(longer.names)}."
+            f"With them there are {longer.num_rows} rows of {list_some(longer.names)}."
         )
     return longer
 
 
 def fit_sizes(config: ForecastConfig, panel: Panel) -> ForecastConfig:
     """A config whose horizon and look-back, where they are not given, fit the rows of the splits."""
-    if {"lookback", "horizon"} <= config.model_fields_set or published_split(config.split.protocol) is not None:
+    if {"lookback", "horizon"} <= config.model_fields_set or find_published_split(config.split.protocol) is not None:
         return config
     train, *others = (stop - start for start, stop in borders_of(panel, config.split).by_name().values())
     season, sizes = _season_in(config, panel), {}
@@ -345,12 +346,12 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     )
 
 
-def joined_state(state: ForecastState) -> ForecastState:
+def join_state(state: ForecastState) -> ForecastState:
     """Of the series of all processes, in the first."""
-    names, whole = joined_words(state.names), of_all(np.array(state.whole), 0)
+    names, whole = join_words(state.names), of_all(np.array(state.whole), 0)
     arrays: dict[str, Any] = {name: of_all(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
     arrays["later_low"] = {use: of_all(low, 0) for use, low in state.later_low.items()}
-    scaler = joined_scaler(state.scaler)
+    scaler = join_scalers(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 
 
@@ -391,7 +392,7 @@ def _note_signs(panel: Panel, borders: Borders, config: ForecastConfig) -> tuple
     names = list(itertools.compress(panel.names[-count:], (low >= 0) & (lowest_before(panel, panel.num_rows, low) < 0)))
     if not names:
         return ()
-    return (f"{listed(names)}: values below zero come after the training rows, so the forecast may lie there too",)
+    return (f"{list_some(names)}: values below zero come after the training rows, so the forecast may lie there too",)
 
 
 def _season_in(config: ForecastConfig, panel: Panel) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from multiway.data.sources.tables import as_library, library_of, source_name
 from multiway.errors import ConfigError, warn
-from multiway.tasks.estimator import Estimator, estimator, located, own_score
+from multiway.tasks.estimator import Estimator, estimator, locate, own_score
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
@@ -113,19 +113,19 @@ class Forecaster(Estimator):
             ConfigError: A `y` is given, or an argument does not fit.
         """
         _refuse_target("fit", y)
-        config, (source, static) = self.config(), map(located, (X, static_df))
+        config, (source, static) = self.config(), map(locate, (X, static_df))
         if isinstance(X, str | Path) and (static_df is None or isinstance(static_df, str | Path)):
             own = {} if static_df is None else {"static_data": str(static_df)}
             self._fit(source, config.replace(data=str(X), **own))
             self._rows = None
         else:
             self._static = static
-            self._rows, config = self._described(source, config)
+            self._rows, config = self._describe(source, config)
             self._fit(self._rows, config)
         self._library = library_of(X)
         return self
 
-    def _described(self, source: object, config: ForecastConfig) -> tuple[object, ForecastConfig]:
+    def _describe(self, source: object, config: ForecastConfig) -> tuple[object, ForecastConfig]:
         """Rows, what their series are, and a config that names those columns as well."""
         if self._static is None:
             return source, config
@@ -151,7 +151,7 @@ class Forecaster(Estimator):
             return self
         prepared = run.task.prepare(run.config, own) if run.prepared is None else run.prepared
         columns, roles = run.state.columns, run.config.roles
-        rows, told = join_rows([add_updates(run.config, own, columns), located(X)], run.config.read, columns, roles)
+        rows, told = join_rows([add_updates(run.config, own, columns), locate(X)], run.config.read, columns, roles)
         for words in told:
             warn(f"{source_name(X)}: {words}")
         alone = run.config.replace(data=None, updates=())
@@ -205,7 +205,7 @@ class Forecaster(Estimator):
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
         run = self._run()
-        later = run.scored_on(located(X))
+        later = run.scored_on(locate(X))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
     def score(self, X: object, y: None = None) -> float:
@@ -246,7 +246,7 @@ class Forecaster(Estimator):
             return panel
         if source is None:
             raise ConfigError("Forecaster: it was loaded without its data. Give a frame with the history.")
-        source = add_updates(run.config, located(source), run.state.columns) if X is None else located(source)
+        source = add_updates(run.config, locate(source), run.state.columns) if X is None else locate(source)
         return read_later(run.config, run.state, source)
 
     _library = "pandas"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import ConfigDict, Field
 
 from multiway.config import Config
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.tasks.forecasting.splitting import words_on_young
 from multiway.tasks.protocol import Row
 from multiway.tasks.stored import Facts
@@ -157,7 +157,7 @@ def cautions(facts: Row) -> Iterator[str]:
     if unscored := facts.get("unscored"):
         count = f"{len(unscored):,} of {facts['variates']:,} series"
         verb = "is" if len(unscored) == 1 else "are"
-        yield f"{listed(unscored)}: no test value to score, so {count} {verb} in no score."
+        yield f"{list_some(unscored)}: no test value to score, so {count} {verb} in no score."
     yield from _on_few_errors(facts)
     yield from _not_held(facts["coverage"])
 

@@ -138,7 +138,7 @@ def fit_under(penalty: float, own: float | None, windows: Windows, fitted: int) 
     """The matrices of windows under penalties that were chosen for so many; one for all variates without `own`."""
     gram, cross = normal_equations(windows)
     share = len(windows) / fitted
-    [shared] = _shared_weights(gram, cross, windows, [penalty * share])
+    [shared] = _fit_shared(gram, cross, windows, [penalty * share])
     if own is None:
         return shared
     [apart] = _own_weights(gram, cross, [own * share], shared)
@@ -153,12 +153,12 @@ def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
     for start, stop in pairs:
         fitted = start - training.horizon  # whose last step lies before the first that is forecast
         equations = normal_equations(training, fitted)
-        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs), _kept(training))
+        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs), _keep_moments(training))
     weight = 0.5 if pairs else 1.0
-    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), weight, _kept(training))
+    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), weight, _keep_moments(training))
 
 
-def _kept(windows: Windows) -> dict[tuple[int, int], ops.Moments] | None:
+def _keep_moments(windows: Windows) -> dict[tuple[int, int], ops.Moments] | None:
     return {} if windows.all_targets <= MOST_KEPT else None
 
 
@@ -179,11 +179,11 @@ def _path(fold: _Fold, shared: Tensor | None) -> list[Tensor]:
     """Weights for each penalty, which shrinks with the windows that are fitted on."""
     penalties = [penalty * fold.share for penalty in PENALTIES]
     if shared is None:
-        return _shared_weights(fold.gram, fold.cross, fold.windows, penalties)
+        return _fit_shared(fold.gram, fold.cross, fold.windows, penalties)
     return _own_weights(fold.gram, fold.cross, penalties, shared)
 
 
-def _shared_weights(gram: Tensor, cross: Tensor, windows: Windows, penalties: Sequence[float]) -> list[Tensor]:
+def _fit_shared(gram: Tensor, cross: Tensor, windows: Windows, penalties: Sequence[float]) -> list[Tensor]:
     """One matrix for all variates, those of other processes too, for each penalty."""
     sums = [gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)]
     if not _sums_at_once(windows):
@@ -240,7 +240,7 @@ def _block_errors(fold: _Fold, weights: Sequence[Tensor], start: int, stop: int)
         shared = own.shared()
         errors = [(shared if len(weight) == 1 else own).squared_error(weight.double()) for weight in weights]
         sums, count = sums + torch.tensor(errors, dtype=torch.float64), count + own.count.sum()
-    for x, y, keep in _masked_steps(windows, rest):
+    for x, y, keep in _steps_with_masks(windows, rest):
         misses = (torch.where(keep, y - x @ weight.double().mT, 0) for weight in weights)
         sums, count = sums + torch.stack([miss.square().sum() for miss in misses]), count + keep.sum()
     sums, count = windows.total(sums, count)
@@ -283,7 +283,7 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
         gram, cross = gram + part.gram, cross + part.cross
         size = (last - first) * windows.num_variates // groups
         count, used = count + size, used + size
-    for steps in _masked_steps(windows, rest):
+    for steps in _steps_with_masks(windows, rest):
         x, y, keep = (part.reshape(groups, -1, part.shape[-1]) for part in steps)
         some = keep.any(-1, keepdim=True)
         gram.baddbmm_((x * some).mT, x)
@@ -295,7 +295,7 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
     return gram, cross * (used[:, None] / count.clamp_min(1))[:, None]
 
 
-def _masked_steps(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _steps_with_masks(windows: Windows, index: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """X, Y (0 where it is missing) and which targets count, `(variates, windows, steps)` in float64, in chunks."""
     for batch in windows.batches(index, CELLS_PER_CHUNK) if len(index) else ():
         past, future = batch["past"], batch["future"]

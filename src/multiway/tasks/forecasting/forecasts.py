@@ -23,8 +23,8 @@ from multiway.tasks.forecasting.network import all_forecasts, model_of
 from multiway.tasks.forecasting.outputs import as_written, lowest_of
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
-from multiway.tasks.forecasting.refit import fitted_before
-from multiway.tasks.forecasting.sharing import joined_frame
+from multiway.tasks.forecasting.refit import fit_before
+from multiway.tasks.forecasting.sharing import join_frames
 from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
@@ -77,7 +77,7 @@ def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
         scaled = model_of(run).ridge(past, observed)[0].double().numpy()
     columns = {OURS: run.state.target_scaler.inverse(scaled)}
     frame = _long(run.state.targets, columns, prepared.panel.future_times(run.config.horizon))
-    frame = joined_frame(frame) if shared else frame
+    frame = join_frames(frame) if shared else frame
     if not is_main():
         return
     path = context.folder.state_dir / FIRST
@@ -272,7 +272,7 @@ def _forecasts(
     parts: dict[str, list[Tensor]] = {}
     for some in torch.split(rows, refit_every or len(rows)):
         row = int(some[0]) + run.config.lookback
-        fitted, low = (None, None) if refit_every is None else fitted_before(run, panel, row)
+        fitted, low = (None, None) if refit_every is None else fit_before(run, panel, row)
         for batch in windows.batches(some):
             for name, forecast in all_forecasts(run, *inputs_of(batch), fitted=fitted, low=low).items():
                 parts.setdefault(name, []).append(forecast)

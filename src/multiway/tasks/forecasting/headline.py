@@ -182,7 +182,7 @@ def error_table(run: Run, order: Sequence[str]) -> Table | None:
             name,
             text.figure(float(worth.errors[name])),
             text.figure(float(worth.trivial[name])),
-            f"{text.signed(float(gain), 0)}\u202f%" if np.isfinite(gain := worth.gains[name]) else text.MISSING,
+            f"{text.with_sign(float(gain), 0)}\u202f%" if np.isfinite(gain := worth.gains[name]) else text.MISSING,
         ]
         for name in order[:MOST_ROWS]
     ]

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import ops
-from multiway.errors import ConfigError, Fix, ended
+from multiway.errors import ConfigError, Fix, end_sentence
 from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.widths import (
     RecentErrors,
+    features_ahead,
     half_life,
     in_widths,
-    known_ahead,
     mean_sizes,
     of_covariates,
     of_network,
@@ -156,7 +156,7 @@ class Bands(NamedTuple):
         widths = torch.ones(2, 1, 1, 1)
         if spread is not None and self.spread is not None and self.by_network.any():
             widths = of_network(spread(*inputs), self.spread)
-        known = known_ahead(inputs, *self.offsets.shape[1:])
+        known = features_ahead(inputs, *self.offsets.shape[1:])
         if self.slopes is not None and known is not None and self.by_covariates.any():
             widths = widths * of_covariates(known, self.slopes)
         return widths
@@ -202,7 +202,7 @@ class Bands(NamedTuple):
         try:
             check_percentages(levels)
         except ValueError as error:
-            raise ConfigError(ended(f"predict: {error}")) from None
+            raise ConfigError(end_sentence(f"predict: {error}")) from None
         shares = [share for level in levels for share in ((1 - level / 100) / 2, (1 + level / 100) / 2)]
         offsets: Tensor = self.at(shares).unflatten(0, (len(levels), 2))
         return offsets
@@ -233,7 +233,7 @@ def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1
     stride = math.ceil(cells * models / MAX_CELLS)
     errors, steps = errors_of(parts, stride), math.ceil(windows.horizon / stride)
     starts = np.concatenate([part.windows.start_rows()[::stride] for part in parts]).tolist()
-    every = {OURS: ((*LEVELS, *levels), steps, starts, spread_of(parts, stride), known_of(parts, stride))}
+    every = {OURS: ((*LEVELS, *levels), steps, starts, spread_of(parts, stride), features_known(parts, stride))}
     return {name: Bands.fit(errors.pop(name), *every.get(name, (OF_TENTHS, steps))) for name in list(errors)}
 
 
@@ -262,7 +262,7 @@ def spread_of(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
     return torch.cat(found, 1) if found else None
 
 
-def known_of(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
+def features_known(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
     """What is known ahead of every k-th window, `(windows, horizon, variates or 1, features)`.
 
     None where nothing is, or where features of all would not fit into memory.
@@ -272,7 +272,7 @@ def known_of(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
     if known is None or not known.shape[-1] or count * last.horizon * known[0].numel() > MAX_CELLS:
         return None
     found = [
-        known_ahead(inputs_of(batch), last.horizon, last.num_targets)
+        features_ahead(inputs_of(batch), last.horizon, last.num_targets)
         for part in parts
         for batch in part.windows.batches(torch.arange(0, len(part.windows), stride))
     ]

@@ -23,10 +23,10 @@ from multiway.models.windows import Baseline, Bases, StartsFromTraining, WindowB
 from multiway.ops.linear_models import CELLS_PER_CHUNK
 from multiway.tasks.fitting import Rival, nearing
 from multiway.tasks.forecasting.candidate import Rows, candidates, error_of
-from multiway.tasks.forecasting.candidates.regression import left_of
+from multiway.tasks.forecasting.candidates.regression import leave_effects
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import LearntCovariates
-from multiway.tasks.forecasting.encode import PreparedPanel, joined_state
+from multiway.tasks.forecasting.encode import PreparedPanel, join_state
 from multiway.tasks.forecasting.intervals import SHARES, Bands, fit_bands
 from multiway.tasks.forecasting.outputs import at_least_zero
 from multiway.tasks.forecasting.stretches import Stretch
@@ -166,16 +166,16 @@ def _explain_by_regression(model: WeighedForecasts, prepared: PreparedPanel) -> 
         return prepared
     own, ridge = (error_of(each, windows["validation"]) for each in (regression, model.floor))
     model.explained.fill_(own < ridge)
-    return shown_to(model, prepared)
+    return windows_for_network(model, prepared)
 
 
-def shown_to(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
+def windows_for_network(model: WeighedForecasts, prepared: PreparedPanel) -> PreparedPanel:
     """With the windows that a network is trained on: what effects leave, where validation gained."""
     if not model.explained:
         return prepared
     regression = cast(Regression, model.candidates["regression"])
     return dataclasses.replace(
-        prepared, windows={name: left_of(each, regression) for name, each in prepared.windows.items()}
+        prepared, windows={name: leave_effects(each, regression) for name, each in prepared.windows.items()}
     )
 
 
@@ -213,7 +213,7 @@ def join(run: Run) -> None:
     for name, each in weights.items():
         if apart and name.endswith("ridge.weight"):
             weights[name] = torch.from_numpy(join_arrays(each.numpy(), 0))
-    run.state = joined_state(run.state)
+    run.state = join_state(run.state)
     if is_main():
         run.calibration |= {name: torch.from_numpy(each) for name, each in bands.items()}
         whole = run.task.build(run.config, run.state, OURS)

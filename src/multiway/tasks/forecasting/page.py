@@ -21,7 +21,7 @@ from multiway.report.sections import Chart, PagePart, Panels, Section, Table, Ta
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.candidate import candidates
-from multiway.tasks.forecasting.config import published_split
+from multiway.tasks.forecasting.config import find_published_split
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
 from multiway.tasks.forecasting.facts import words_on_refit
@@ -53,7 +53,7 @@ def report(runs: Sequence[Run]) -> str:
 
 def compare(runs_of: Sequence[Sequence[Run]]) -> str:
     """Several runs, each with its seeds, on one page, with the error of each by step."""
-    return comparison(SUBJECT, runs_of, [_compared_steps(runs_of)])
+    return comparison(SUBJECT, runs_of, [_compare_steps(runs_of)])
 
 
 def head(runs: Sequence[Run]) -> pages.Summary:
@@ -138,7 +138,7 @@ def _splits(run: Run) -> PagePart:
     titles = {"first": "First", "last": "Last", "rows": "Rows", "windows": "Windows"}
     ends = [pd.Index([_time(part["first"]), _time(part["last"])]) for part in parts.values()]
     honest = "In order of time: fitted on the first, chosen on the second, scored once on the last."
-    other = published_split(run.config.split.protocol)
+    other = find_published_split(run.config.split.protocol)
     side = [honest if other is None else other.note, *words_on_refit(run.facts)]
     content: list[Section] = [timeline(list(parts), ends), split_table(parts, titles, total="rows")]
     return PagePart(id="splits", title="Splits", side=side, content=content)
@@ -212,7 +212,7 @@ def _errors_part(run: Run, colours: dict[str, int]) -> PagePart:
     return PagePart(id="errors", title="Where the error lies", side=side, content=[_steps(lines), bars])
 
 
-def _compared_steps(runs_of: Sequence[Sequence[Run]]) -> PagePart:
+def _compare_steps(runs_of: Sequence[Sequence[Run]]) -> PagePart:
     errors = [_errors(runs[0], "step").get(OURS) for runs in runs_of]
     lines = {
         name: (f"s{index}", values)
@@ -254,7 +254,7 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
             [
                 TableCell(text.percent(row["level"], 0 if row["level"] % 1 == 0 else 1), swatch=styles[row["level"]]),
                 text.percent(row["actual"]),
-                text.signed(row["actual"] - row["level"], 1),
+                text.with_sign(row["actual"] - row["level"], 1),
                 text.number(row["width"], decimals),
             ]
             for row in run.facts["coverage"]
@@ -281,7 +281,7 @@ def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:
             [
                 TableCell(_in_words(model), swatch=f"s{colours.get(model, 4)}", tag="answers" if model == OURS else ""),
                 text.number(error, decimals),
-                "" if model == "ridge" else text.signed(error - ridge, decimals),
+                "" if model == "ridge" else text.with_sign(error - ridge, decimals),
                 "" if model == OURS else text.percent(100 * chosen["weights"].get(model, 0.0), 0),
             ]
             for model, error in errors.items()

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.config import Config
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.errors import DataError, Fix, Message
-from multiway.tasks.forecasting.calendar import integer_step, stepped, time_like
+from multiway.tasks.forecasting.calendar import integer_step, step_times, time_like
 from multiway.tasks.forecasting.covariates import Covariates
 
 
@@ -115,7 +115,7 @@ class Panel:
                 Fix("read.frequency", "D"),
                 ").",
             )
-        ahead = stepped(last, self.frequency, count + 1).as_unit(self.times.unit)
+        ahead = step_times(last, self.frequency, count + 1).as_unit(self.times.unit)
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 
@@ -142,12 +142,14 @@ def words_on_ended(panel: Panel, names: Sequence[str], steps: int, lookback: int
     told = []
     if ended:
         are, went = ("is", "it") if len(ended) == 1 else ("are", "they")
-        told.append(f"{listed(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on")
+        told.append(
+            f"{list_some(ended)}: no value in the last {steps:,} steps, and {are} forecast as if {went} went on"
+        )
     if late:
         most, ends = max(rows[name] for name in late), "ends" if len(late) == 1 else "end"
         last = f"{'' if len(late) == 1 else 'up to '}{most:,} step{'' if most == 1 else 's'}"
-        but = f", but for {listed(short)}: fewer than {lookback:,} rows come before" if short else ""
-        told.append(f"{listed(late)} {ends} {last} before the last row, and these steps are forecast first{but}")
+        but = f", but for {list_some(short)}: fewer than {lookback:,} rows come before" if short else ""
+        told.append(f"{list_some(late)} {ends} {last} before the last row, and these steps are forecast first{but}")
     return tuple(told)
 
 
@@ -158,8 +160,8 @@ def targets_last(panel: Panel, targets: Sequence[str]) -> Panel:
     seen = [name for name in panel.names if name not in targets]
     if not seen:
         raise DataError(
-            f"{panel.source}: targets {listed(targets)} leave no series to forecast them from. It has "
-            f"{listed(panel.names)}. Leave targets out to forecast every series from its own past."
+            f"{panel.source}: targets {list_some(targets)} leave no series to forecast them from. It has "
+            f"{list_some(panel.names)}. Leave targets out to forecast every series from its own past."
         )
     return match_panel(panel, [*seen, *targets])
 
@@ -185,12 +187,12 @@ def match_panel(panel: Panel, names: Sequence[str]) -> Panel:
     if absent:
         verb = "is" if len(absent) == 1 else "are"
         raise DataError(
-            f"{panel.source}: columns are matched by name, and {listed(absent, 5)} {verb} lacking. "
-            f"It has {listed(panel.names)}. Add or rename."
+            f"{panel.source}: columns are matched by name, and {list_some(absent, 5)} {verb} lacking. "
+            f"It has {list_some(panel.names)}. Add or rename."
         )
     chosen = set(names)
     extra = [name for name in panel.names if name not in chosen]
-    notes = (*panel.notes, f"columns {listed(extra)} are not used.") if extra else panel.notes
+    notes = (*panel.notes, f"columns {list_some(extra)} are not used.") if extra else panel.notes
     order = [positions[name] for name in names]
     covariates = None if panel.covariates is None else panel.covariates.of(order)
     values = panel.values[:, order]

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from multiway.data import datasets
-from multiway.data.findings import Findings, listed, soundly
+from multiway.data.findings import Findings, list_some, soundly
 from multiway.data.matching import hold_to_training
 from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
@@ -113,7 +113,7 @@ def _refuse_contradictions(
     different = (one != other) & ~(one.isna() & other.isna())
     if different.any(axis=None):
         places = [table.place(int(row)) for row in rows[different.any(axis=1)]]
-        rule = f"rows of one time and series differ in {listed(different.columns[different.any()])}"
+        rule = f"rows of one time and series differ in {list_some(different.columns[different.any()])}"
         raise findings.fatal("duplicates", rule, "Leave one of them.", places, count=len(places))
 
 
@@ -130,7 +130,7 @@ def _need_all(plan: Covariates, panel: Panel, source: str) -> None:
     whose = f" of {panel.names[series]}" if lacking.shape[1] > 1 else ""
     raise DataError(
         f"{source}: {plan.names[ahead[place]]}{whose} is not known at {times[step]}. A forecast of {len(times)} steps "
-        f"needs {listed([plan.names[each] for each in ahead])} at each, to {times[-1]}. Give them as future data (",
+        f"needs {list_some([plan.names[each] for each in ahead])} at each, to {times[-1]}. Give them as future data (",
         Fix("future_df", like="FILE"),
         ").",
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, listed, quoted, soundly
+from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, list_some, quote, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.options import ReadOptions
 from multiway.data.sources import columns as col
@@ -27,11 +27,11 @@ from multiway.tasks.forecasting.calendar import (
     check_frequency,
     infer_frequency,
     season_of,
-    stepped,
+    step_times,
     zone_of,
 )
 from multiway.tasks.forecasting.config import ROLES, Roles, SplitOptions
-from multiway.tasks.forecasting.covariates import is_truth, proposed_roles, read_covariates
+from multiway.tasks.forecasting.covariates import is_truth, propose_roles, read_covariates
 from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
 from multiway.tasks.forecasting.policies import (
     CHOOSE,
@@ -113,7 +113,7 @@ def _summary(panel: Panel, findings: Findings) -> dict[str, object]:
     return {
         "rows": panel.num_rows,
         "variates": panel.num_variates,
-        "names": listed(panel.names, 12),
+        "names": list_some(panel.names, 12),
         "from": str(panel.times[0]),
         "to": str(panel.times[-1]),
         "step": panel.frequency or "row",
@@ -144,7 +144,7 @@ class Later:
         self.new = [name for name in names if name not in self.names]
         there = [name for name in self.names if name in names]
         if not there:
-            rule = f"none of the run's series {listed(self.names)} are in it; there are {listed(names)}"
+            rule = f"none of the run's series {list_some(self.names)} are in it; there are {list_some(names)}"
             raise findings.fatal("series", rule, "Give a file with some of them.")
         return there
 
@@ -158,11 +158,11 @@ class Later:
 def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None = None) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
     if later is not None or not isinstance(source, str | Path):
-        return _made(source, options, findings, roles, later)
-    return once((Panel, str(source), options, roles), findings, lambda own: _made(source, options, own, roles, None))
+        return _make(source, options, findings, roles, later)
+    return once((Panel, str(source), options, roles), findings, lambda own: _make(source, options, own, roles, None))
 
 
-def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None) -> Panel:
+def _make(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None) -> Panel:
     if options.frequency is not None:
         check_frequency(options.frequency)
     table = load_series_table(source, options, options.time_column, findings)
@@ -178,13 +178,13 @@ def _made(source: object, options: ReadOptions, findings: Findings, roles: Roles
     draft = (
         _wide(own, time, times, options, findings, later)
         if long is None
-        else _pivoted(own, time, long, times, options, findings, later)
+        else _pivot(own, time, long, times, options, findings, later)
     )
     _note_layout(time, long, draft)
     if long is None and roles.static:
         raise findings.fatal(
             "covariates",
-            f"static names {listed(roles.static)}, and a wide table has no column for each series",
+            f"static names {list_some(roles.static)}, and a wide table has no column for each series",
             "Give a long table, or leave static out.",
         )
     draft = once_each(in_time_order(draft))
@@ -244,12 +244,12 @@ def read_times(
 
 def _note_layout(time: str | None, long: Long | None, draft: Draft) -> None:
     """Say how the table was understood."""
-    when = "rows are counted" if time is None else f"times in '{quoted(time)}'"
+    when = "rows are counted" if time is None else f"times in '{quote(time)}'"
     if long is None:
         text = f"read as wide: {when}, {len(draft.names)} series in columns"
     else:
-        names = " and ".join(f"'{quoted(name)}'" for name in long.ids)
-        text = f"read as long: {when}, names in {names}, values in '{quoted(long.value)}', {len(draft.names)} series"
+        names = " and ".join(f"'{quote(name)}'" for name in long.ids)
+        text = f"read as long: {when}, names in {names}, values in '{quote(long.value)}', {len(draft.names)} series"
     draft.findings.add("layout", "note", text)
 
 
@@ -267,7 +267,7 @@ def _wide(
         _refuse_several(table, names, times, findings)
     _note_truths(table, names, options, findings)
     if not names:
-        rule = "there is no column of values" + ("" if time is None else f" next to '{quoted(time)}'")
+        rule = "there is no column of values" + ("" if time is None else f" next to '{quote(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
     return Draft(
         values=col.parse_numbers(table, names, findings),
@@ -284,10 +284,10 @@ def _without_idle(table: RawTable, names: list[str], options: ReadOptions, findi
     """Columns that can be series: without those of one word, and those without a value unless these are masked."""
     same = [name for name in names if _is_one_word(table.frame[name])]
     if same:
-        findings.add("columns", "note", f"columns {listed(same)} say the same in every row and are left out")
+        findings.add("columns", "note", f"columns {list_some(same)} say the same in every row and are left out")
     empty = [name for name in names if _is_empty(table.frame[name])] if options.missing != "mask" else []
     if empty and len(empty) + len(same) < len(names):
-        findings.add("columns", "warning", f"columns {listed(empty)} hold no value at all and are left out")
+        findings.add("columns", "warning", f"columns {list_some(empty)} hold no value at all and are left out")
         same += empty
     return [name for name in names if name not in same]
 
@@ -299,8 +299,8 @@ def _refuse_several(table: RawTable, names: Sequence[str], times: pd.Index, find
         return
     for name in names:
         if _names_series(table.frame[name], times):
-            rule = f"times run backwards or repeat, and not among the rows that say the same in '{quoted(name)}'"
-            fix = ("If it names series, say so (", Fix("read.id_column", like=quoted(name)), ").")
+            rule = f"times run backwards or repeat, and not among the rows that say the same in '{quote(name)}'"
+            fix = ("If it names series, say so (", Fix("read.id_column", like=quote(name)), ").")
             raise findings.fatal("columns", rule, fix)
 
 
@@ -317,7 +317,9 @@ def _note_truths(table: RawTable, names: Sequence[str], options: ReadOptions, fi
     """Note columns that are true or false among others: they hardly are series to forecast."""
     truths = [name for name in names if is_truth(table.frame[name])] if options.variates is None else []
     if truths and len(truths) < len(names):
-        rule = f"{listed(truths)} {'is' if len(truths) == 1 else 'are'} true or false, and read as series to forecast"
+        rule = (
+            f"{list_some(truths)} {'is' if len(truths) == 1 else 'are'} true or false, and read as series to forecast"
+        )
         fix = ("If known ahead and a reason for the others, name it (", Fix("future", like=",".join(truths)), ").")
         findings.add("covariates", "warning", rule, fix)
 
@@ -335,7 +337,7 @@ def _is_empty(raw: pd.Series) -> bool:
 CELL = ["stamp", "series"]
 
 
-def _pivoted(
+def _pivot(
     table: RawTable,
     time: str | None,
     long: Long,
@@ -347,8 +349,8 @@ def _pivoted(
     """A row per time, a column per series in order of appearance, NaN where a series has no row."""
     unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
     if unused:
-        rule = f"columns {listed(unused)} are not used: they hold neither times nor names nor the values"
-        fixes = proposed_roles(table, unused, long.ids)
+        rule = f"columns {list_some(unused)} are not used: they hold neither times nor names nor the values"
+        fixes = propose_roles(table, unused, long.ids)
         spaced: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
         findings.add("columns", "warning", rule, ("If they explain the values, name them (", *spaced[:-1], ")."))
     numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
@@ -400,7 +402,7 @@ def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[
     columns = [names[place] for (names, _), place in zip(parts, places, strict=True)]
     labels = list(map("/".join, zip(*columns, strict=True)))
     if len(set(labels)) < len(labels):
-        rule = f"two series would have one name where {listed(ids)} are joined by a slash"
+        rule = f"two series would have one name where {list_some(ids)} are joined by a slash"
         raise findings.fatal("columns", rule, "Write names without slashes.")
     return labels, series.astype(np.int32)
 
@@ -453,7 +455,8 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
     where = source_name(static)
     if not keys or len(keys) == len(each.columns):
         raise DataError(
-            f"{where}: it has the columns {listed(each.columns)} and the series {listed(rows.columns)}. Give a long "
+            f"{where}: it has the columns {list_some(each.columns)} and the series {list_some(rows.columns)}. Give a "
+            "long "
             "table, and one that shares the columns of its names and has others that say what each series is."
         )
     own, theirs = (pd.MultiIndex.from_frame(table[keys].apply(as_text)) for table in (rows, each))
@@ -513,7 +516,7 @@ def _read_some(source: object, options: ReadOptions, later: Later, roles: Roles)
     for what, which in told.items():
         if which:
             verb = "is" if len(which) == 1 else "are"
-            words = f"{panel.source}: {listed(which)} {verb} {what} and left out; the others are forecast."
+            words = f"{panel.source}: {list_some(which)} {verb} {what} and left out; the others are forecast."
             warn(words)
     return panel
 
@@ -540,5 +543,5 @@ def _follows(times: pd.DatetimeIndex, frequency: str, own: str | None) -> bool:
 
 def _fit(times: pd.DatetimeIndex, frequency: str) -> float:
     """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-    grid = stepped(times[0], frequency, times[-1])
+    grid = step_times(times[0], frequency, times[-1])
     return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0

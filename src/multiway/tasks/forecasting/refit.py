@@ -11,7 +11,7 @@ from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
 from multiway.models.regression import Regression
 from multiway.models.weighed_forecasts import WeighedForecasts, answers_of
 from multiway.tasks.forecasting.candidate import fit_all
-from multiway.tasks.forecasting.candidates.regression import left_of
+from multiway.tasks.forecasting.candidates.regression import leave_effects
 from multiway.tasks.forecasting.encode import (
     USES,
     PreparedPanel,
@@ -28,8 +28,8 @@ from multiway.tasks.forecasting.network import (
     model_of,
     samples_of,
     set_apart,
-    shown_to,
     start_from,
+    windows_for_network,
 )
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Windows, all_windows
@@ -76,7 +76,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     return longer
 
 
-def fitted_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floats]:
+def fit_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floats]:
     """The answer by candidates fitted on the rows before one, and the smallest values of these.
 
     Forms, penalties and weights are those of validation.
@@ -123,9 +123,9 @@ def _retrain_network(
     config, epochs, model = run.config, run.facts["best"][OURS]["epoch"], model_of(run)
     if context.progress and is_main():
         tell(f"training the network again, for {epochs:g} epochs on {len(windows.rows):,} rows")
-    first = shown_to(model, prepared)
+    first = windows_for_network(model, prepared)
     if model.explained:
-        windows = left_of(windows, cast(Regression, fitted["regression"]))
+        windows = leave_effects(windows, cast(Regression, fitted["regression"]))
     seed_everything(config.training.seed)
     network = build_network(config, len(run.state.names), run.state.covariates)
     floor = first.floor if config.group == "auto" else dataclasses.replace(first.floor, shared=True)

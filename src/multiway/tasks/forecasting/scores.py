@@ -14,7 +14,7 @@ from torch import Tensor
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
 from multiway.tasks.forecasting.intervals import Bands
-from multiway.tasks.forecasting.sharing import joined_words
+from multiway.tasks.forecasting.sharing import join_words
 from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
@@ -194,7 +194,7 @@ class Measured(NamedTuple):
             std=join_arrays(self.units.std, 0), mase_scale=join_arrays(self.units.mase_scale, 0)
         )
         edges = torch.from_numpy(join_arrays(self.edges.numpy(), 3))
-        return Measured(errors, units, joined_words(self.names), edges)
+        return Measured(errors, units, join_words(self.names), edges)
 
 
 def coverage_rows(errors: ForecastErrors, edges: Tensor, levels: Sequence[float]) -> list[Row]:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, listed, soundly
+from multiway.data.findings import Findings, Unreadable, list_some, soundly
 from multiway.data.long_tables import find_long
 from multiway.data.options import ReadOptions
 from multiway.data.scaling import Scaler
@@ -73,7 +73,7 @@ def _ids(parts: Parts, config: ForecastConfig) -> tuple[str, ...]:
 def _series(parts: Parts, ids: Sequence[str]) -> tuple[pa.Table, list[NDArray[np.int64]]]:
     """All series in the order in which they appear, and those of each row group; each process looks at some."""
     own = [parts.series_in(number, ids) for number in range(rank(), len(parts.groups), world())]
-    every = [_unpacked(message) for message in everywhere(_packed(own))]
+    every = [_unpack(message) for message in everywhere(_pack(own))]
     tables = [every[number % world()][number // world()] for number in range(len(parts.groups))]
     whole = pa.concat_tables(tables).group_by(list(ids), use_threads=False).aggregate([(ROWS, "sum")])
     whole = whole.rename_columns([*ids, ROWS])
@@ -104,7 +104,8 @@ def _refuse_others(config: ForecastConfig, source: str) -> None:
     named += ["split.protocol"] if config.split.protocol not in ("fraction", "dates") else []
     if named:
         raise ConfigError(
-            f"{source}: {world()} processes hold its series between them, and {listed(named)} need all of them in one. "
+            f"{source}: {world()} processes hold its series between them, and {list_some(named)} need all of them in "
+            "one. "
             f"Leave {'it' if len(named) == 1 else 'them'} out, or train in one process."
         )
 
@@ -139,7 +140,7 @@ def on_times_of_all(panel: Panel, share: Share, options: ReadOptions) -> Panel:
 
 def _times_of_all(panel: Panel) -> list[pd.DataFrame]:
     table = pa.Table.from_pandas(pd.DataFrame({"time": panel.times}), preserve_index=False)
-    return [_frame(each) for message in everywhere(_packed([table])) for each in _unpacked(message)]
+    return [_frame(each) for message in everywhere(_pack([table])) for each in _unpack(message)]
 
 
 def _whole_grid(times: pd.Index, frequency: str | None, options: ReadOptions, source: str) -> pd.Index:
@@ -152,7 +153,7 @@ def _whole_grid(times: pd.Index, frequency: str | None, options: ReadOptions, so
     raise DataError(f"{source}: no series has a row at some of the times from {times[0]} to {times[-1]}. Fill the gap.")
 
 
-def joined_scaler(scaler: Scaler) -> Scaler:
+def join_scalers(scaler: Scaler) -> Scaler:
     """Of the series of all processes, in the first."""
     flags = np.zeros(len(scaler.mean), bool)
     flags[list(scaler.constant)] = True
@@ -160,18 +161,18 @@ def joined_scaler(scaler: Scaler) -> Scaler:
     return Scaler(join_arrays(scaler.mean, 0), join_arrays(scaler.std, 0), tuple(np.flatnonzero(every).tolist()))
 
 
-def joined_words(own: Sequence[str]) -> tuple[str, ...]:
+def join_words(own: Sequence[str]) -> tuple[str, ...]:
     """Words of all processes, in the first."""
     frame = pd.DataFrame({"word": pd.array(list(own), dtype="str")})
-    return tuple(joined_frame(frame)["word"].tolist())
+    return tuple(join_frames(frame)["word"].tolist())
 
 
-def joined_frame(own: pd.DataFrame) -> pd.DataFrame:
+def join_frames(own: pd.DataFrame) -> pd.DataFrame:
     """Rows of all processes, in the first; elsewhere its own."""
-    message = join_arrays(np.frombuffer(_packed([pa.Table.from_pandas(own, preserve_index=False)]), np.uint8), 0)
+    message = join_arrays(np.frombuffer(_pack([pa.Table.from_pandas(own, preserve_index=False)]), np.uint8), 0)
     if not is_main():
         return own
-    return pd.concat(list(map(_frame, _unpacked(message.tobytes()))), ignore_index=True)
+    return pd.concat(list(map(_frame, _unpack(message.tobytes()))), ignore_index=True)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
@@ -179,7 +180,7 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
-def _packed(tables: Sequence[pa.Table]) -> bytes:
+def _pack(tables: Sequence[pa.Table]) -> bytes:
     """Tables as one message, one stream after another."""
     sink = pa.BufferOutputStream()
     for table in tables:
@@ -188,7 +189,7 @@ def _packed(tables: Sequence[pa.Table]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _unpacked(message: bytes) -> list[pa.Table]:
+def _unpack(message: bytes) -> list[pa.Table]:
     source, tables = pa.BufferReader(message), []
     while source.tell() < len(message):
         tables.append(pa.ipc.open_stream(source).read_all())

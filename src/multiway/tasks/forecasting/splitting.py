@@ -9,11 +9,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.auditing import WindowSplit
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.forecasting.calendar import time_like
-from multiway.tasks.forecasting.config import SplitOptions, published_split
+from multiway.tasks.forecasting.config import SplitOptions, find_published_split
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.windows import Borders, Windows
 
@@ -51,8 +51,8 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
         DataError: The panel is too short for the protocol, or a date lies outside it.
         ConfigError: The options contradict themselves.
     """
-    protocol = _detected(panel) if options.protocol == "auto" else options.protocol
-    if published_split(protocol) is not None:
+    protocol = _detect(panel) if options.protocol == "auto" else options.protocol
+    if find_published_split(protocol) is not None:
         return whole_borders(panel.num_rows)
     if protocol == "dates":
         return date_borders(panel.times, options.validation_start, options.test_start)
@@ -69,7 +69,7 @@ def borders_of(panel: Panel, options: SplitOptions) -> Borders:
     return borders
 
 
-def _detected(panel: Panel) -> str:
+def _detect(panel: Panel) -> str:
     protocol = ETT_FREQUENCIES.get(panel.frequency or "")
     is_ett = panel.names == ETT_NAMES and protocol is not None and panel.num_rows >= ett_borders(protocol).test[1]
     return protocol if protocol is not None and is_ett else "fraction"
@@ -150,7 +150,7 @@ def until(values: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.fl
 def words_on_young(names: Sequence[str]) -> str:
     """What becomes of series without a value in the training rows."""
     return (
-        f"{listed(names)}: no value in the training rows, so nothing is learnt there; the forecast is by what the "
+        f"{list_some(names)}: no value in the training rows, so nothing is learnt there; the forecast is by what the "
         f"other series taught, on the scale of the values before the test rows, at least a season and {FEWEST} of "
         "them, and scored after these"
     )

@@ -27,7 +27,7 @@ from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.calendar import season_of
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.choice import decide
-from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, published_split
+from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
 from multiway.tasks.forecasting.explain import (
     FOLDER,
@@ -45,7 +45,7 @@ from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
-from multiway.tasks.forecasting.sharing import joined_frame, joined_words, words_on_shares
+from multiway.tasks.forecasting.sharing import join_frames, join_words, words_on_shares
 from multiway.tasks.forecasting.sizes import fitting, largest, usual_horizon
 from multiway.tasks.forecasting.widths import stretch
 from multiway.tasks.lifecycle import announce, data_of
@@ -144,7 +144,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def settle(self, config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
         """Say whether a network is trained; a published protocol fits once."""
-        once = {} if published_split(config.split.protocol) is None else {"refit": "none"}
+        once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
         training = config.training
         if config.metric != "mse" and training.validation_loss is None:
             training = training.replace(validation_loss="mae")
@@ -263,7 +263,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
         if not knows_ahead(run.prepared.panel, run.config.horizon):
             return errors  # without their plan there is nothing to forecast from
         future = forecasts.future_frame(run, run.prepared.panel, None, "long")
-        return {**errors, "predictions": future if run.prepared.panel.share is None else joined_frame(future)}
+        return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
 
     def test_facts(self, run: Run, predictions: Measured) -> Row:
         """How many test values the intervals hold, and the series that have none."""
@@ -285,7 +285,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
             "rows": panel.num_rows,
             "variates": panel.num_variates if share is None else share.of,
             "layout": panel.layout,
-            "young": list(prepared.young if share is None else joined_words(prepared.young)),
+            "young": list(prepared.young if share is None else join_words(prepared.young)),
             "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
             "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
         }
@@ -328,7 +328,7 @@ class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
 
     def cautions(self, run: Run) -> list[str]:
         """See `multiway.tasks.forecasting.facts`."""
-        other = published_split(run.config.split.protocol)
+        other = find_published_split(run.config.split.protocol)
         return [*([] if other is None else [other.note]), *cautions(run.facts)]
 
     def cell_facts(self, runs: Sequence[Run]) -> Row:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, listed, soundly
+from multiway.data.findings import Findings, Unreadable, list_some, soundly
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import EMPTY_CELLS, RawTable
 from multiway.data.sources.tables import SOURCE, source_name
@@ -62,8 +62,8 @@ def _align_columns(table: pd.DataFrame, first: pd.DataFrame, name: str, columns:
     needed = [each for each in first.columns if each in used or not columns.ids]
     if lacking := [each for each in needed if each not in table.columns]:
         raise DataError(
-            f"{name}: later rows have the columns of the others. It lacks {listed(lacking)}; "
-            f"there are {listed(table.columns)}."
+            f"{name}: later rows have the columns of the others. It lacks {list_some(lacking)}; "
+            f"there are {list_some(table.columns)}."
         )
     return table.reindex(columns=first.columns)
 
@@ -76,7 +76,7 @@ def _new_columns(tables: Sequence[pd.DataFrame], names: Sequence[str], columns: 
 
 
 def _words_on_new(new: Sequence[str], name: str) -> str:
-    return f"{listed(new)} {'is' if len(new) == 1 else 'are'} new to the run and left out of {name}"
+    return f"{list_some(new)} {'is' if len(new) == 1 else 'are'} new to the run and left out of {name}"
 
 
 def _series_of(rows: pd.DataFrame, columns: Columns) -> tuple[list[str], NDArray[np.int32]] | None:
@@ -100,8 +100,8 @@ def _keep_known(
         own = np.unique(codes[part == place])
         new = [labels[code] for code in own if not known[code]]
         if len(own) and len(new) == len(own):
-            first = listed(name for name, is_known in zip(labels, known, strict=True) if is_known)
-            raise DataError(f"{names[place]}: none of the run's series {first} are in it; there are {listed(new)}.")
+            first = list_some(name for name, is_known in zip(labels, known, strict=True) if is_known)
+            raise DataError(f"{names[place]}: none of the run's series {first} are in it; there are {list_some(new)}.")
         if new:
             told.append(_words_on_new(new, names[place]))
     kept = known[codes]

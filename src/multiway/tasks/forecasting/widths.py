@@ -65,7 +65,7 @@ def in_widths(errors: Tensor, widths: Tensor) -> Tensor:
     return errors / torch.where(errors < 0, low, high)
 
 
-def known_ahead(inputs: tuple[Any, ...], horizon: int, variates: int) -> Tensor | None:
+def features_ahead(inputs: tuple[Any, ...], horizon: int, variates: int) -> Tensor | None:
     """Features of the steps to forecast, of what a forecast is called with, `(batch, horizon, variates or 1, …)`."""
     covariates = inputs[2] if len(inputs) > 2 else None
     known = None if covariates is None else covariates.of_last(variates).known[:, -horizon:]

@@ -335,7 +335,7 @@ def split_windows(
     """
     check_borders(borders, lookback, horizon, len(scaled))
     _check_range(scaled)
-    values, observed = observed_rows(scaled)
+    values, observed = rows_observed(scaled)
     return {
         name: Windows(
             values, observed, start=start, stop=stop, lookback=lookback, horizon=horizon, num_targets=num_targets
@@ -344,7 +344,7 @@ def split_windows(
     }
 
 
-def observed_rows(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
+def rows_observed(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
     """Rows in float32 with 0 for missing cells, and which cells are there; None where all are."""
     missing = np.isnan(scaled)
     values = torch.from_numpy(np.where(missing, 0, scaled).astype(np.float32))
@@ -390,7 +390,7 @@ def all_windows(panel: Panel, scaler: Scaler, lookback: int, horizon: int, num_t
             f"{panel.source}: one window needs {lookback + horizon} rows (lookback {lookback}, horizon {horizon}); "
             f"there are {panel.num_rows}. Give more."
         )
-    values, observed = observed_rows(scaler.transform(panel.values))
+    values, observed = rows_observed(scaler.transform(panel.values))
     stop = panel.num_rows
     return Windows(values, observed, start=0, stop=stop, lookback=lookback, horizon=horizon, num_targets=num_targets)
 
@@ -400,5 +400,5 @@ def last_window(panel: Panel, scaler: Scaler, lookback: int) -> tuple[Tensor, Te
     rows = panel.num_rows
     if rows < lookback:
         raise DataError(f"{panel.source}: a forecast needs {lookback} steps of history; there are {rows}. Give more.")
-    values, observed = observed_rows(scaler.transform(panel.values[rows - lookback :]))
+    values, observed = rows_observed(scaler.transform(panel.values[rows - lookback :]))
     return values[None], None if observed is None else observed[None]

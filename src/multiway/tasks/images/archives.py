@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.findings import listed, quoted
+from multiway.data.findings import list_some, quote
 from multiway.data.matching import positions
-from multiway.data.options import MAX_BYTES, PictureOptions, composed
+from multiway.data.options import MAX_BYTES, PictureOptions, compose
 from multiway.data.samples import SPLITS, Rows, Samples
-from multiway.data.sources.arrays import Archive, check_bytes, labels_in, named_rows, pairs_of, read_npy
+from multiway.data.sources.arrays import Archive, check_bytes, labels_in, name_rows, pairs_of, read_npy
 from multiway.data.sources.bytes import allowance
-from multiway.data.sources.pictures import Bytes, check_form, check_room, has_axes, read_head, read_picture, resized
+from multiway.data.sources.pictures import Bytes, check_form, check_room, has_axes, read_head, read_picture, resize
 from multiway.errors import DataError, Fix, Message, in_a_line
 
 CLASSES = "classes.txt"
@@ -35,7 +35,7 @@ def images_of(values: Bytes, names: Sequence[str], source: str, **known: Any) ->
 
 def number_classes(labels: Sequence[object]) -> Plain:
     """Labels as positions of their classes, and the names of these: whole numbers, then words by the alphabet."""
-    given = [composed(str(label)) for label in labels]
+    given = [compose(str(label)) for label in labels]
     names = set(given)
     order = sorted(names, key=lambda name: (not name.isdecimal(), int(name) if name.isdecimal() else 0, name))
     return {"target": positions(given, order), "classes": tuple(order)}
@@ -43,34 +43,34 @@ def number_classes(labels: Sequence[object]) -> Plain:
 
 def join_pictures(values: Mapping[str, Bytes], source: str, **known: Any) -> Samples[Bytes]:
     """Parts one after another, each image called by its part and its row."""
-    names, official = named_rows({part: len(images) for part, images in values.items()})
+    names, official = name_rows({part: len(images) for part, images in values.items()})
     return images_of(np.concatenate(list(values.values())), names, source, official=official, **known)
 
 
 def is_archive(path: Path) -> bool:
     """Whether a .npz has arrays of images by their names and axes."""
-    archive = Archive(path, 2**62, quoted(path.name, 80))
+    archive = Archive(path, 2**62, quote(path.name, 80))
     shapes = [archive.header(pair.samples).shape for pair in pairs_of(archive).values()]
     return bool(shapes) and all(has_axes(shape) for shape in shapes)
 
 
 def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
     """Read images and labels of a .npz: one pair of arrays, or one for each part."""
-    where = quoted(path.name, 80)
+    where = quote(path.name, 80)
     limit = allowance(options.max_bytes, path.stat().st_size)
     archive = Archive(path, limit, where)
     pairs = pairs_of(archive)
     if not pairs:
         raise DataError(
             f"{where}: arrays of images and labels are needed: images and labels, train_images and train_labels, or "
-            f"x_train and y_train. It holds {listed(archive.names)}. Save them under such names."
+            f"x_train and y_train. It holds {list_some(archive.names)}. Save them under such names."
         )
     _check_archive(archive, [pair.samples for pair in pairs.values()], limit)
-    values = {part: resized(archive.read(pair.samples), options) for part, pair in pairs.items()}
+    values = {part: resize(archive.read(pair.samples), options) for part, pair in pairs.items()}
     forms = sorted({array.shape[1:] for array in values.values()})
     if len(forms) > 1:
         raise DataError(
-            f"{where}: images of all parts must have one size. Got {listed(forms)}. Bring them to one (",
+            f"{where}: images of all parts must have one size. Got {list_some(forms)}. Bring them to one (",
             Fix("read.size", max(form[0] for form in forms)),
             " ",
             Fix("read.channels", "rgb"),
@@ -82,7 +82,7 @@ def read_archive(path: Path, options: PictureOptions) -> Samples[Bytes]:
         if pair.labels is not None
     }
     if 0 < len(labels) < len(values):
-        raise DataError(f"{where}: every part needs labels, or none. Got them for {listed(labels)}. Add the others.")
+        raise DataError(f"{where}: every part needs labels, or none. Got them for {list_some(labels)}. Add the others.")
     return join_pictures(
         values, where, **(number_classes(list(itertools.chain.from_iterable(labels.values()))) if labels else {})
     )
@@ -92,7 +92,7 @@ def _check_archive(archive: Archive, names: Sequence[str], limit: int) -> None:
     """Whether arrays are of images, and all of them together within the limit, by their headers."""
     headers = {name: archive.header(name) for name in names}
     for name, header in headers.items():
-        check_form(header.shape, header.dtype, f"{archive.where}, array '{quoted(name)}'")
+        check_form(header.shape, header.dtype, f"{archive.where}, array '{quote(name)}'")
         check_room(header.shape[0], header.shape[1:], limit, archive.where)
     check_bytes(sum(header.nbytes for header in headers.values()), None, limit, archive.where, "an archive")
 
@@ -104,7 +104,7 @@ def is_strips(folder: Path) -> bool:
 
 def read_strips(folder: Path, options: PictureOptions) -> Samples[Bytes]:
     """Read `PART-000.webp`, `PART-001.webp`, ... and `PART-labels.npy` of each part, and the names of the classes."""
-    where = quoted(folder.name, 80)
+    where = quote(folder.name, 80)
     parts = [part for part in SPLITS if (folder / f"{part}-labels.npy").is_file()]
     labels = {part: _labels(folder / f"{part}-labels.npy") for part in parts}
     values = {part: _stack(folder, part, options) for part in parts}
@@ -122,15 +122,13 @@ def _stack(folder: Path, part: str, options: PictureOptions) -> Bytes:
     paths = sorted(path for path in folder.glob(f"{part}-*") if path.suffix != ".npy")
     heads = [read_head(path, path.name) for path in paths]
     if not paths or any(head.sizes[0] % head.sizes[1] or head.sizes[1] != heads[0].sizes[1] for head in heads):
-        raise DataError(
-            f"{quoted(folder.name, 80)}: {part} needs strips of squares of one size, stacked. Make them so."
-        )
+        raise DataError(f"{quote(folder.name, 80)}: {part} needs strips of squares of one size, stacked. Make them so.")
     side, channels = heads[0].sizes[1], 1 if all(head.is_grey for head in heads) else 3
     count = sum(head.sizes[0] // side for head in heads)
     limit = allowance(options.max_bytes, sum(path.stat().st_size for path in paths))
-    check_room(count, (side, side, channels), limit, quoted(folder.name, 80))
+    check_room(count, (side, side, channels), limit, quote(folder.name, 80))
     strips = [read_picture(path, path.name, (*head.sizes, channels)) for path, head in zip(paths, heads, strict=True)]
-    return resized(np.concatenate(strips).reshape(count, side, side, channels), options)
+    return resize(np.concatenate(strips).reshape(count, side, side, channels), options)
 
 
 def _labels(path: Path) -> Rows:
@@ -181,12 +179,12 @@ def is_cifar(path: Path) -> bool:
 
 def read_cifar(path: Path, options: PictureOptions) -> Samples[Bytes]:
     """Read both parts, as their authors publish them; classes are the fine ones."""
-    where = quoted(path.name, 80)
+    where = quote(path.name, 80)
     try:
         with tarfile.open(path, "r:gz") as archive:
             return _unpack(archive, where, options)
     except (OSError, EOFError, KeyError, zlib.error, tarfile.TarError) as error:
-        reason = quoted(in_a_line(error), 80)
+        reason = quote(in_a_line(error), 80)
         raise DataError(f"{where}: it is no sound archive of CIFAR ({reason}). Fetch it again.") from None
 
 
@@ -214,7 +212,7 @@ def _unpack(archive: Any, where: str, options: PictureOptions) -> Samples[Bytes]
     if labels.max() >= len(classes):
         raise DataError(f"{where}: a label is none of the {len(classes)} classes. Fetch it again.")
     images = {part: every[:, form.labels :].reshape(-1, CHANNELS, SIDE, SIDE) for part, every in rows.items()}
-    values = {part: resized(every.transpose(0, 2, 3, 1), options) for part, every in images.items()}
+    values = {part: resize(every.transpose(0, 2, 3, 1), options) for part, every in images.items()}
     return join_pictures(values, where, target=labels, classes=classes)
 
 

@@ -8,7 +8,7 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import check_one_label, sample_digest
 from multiway.auditing.near_images import Traces
 from multiway.auditing.report import AuditReport, Verdict, finding
-from multiway.auditing.samples import audited, check_copies
+from multiway.auditing.samples import check_copies, report_on_samples
 from multiway.data.samples import Prepared
 from multiway.data.sources.pictures import Bytes
 from multiway.tasks.images.encode import ImageState, moments
@@ -23,7 +23,7 @@ TOO_MANY = finding("near", "note", f"near copies were not looked for, as there a
 
 def audit_images(prepared: Prepared[Bytes, ImageState], used: ImageState | None = None) -> AuditReport:
     """Whether an image is in two splits or has two classes, and whether scaling saw other splits."""
-    return audited(prepared, _verdicts(prepared, used or prepared.state))
+    return report_on_samples(prepared, _verdicts(prepared, used or prepared.state))
 
 
 def _verdicts(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iterator[Verdict | None]:

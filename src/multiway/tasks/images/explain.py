@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.samples import Samples
 from multiway.errors import Fix
 from multiway.explain import occlude_image
@@ -70,12 +70,12 @@ def explain_named(run: Run, names: Sequence[str]) -> list[Seen]:
     """Explain images of the run's data by their names."""
     images = run.task.prepare(run.config, data_of(run), run.state).encoded
     known = list(map(str, images.names["image"]))
-    fix = (" Name images of the data as it does (", Fix("images", quoted(known[0])), ").")
+    fix = (" Name images of the data as it does (", Fix("images", quote(known[0])), ").")
     positions = positions_of(names, known, f"{images.source} has no image", *fix)
-    return [_seen(run, images.take(np.array([position]))) for position in positions]
+    return [_look(run, images.take(np.array([position]))) for position in positions]
 
 
-def _seen(run: Run, one: Samples[Tensor]) -> Seen:
+def _look(run: Run, one: Samples[Tensor]) -> Seen:
     """What spoke for the class that an image is named, and against it."""
     classes = one.classes or ()
     shares, explanation = explain_one(run, one)

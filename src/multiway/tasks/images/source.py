@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiway.data.findings import Failures, listed, quoted
+from multiway.data.findings import Failures, list_some, quote
 from multiway.data.samples import SPLIT_OF, Array, Samples
 from multiway.data.sources.bytes import allowance
 from multiway.data.sources.pictures import (
@@ -18,7 +18,7 @@ from multiway.data.sources.pictures import (
     is_picture,
     read_head,
     read_pictures,
-    resized,
+    resize,
 )
 from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError, DataError
@@ -55,15 +55,15 @@ def read_images(
     if path.is_dir():
         return read_strips(path, options) if is_strips(path) else _of_folder(path, options, failures)
     if not path.is_file():
-        raise DataError(f"{quoted(path, 200)} does not exist. {FORMS}")
+        raise DataError(f"{quote(path, 200)} does not exist. {FORMS}")
     if path.suffix.lower() == ".npz":
         return read_archive(path, options)
     if is_cifar(path):
         return read_cifar(path, options)
     if not is_picture(path):
-        raise DataError(f"{quoted(path.name, 80)}: it is no file of images. {FORMS}")
+        raise DataError(f"{quote(path.name, 80)}: it is no file of images. {FORMS}")
     values, _, notes = read_pictures([path], [path.name], options)
-    return images_of(values, [path.name], quoted(path.name, 80), notes=notes)
+    return images_of(values, [path.name], quote(path.name, 80), notes=notes)
 
 
 def looks_like_images(source: object) -> bool:
@@ -93,7 +93,7 @@ class File(NamedTuple):
 
 def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -> Samples[Bytes]:
     """Every image below a folder, one folder per class; images that lie in it directly have no class."""
-    where = quoted(folder.name, 80)
+    where = quote(folder.name, 80)
     every = sorted(_files_in(folder), key=lambda file: file.name)
     files = [file for file in every if is_picture(file.path)]
     if not files:
@@ -102,7 +102,7 @@ def _of_folder(folder: Path, options: ImageOptions, failures: Failures | None) -
     if 0 < len(bare) < len(files):
         raise DataError(
             f"{where}: every image lies in the folder of its class, or none does. Got {len(bare)} without: "
-            f"{listed(bare, 3)}. Move or remove them."
+            f"{list_some(bare, 3)}. Move or remove them."
         )
     others = len(every) - len(files)
     values, sound, notes = read_pictures(
@@ -138,7 +138,7 @@ def _of_arrays(x: object, y: object, options: ImageOptions) -> Samples[Bytes]:
     check_form(values.shape, values.dtype, "X")
     check_room(len(values), values.shape[1:], allowance(options.max_bytes, values.nbytes), "X")
     classes = {} if y is None else number_classes(_classes(y, len(values)))
-    return images_of(resized(values, options), [f"X[{row}]" for row in range(len(values))], MEMORY, **classes)
+    return images_of(resize(values, options), [f"X[{row}]" for row in range(len(values))], MEMORY, **classes)
 
 
 def _array(x: Any) -> Array:
@@ -146,7 +146,7 @@ def _array(x: Any) -> Array:
         return np.asarray(x)
     except ValueError:
         sizes = sorted({np.shape(image) for image in x})
-        raise DataError(f"X: images must have one size. Got {listed(sizes)}. Bring them to one.") from None
+        raise DataError(f"X: images must have one size. Got {list_some(sizes)}. Bring them to one.") from None
 
 
 def _classes(y: object, count: int) -> list[object]:

@@ -17,7 +17,7 @@ from multiway.data.samples import Rows, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.errors import MultiwayError
 from multiway.explain.gradients import ImageExplanation
-from multiway.models.baselines import fit_pooled, pooled_baseline
+from multiway.models.baselines import build_pooled, fit_pooled
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.encoded_task import SampleFacts
@@ -108,7 +108,7 @@ def check_teacher(config: ImageConfig, state: ImageState, *, progress: bool = Fa
 def build_model(config: ImageConfig, state: ImageState, name: str) -> nn.Module:
     """A baseline by its name, or else the network."""
     if name != NETWORK:
-        return pooled_baseline(name, state.sizes, state.channels, len(state.classes))
+        return build_pooled(name, state.sizes, state.channels, len(state.classes))
     return config.network(**state.fields)
 
 

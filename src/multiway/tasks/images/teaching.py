@@ -22,7 +22,7 @@ from multiway.config import Config
 from multiway.data.datasets import cache_folder
 from multiway.data.encoders.pretrained import digest_of_files, find_model, in_one_line, load_network
 from multiway.data.samples import Samples
-from multiway.errors import ConfigError, Fix, RunError, in_a_line, typed
+from multiway.errors import ConfigError, Fix, RunError, in_a_line, write_command
 from multiway.lazy import load_extra
 from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.config import DistillOptions
@@ -201,7 +201,8 @@ def find_teacher(name: str, state: ImageState) -> Teacher:
         return RunTeacher(Path(name), state)
     if PATH.match(name) and not Path(name).expanduser().is_dir():
         raise ConfigError(
-            f"distill.teacher: {name} is no folder. Train the teacher first ({typed('train', 'images', out=name)}), "
+            f"distill.teacher: {name} is no folder. Train the teacher first "
+            f"({write_command('train', 'images', out=name)}), "
             "or give a model of Hugging Face by name, or timm:NAME (",
             Fix("distill.teacher", like="NAME"),
             ").",

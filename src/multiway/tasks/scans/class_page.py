@@ -193,7 +193,7 @@ def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
         if item.sums is not None:
             total, change = item.sums
             gap = text.percent(100 * abs(total / change - 1), 0) if change else text.MISSING
-            rows.append([item.name, str(item.points), text.signed(total, 2), text.signed(change, 2), gap])
+            rows.append([item.name, str(item.points), text.with_sign(total, 2), text.with_sign(change, 2), gap])
     side = [
         "Gradients are added up at points on the way from an empty volume to the case (integrated gradients).",
         "Their sum should be the change of the log odds on that way; the gap is what is missing.",

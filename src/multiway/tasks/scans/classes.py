@@ -11,16 +11,16 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import ScanImages, read_shared_cases
 from multiway.config import Plain
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.matching import match_classes
 from multiway.data.samples import Prepared, Rows, Samples, Splits
-from multiway.data.sources.scans.cases import Cases, Scans, named_splits
+from multiway.data.sources.scans.cases import Cases, Scans, splits_named
 from multiway.data.sources.scans.checking import lists_masks, looks_like_volumes, settings_for
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.tables import pair_of
-from multiway.data.splitting import absent_classes, drawn_notes
+from multiway.data.splitting import absent_classes, notes_on_draws
 from multiway.errors import Fix
 from multiway.models.baselines import fit_pooled
 from multiway.tasks.answers import Answer
@@ -36,8 +36,8 @@ from multiway.tasks.scans.networks import (
     VolumeLoss,
     all_probabilities,
     auc_score,
+    batches_to_evaluate,
     build_classifier,
-    evaluated_batches,
 )
 from multiway.tasks.scans.predict import predict_classes
 from multiway.tasks.scans.task import ScanTask, in_arrays, warn_of_other_voxels
@@ -92,7 +92,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         if state is None:
             check_listed(cases, findings)
             if len(cases.classes or ()) == 1:
-                rule = f"two classes or more are needed. Got {listed(cases.classes or ())} in every case"
+                rule = f"two classes or more are needed. Got {list_some(cases.classes or ())} in every case"
                 findings.add("classes", "error", rule, "Give others.")
         return cases if state is None or not has_target else _match_cases(cases, state)
 
@@ -108,7 +108,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
     ) -> Prepared[Scans, VolumeState]:
         """Later data keep the splits that they name."""
         prepared = super().prepare(config, source, state, progress=progress)
-        return prepared if state is None else dataclasses.replace(prepared, splits=named_splits(prepared.raw))
+        return prepared if state is None else dataclasses.replace(prepared, splits=splits_named(prepared.raw))
 
     def learnt(self, config: VolumeConfig, samples: Cases, train: Rows) -> VolumeState:
         """Classes, sizes, and the scale of the training volumes."""
@@ -126,11 +126,11 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
 
     def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What was drawn, and where AUC is undefined."""
-        yield from drawn_notes(samples, splits)
+        yield from notes_on_draws(samples, splits)
         for name in ("validation", "test"):
             absent = absent_classes(samples, splits[name])
             if absent:
-                yield f"{name} has no cases of {listed(absent)}: AUC is undefined there"
+                yield f"{name} has no cases of {list_some(absent)}: AUC is undefined there"
             if absent and name == "validation":
                 yield "The best epoch is that of the lowest validation loss, as validation has no AUC."
 
@@ -140,7 +140,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         torn = read_shared_cases(source, config.read)
         if torn is not None:
             values = (torn.inputs.prepared(index).values for index in range(len(torn)))
-            return _audit_cases(torn, named_splits(torn), values, None)
+            return _audit_cases(torn, splits_named(torn), values, None)
         prepared = self.prepare(config, source)
         state = prepared.state if run is None else run.state
         return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
@@ -162,7 +162,7 @@ class Volumes(ScanTask[VolumeConfig, VolumeState], SampleTask[VolumeConfig, Scan
         self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
     ) -> Plain | None:
         """Count classes, or fit a logistic regression on means of blocks."""
-        batches, held = (evaluated_batches(part, run.config) for part in (training, validation))
+        batches, held = (batches_to_evaluate(part, run.config) for part in (training, validation))
         return fit_pooled(model, training.target_tensor, batches, held)
 
     def calibrate(self, run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:

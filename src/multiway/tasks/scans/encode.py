@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.config import Config, Plain
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.cases import Cases, CutMask, Scans
@@ -311,7 +311,8 @@ def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: 
     if (target == len(values)).any():
         other = np.unique(mask[target == len(values)]).tolist()
         raise DataError(
-            f"{where}: a mask may hold the values of the training masks, {listed(values)}. Got {listed(other, 4)}. "
+            f"{where}: a mask may hold the values of the training masks, {list_some(values)}. Got "
+            f"{list_some(other, 4)}. "
             "Correct it, or move a case that has them into training."
         )
     return target
@@ -340,14 +341,14 @@ def usable_values(masks: Iterable[tuple[str, Iterable[float]]], ignore: int | No
         values = list(found)
         if len(values) > MOST_CLASSES or any(value != round(value) for value in values):
             raise DataError(
-                f"{source}: a mask holds whole numbers, at most {MOST_CLASSES} of them. Got {listed(values, 4)} in "
+                f"{source}: a mask holds whole numbers, at most {MOST_CLASSES} of them. Got {list_some(values, 4)} in "
                 f"case {name}. Write labels, not probabilities."
             )
         present |= {int(value) for value in values}
     usable = tuple(sorted(present - {ignore}))
     if len(usable) < 2:
         raise DataError(
-            f"{source}: the training masks must hold two values or more. Got {listed(usable) or 'none'}. "
+            f"{source}: the training masks must hold two values or more. Got {list_some(usable) or 'none'}. "
             "Check the column of masks and the option ignore."
         )
     return usable
@@ -359,7 +360,7 @@ def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) ->
     if config.classes is not None:
         if len(config.classes) != len(values):
             raise DataError(
-                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {listed(values)}. "
+                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {list_some(values)}. "
                 "Name each, in this order."
             )
         return config.classes

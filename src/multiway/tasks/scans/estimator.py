@@ -17,7 +17,7 @@ from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
-from multiway.tasks.estimator import Classifier, Estimator, estimator, located, own_score, place_of, tell_far
+from multiway.tasks.estimator import Classifier, Estimator, estimator, locate, own_score, place_of, tell_far
 from multiway.tasks.run import Run
 from multiway.tasks.scans.config import CLASSIFIER
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
@@ -64,7 +64,7 @@ class ScanEstimator(Estimator):
 
     def _source(self, X: object, y: object, patients: Sequence[object] | None = None) -> object:
         if isinstance(X, str | Path):
-            return located(X)
+            return locate(X)
         own, what = self.answers
         if y is None:
             raise ConfigError(f"{type(self).__name__}: arrays need y, one {what}.")
@@ -72,7 +72,7 @@ class ScanEstimator(Estimator):
 
     def _later(self, X: object) -> Cases:
         """Cases that nobody has labelled, of arrays or of a path."""
-        source = located(X) if isinstance(X, str | Path) else Arrays(x=X)
+        source = locate(X) if isinstance(X, str | Path) else Arrays(x=X)
         return read_cases(source, self._run().config.read, opened=False, labelled=False)
 
 
@@ -186,8 +186,8 @@ class Segmenter(ScanEstimator):
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
         run, is_path = self._run().answered_by(model), isinstance(X, str | Path)
-        if is_path and is_scene(located(X)):
-            scene = read_scene(located(X), run.config.read.max_bytes)
+        if is_path and is_scene(locate(X)):
+            scene = read_scene(locate(X), run.config.read.max_bytes)
             return self._masks([predict_scene(run, scene, far=far)])[0]
         cases = self._later(X)
         warn_of_other_voxels(cases, run.state.spacings)

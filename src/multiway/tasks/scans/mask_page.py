@@ -90,7 +90,7 @@ def _support(runs: Sequence[Run]) -> Iterator[str]:
 def _by_class(runs: Sequence[Run]) -> list[Section]:
     """The metric that decides, by class and model; nothing where there is one class."""
     decides, whole = headline(runs[0].state.num_modes), SUBJECT.scores(runs)
-    classes = list(dict.fromkeys(map(str, _scored_cases(runs[0])["class"])))[:MAX_CLASSES]
+    classes = list(dict.fromkeys(map(str, _cases_scored(runs[0])["class"])))[:MAX_CLASSES]
     if len(classes) < 2:
         return []
     models = whole.models()
@@ -158,7 +158,7 @@ def _cases(run: Run) -> PagePart:
     """Dice of the test cases, worst to best, one line per model."""
     scores = SUBJECT.scores([run])
     colours = pages.colours_of(scores)
-    dice = _scored_cases(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
+    dice = _cases_scored(run).groupby(["model", "case"], sort=False)["dice"].mean().dropna()
     lines = {
         scores.name(str(name)): (
             f"s{colours.get(str(name), 0)}",
@@ -183,7 +183,7 @@ def _cases(run: Run) -> PagePart:
     return PagePart(id="cases", title="Case by case", side=side, content=[chart if lines else None])
 
 
-def _scored_cases(run: Run) -> pd.DataFrame:
+def _cases_scored(run: Run) -> pd.DataFrame:
     """Test cases by class and model, of the classes that are scored."""
     cases = run.tables["cases"]
     return cases[(cases["split"] == "test") & cases["scored"]]

@@ -16,11 +16,11 @@ from multiway.auditing.scans import BLOCK, ScanImages, read_shared_cases
 from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import Hook
-from multiway.data.findings import Findings, Place, listed, quoted
+from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.arrays import Arrays
-from multiway.data.sources.scans.cases import Cases, Scans, named_splits
+from multiway.data.sources.scans.cases import Cases, Scans, splits_named
 from multiway.data.sources.scans.checking import lists_masks
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
@@ -28,7 +28,7 @@ from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
 from multiway.data.sources.tables import pair_of
-from multiway.data.splitting import drawn_notes, split
+from multiway.data.splitting import notes_on_draws, split
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
@@ -134,21 +134,21 @@ class Segmentation(ScanTask[SegmentConfig, SegmentState]):
 
     def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What was drawn, and classes of a scene that lie in too few blocks to be in each split."""
-        yield from drawn_notes(samples, splits)
+        yield from notes_on_draws(samples, splits)
         if samples.inputs.num_modes > 2:
             return
         for name, rows in splits.items():
             present = {int(label) for example in samples.inputs[rows] for label in np.unique(example.target)}
             missing = [title for label, title in enumerate(samples.classes or ()) if label not in present]
             if missing:
-                yield f"{name} has no pixel of {listed(missing)}: they lie in too few blocks to be split"
+                yield f"{name} has no pixel of {list_some(missing)}: they lie in too few blocks to be split"
 
     def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
         """Whether images or patients are in two splits, an image has two masks, or scaling or the grid leaks."""
         source = self.locate(config.data or "")
         if not is_scene(source) and read_shared_cases(source, config.read) is not None:
             cases = read_images(source, config, Findings(source), is_training=False)
-            splits = named_splits(cases)
+            splits = splits_named(cases)
             values = find_mask_values(cases, splits.get("train", np.arange(len(cases))), config)
             return audit_images(cases, splits, Examples.from_cases(cases, values, config.ignore), None, config.read)
         prepared = self.prepare(config, source)
@@ -266,7 +266,7 @@ def read_images(source: ScanSource, config: SegmentConfig, findings: Findings, *
     if not cases.inputs.has_masks:
         raise DataError(
             f"{cases.source}: segmentation needs a mask for each image. There is no column "
-            f"'{quoted(config.read.mask)}'. Add it, or name it (",
+            f"'{quote(config.read.mask)}'. Add it, or name it (",
             Fix("read.mask", like="COLUMN"),
             ").",
         )
@@ -317,7 +317,7 @@ def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plai
             counts.update(masks.get(row, {}))
         other = sorted(set(counts) - {*values, config.ignore})
         if other:
-            rule = f"{name} has masks with {listed(other, 4)}, which no training mask has"
+            rule = f"{name} has masks with {list_some(other, 4)}, which no training mask has"
             findings.add("masks", "error", rule, "Correct them, or move a case that has them into training.")
         total = max(sum(counts[value] for value in values), 1)
         named = zip(map(class_in_words, classes), values, strict=True)

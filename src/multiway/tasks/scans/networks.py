@@ -18,7 +18,7 @@ from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc
 from multiway.models import create_model, sliding_window
-from multiway.models.baselines import Facts, Linear, fit_logistic, pooled_baseline
+from multiway.models.baselines import Facts, Linear, build_pooled, fit_logistic
 from multiway.tasks.options import Sizes
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
@@ -58,7 +58,7 @@ def build_classifier(config: VolumeConfig, state: VolumeState, name: str) -> nn.
     """Draw a network, or a baseline, by its name in a run."""
     num_classes = len(state.classes)
     if name in ("majority", "logistic"):
-        return pooled_baseline(name, state.sizes, state.channels, num_classes)
+        return build_pooled(name, state.sizes, state.channels, num_classes)
     sizes: dict[str, Sizes] = {"sizes": state.sizes, "in_channels": state.channels, "num_classes": num_classes}
     return config.network(**sizes) if name == NETWORK else create_model(CLASSIFIERS[name], **sizes)
 
@@ -68,7 +68,7 @@ def as_evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
     return shape_transform(volumes, training=False) if config.read.shape_transform else volumes
 
 
-def evaluated_batches(source: Samples[Stored], config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
+def batches_to_evaluate(source: Samples[Stored], config: VolumeConfig) -> Iterator[dict[str, Tensor]]:
     """Some volumes at once, as outside of training."""
     return ({**batch, "inputs": as_evaluated(batch["inputs"], config)} for batch in source.batches(POOLED))
 

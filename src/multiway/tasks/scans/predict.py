@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from multiway import files, leftovers
 from multiway.config import Plain
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.dicom_seg import write_dicom_seg
 from multiway.data.sources.scans.grids import prepare, to_scan
@@ -179,7 +179,7 @@ def predict_masks(
 def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None) -> Path:
     """Write the mask of a DICOM series as a DICOM-SEG object."""
     if file is None or format_of(file) != "dicom":
-        shown = "an array" if file is None else quoted(file.name, 80)
+        shown = "an array" if file is None else quote(file.name, 80)
         raise DataError(f"{shown}: a DICOM-SEG object belongs to a DICOM series. Give series, or leave out dicom_seg.")
     state, path = run.state, out / f"{name}.dcm"
     names = dict(zip(state.values, state.classes, strict=True))

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from torch import Tensor
 
 from multiway.config import Config
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
 from multiway.data.sources.series import Sequences, Values
@@ -58,8 +58,8 @@ class SeriesState(Config):
         expected, got = len(self.variates), series.values.shape[2]
         if expected != got:
             raise DataError(
-                f"{series.source}: the run was trained on {expected} variates ({listed(self.variates)}). Got {got} "
-                f"({listed(series.variates)}). Give series with the same variates."
+                f"{series.source}: the run was trained on {expected} variates ({list_some(self.variates)}). Got {got} "
+                f"({list_some(series.variates)}). Give series with the same variates."
             )
         return series.resized(self.length)
 

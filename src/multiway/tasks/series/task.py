@@ -14,7 +14,7 @@ from multiway.auditing.samples import audit_sequences
 from multiway.config import Plain
 from multiway.data import CheckReport
 from multiway.data.checking import check_fillers
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Samples
@@ -82,7 +82,7 @@ def describe_series(samples: Samples[Values]) -> Plain:
     return {
         "series": len(samples),
         "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
-        "variates": listed(samples.columns, 12),
+        "variates": list_some(samples.columns, 12),
         "missing values": int(missing_of(samples.inputs).sum()),
         "official split": None if official is None else "train and test",
     }

@@ -16,7 +16,7 @@ from pydantic import model_validator
 from torch import Tensor
 
 from multiway.config import Config
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.samples import Cells, Samples
 from multiway.data.scaling import Floats, Scaler
 from multiway.tasks.stored import same_length
@@ -228,7 +228,7 @@ class TableState(Config):
     def encoded(self, rows: Samples[Cells]) -> Samples[Tensor]:
         """Rows as the network takes them; numbers to predict are scaled, and cells without an input are noted."""
         unknown = self.unknown(rows.inputs).items()
-        notes = (f"{count} cells of '{quoted(name)}' have a level that training had not" for name, count in unknown)
+        notes = (f"{count} cells of '{quote(name)}' have a level that training had not" for name, count in unknown)
         target = rows.target
         if self.target is not None and target is not None:
             target = self.target.transform(target[:, None])[:, 0].astype(np.float32)

@@ -5,14 +5,14 @@ import contextlib
 import numpy as np
 import pandas as pd
 
-from multiway.data.findings import Findings, Place, Unreadable, listed, quoted
+from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import RawTable
-from multiway.data.sources.columns import FEW_ROWS, named_cells, read_cells, read_inputs, require_columns
+from multiway.data.sources.columns import FEW_ROWS, read_cells, read_inputs, read_named_cells, require_columns
 from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.times import parse_times
-from multiway.data.targets import joined_table, read_target
+from multiway.data.targets import join_table, read_target
 from multiway.errors import Fix
 from multiway.tasks.tabular.config import TableOptions
 from multiway.tasks.tabular.encode import TableState
@@ -32,7 +32,7 @@ def rows_of(
     which training learnt, they are matched to it by name instead of being judged anew.
     """
     if isinstance(source, tuple):
-        frame, name = joined_table(*pair_of(source))
+        frame, name = join_table(*pair_of(source))
         source, options = frame, options.replace(target=name)
     raw = load_table(source, options, findings)
     raw = raw.sound() if raw.broken.any() else raw
@@ -47,7 +47,7 @@ def rows_of(
     else:
         match_names(raw.names, [*state.numbers, *state.categories, *([] if target is None else [target])], findings)
         cells = _later_cells(raw, options, findings, state)
-    groups, times = named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
+    groups, times = read_named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
     _note_missing(cells, options, findings)
     known = None if state is None else state.classes
     values, classes = (None, known) if target is None else read_target(raw, target, known, options.kind, findings)
@@ -75,8 +75,8 @@ def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state
     for name, column, levels in zip(state.categories, cells.words.T, state.levels, strict=True):
         present = column[column != ""].astype(str)
         if levels and len(present) >= FEW_ROWS and not np.isin(present, levels).any():
-            rule = f"none of the {len(present)} cells of '{quoted(name)}' has a level that training had"
-            fix = f"Write them as training did ({listed(levels, 4)}), or empty them."
+            rule = f"none of the {len(present)} cells of '{quote(name)}' has a level that training had"
+            fix = f"Write them as training did ({list_some(levels, 4)}), or empty them."
             findings.add("levels", "error", rule, fix, [Place(column=name, value=str(present[0]))])
     return cells
 

@@ -15,7 +15,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
 from multiway.data.checking import check_fillers, check_levels
-from multiway.data.findings import Findings, listed
+from multiway.data.findings import Findings, list_some
 from multiway.data.looking import look_at, read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
@@ -92,8 +92,8 @@ def describe_rows(samples: Samples[Cells]) -> Plain:
     cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
     return {
         "rows": len(samples),
-        "numbers": listed(cells.of_numbers, 12) or None,
-        "categories": listed(cells.of_words, 12) or None,
+        "numbers": list_some(cells.of_numbers, 12) or None,
+        "categories": list_some(cells.of_words, 12) or None,
         "kind": None if samples.target is None else kind,
         "missing cells": sum(cells.missing().values()),
     }

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from multiway.auditing.duplicates import check_one_label
 from multiway.auditing.near_texts import check_near_texts
 from multiway.auditing.report import AuditReport, Verdict
-from multiway.auditing.samples import audited, check_codes, check_copies
+from multiway.auditing.samples import check_codes, check_copies, report_on_samples
 from multiway.auditing.texts import telling_tokens
 from multiway.data import Finding
 from multiway.data.samples import Prepared
@@ -28,7 +28,7 @@ BINS = 10
 
 def audit_texts(prepared: Prepared[Strings, TextState]) -> AuditReport:
     """Whether texts or groups are in two splits, and whether the form of a text gives its class away."""
-    return audited(prepared, _verdicts(prepared))
+    return report_on_samples(prepared, _verdicts(prepared))
 
 
 def _verdicts(prepared: Prepared[Strings, TextState]) -> Iterator[Verdict | None]:

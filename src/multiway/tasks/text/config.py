@@ -140,14 +140,14 @@ class TextConfig(RunConfig):
 
 def usual_inputs(given: Mapping[str, object]) -> InputKind:
     """Inputs that a named model takes, else vectors where the encoder is a network, else words."""
-    from multiway.data.encoders import chosen_encoder
-
     model, text = given.get("model"), given.get("text")
     name = model.get("name") if isinstance(model, dict) else None
     if name is not None:
         return "vectors" if str(name).startswith("text_head") else "words"
     encoder = text.get("encoder", "auto") if isinstance(text, dict) else getattr(text, "encoder", "auto")
-    return "words" if chosen_encoder(EncoderOptions(encoder=str(encoder))) == "hashed" else "vectors"
+    from multiway.data.encoders import choose_encoder  # asks which libraries are there, and only where it matters
+
+    return "words" if choose_encoder(EncoderOptions(encoder=str(encoder))) == "hashed" else "vectors"
 
 
 def usual_network(inputs: InputKind) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Unreadable, listed, quoted
+from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
 from multiway.data.sources.cells import RawTable, as_text
-from multiway.data.sources.columns import named_cells, require_column, require_columns, usual_column
+from multiway.data.sources.columns import read_named_cells, require_column, require_columns, usual_column
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
 from multiway.data.sources.times import looks_like_time
 from multiway.data.targets import OTHER_COLUMN, read_target
@@ -67,7 +67,7 @@ def texts_of(
     official, labels = _official(raw, options.split, findings), None
     if classes is None and official is not None and "test" not in official:
         fix = ("Give such rows, or name another column of splits (", Fix("read.split", like="NAME"), ").")
-        findings.add("split", "error", f"column '{quoted(str(options.split))}' names no rows to test on", fix)
+        findings.add("split", "error", f"column '{quote(str(options.split))}' names no rows to test on", fix)
     if target is not None:
         codes, names = read_target(raw, target, classes, "classes", findings, otherwise=OTHER_COLUMN)
         labels, classes = codes.astype(np.int64), names
@@ -83,7 +83,7 @@ def texts_of(
         rows=raw.rows,
         unit=raw.unit,
         keys=tuple(text.casefold() for text in texts),
-        groups=named_cells(raw, options.group, "group", findings),
+        groups=read_named_cells(raw, options.group, "group", findings),
         official=official,
     )
 
@@ -180,7 +180,7 @@ def _keep_rows(raw: RawTable, options: LabelledTextOptions, findings: Findings) 
     rows = _first_of_each(np.flatnonzero(chosen), raw, options)
     if not len(rows):
         cells = ", ".join(f"{name} = {value}" for name, value in options.where.items())
-        raise findings.fatal("where", f"no row has {quoted(cells, 80)}", "Name cells that are there (read.where).")
+        raise findings.fatal("where", f"no row has {quote(cells, 80)}", "Name cells that are there (read.where).")
     frame = raw.frame.iloc[rows].reset_index(drop=True)
     return dataclasses.replace(raw, frame=frame, rows=raw.rows[rows], broken=raw.broken[rows])
 
@@ -203,7 +203,7 @@ def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> t
     taken = {options.second, options.group, options.split, options.target, *options.where}
     text = options.text or usual_column(raw.names, TEXT_NAMES, taken) or _wordy(raw, taken)
     if text is None:
-        fix = ("Name it (", Fix("read.text", like="NAME"), f"). There are {listed(raw.names)}.")
+        fix = ("Name it (", Fix("read.text", like="NAME"), f"). There are {list_some(raw.names)}.")
         raise findings.fatal("text", "no column of texts was found", fix)
     require_column(raw.names, text, "text", findings)
     target = options.target or usual_column(raw.names, TARGET_NAMES, taken | {text})
@@ -241,7 +241,7 @@ def _texts(raw: RawTable, columns: Sequence[str], is_error: bool, findings: Find
 
 def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str, ...] | None:
     """Our name of each row's split; rows of others are warned of, or noted where they say what part, as ood_dev."""
-    cells = named_cells(raw, name, "split", findings)
+    cells = read_named_cells(raw, name, "split", findings)
     if cells is None:
         return None
     splits = [SPLIT_OF.get(cell.lower(), "") for cell in cells]
@@ -249,7 +249,7 @@ def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str,
     if others:
         count = splits.count("")
         are = "row is" if count == 1 else "rows are"
-        rule = f"{count} {are} left out: column '{quoted(str(name))}' says {listed(others)}, which is no split"
+        rule = f"{count} {are} left out: column '{quote(str(name))}' says {list_some(others)}, which is no split"
         apart = all(SPLIT_OF.keys() & re.split(r"[\W_]+", cell.lower()) for cell in others)
         findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
     held = "test" if "test" not in splits else "validation"

@@ -17,7 +17,7 @@ from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
 from multiway.data.options import EncoderOptions
 from multiway.data.samples import Prepared, Rows, Samples
-from multiway.data.splitting import Splits, drawn_notes
+from multiway.data.splitting import Splits, notes_on_draws
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
 from multiway.models import TunedText, create_model
@@ -104,7 +104,7 @@ def encode_splits(
     texts, state = samples, learn_state(config, samples, splits["train"])
     seen = state.seen(texts.inputs.tolist(), config.text, progress=progress)
     state = state.with_inputs(seen, splits["train"])
-    notes = (*texts.notes, *drawn_notes(texts, splits))
+    notes = (*texts.notes, *notes_on_draws(texts, splits))
     return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
 
 

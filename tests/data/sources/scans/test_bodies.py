@@ -9,7 +9,7 @@ import pytest
 from data.sources.scans import scans
 from multiway import workflows
 from multiway.data.options import VolumeOptions
-from multiway.data.sources.scans.bodies import Room, find_body, needed_sizes, propose_grid
+from multiway.data.sources.scans.bodies import Room, find_body, propose_grid, sizes_needed
 from multiway.data.sources.scans.grids import prepare
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.tasks.scans import VolumeConfig
@@ -37,7 +37,7 @@ def test_the_body_is_what_is_bright():
 
 def test_the_size_that_is_needed_is_the_least_that_loses_nothing():
     _, inside = ball()
-    needed = needed_sizes(inside)
+    needed = sizes_needed(inside)
     volume = Volume(values=inside[None].astype(np.uint8), affine=None, source="ball")
 
     def kept(size):
@@ -46,11 +46,11 @@ def test_the_size_that_is_needed_is_the_least_that_loses_nothing():
     assert kept(needed) == inside.sum()
     for axis in range(3):
         assert kept(tuple(size - (axis == other) for other, size in enumerate(needed))) < inside.sum()
-    assert needed_sizes(np.zeros((3, 5, 7), bool)) == (1, 1, 1)
+    assert sizes_needed(np.zeros((3, 5, 7), bool)) == (1, 1, 1)
     for first, last in itertools.combinations_with_replacement(range(6), 2):
         line = np.zeros(6, bool)
         line[[first, last]] = True
-        (size,) = needed_sizes(line)
+        (size,) = sizes_needed(line)
         start = (6 - size) // 2
         assert start <= first and last < start + size
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from multiway.data.options import VolumeOptions
-from multiway.data.sources.scans.grids import prepare, prepared_header, with_depth
+from multiway.data.sources.scans.grids import header_after_preparing, prepare, with_depth
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.errors import ConfigError
 
@@ -40,7 +40,7 @@ def test_preparing_adds_it_last_and_the_header_knows():
     options = VolumeOptions(distance=True, size=(3, 5, 7))
     prepared = prepare(volume, options)
     assert prepared.values[1].max() == 2.0  # the cut faces are as far as the others; voxels, not millimetres
-    header = prepared_header(
+    header = header_after_preparing(
         VolumeHeader(sizes=(5, 5, 5), channels=1, dtype=values.dtype, affine=affine, axes=volume.axes), options, "v"
     )
     assert (header.channels, header.sizes, header.dtype) == (2, (3, 5, 7), prepared.values.dtype)

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from multiway.data.sources.scans.lesions import LesionOptions, cached_lesions, make_lesions, paint_lesions
+from multiway.data.sources.scans.lesions import LesionOptions, cache_lesions, make_lesions, paint_lesions
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import DataError, RunError
 
@@ -124,6 +124,6 @@ def test_a_failure_half_way_leaves_nothing(shapes, tmp_path, monkeypatch):
 
 
 def test_the_cached_set_is_made_once(shapes, tmp_path):
-    first = cached_lesions(shapes, tmp_path)
+    first = cache_lesions(shapes, tmp_path)
     stamp = first.stat().st_mtime_ns
-    assert cached_lesions(shapes, tmp_path) == first and first.stat().st_mtime_ns == stamp
+    assert cache_lesions(shapes, tmp_path) == first and first.stat().st_mtime_ns == stamp

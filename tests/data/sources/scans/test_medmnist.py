@@ -6,7 +6,7 @@ import torch
 
 from multiway.data.catalogue import entries
 from multiway.data.options import VolumeOptions
-from multiway.data.sources.scans.cases import named_splits
+from multiway.data.sources.scans.cases import splits_named
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import DataError
 from multiway.tasks.scans import VolumeConfig
@@ -32,7 +32,7 @@ def file(arrays, tmp_path):
 
 def test_cases_follow_the_file(file, arrays):
     cases = read_cases(file)
-    header, names, splits = cases.inputs.header, cases.names["case"], named_splits(cases)
+    header, names, splits = cases.inputs.header, cases.names["case"], splits_named(cases)
     assert (len(cases), header.channels, cases.inputs.sizes, cases.classes) == (15, 1, (4, 5, 6), ("0", "1"))
     assert header.axes == ("depth", "height", "width")
     assert {name: len(rows) for name, rows in splits.items()} == {"train": 7, "validation": 3, "test": 5}
@@ -84,7 +84,7 @@ def test_the_published_file(real_data):
     path = real_data / "volumes" / "adrenalmnist3d.npz"
     cases = read_cases(path)
     known = entries()["adrenalmnist3d"]
-    splits = named_splits(cases)
+    splits = splits_named(cases)
     assert tuple(map(len, splits.values())) == known.counts
     assert (cases.classes, cases.inputs.sizes) == (known.classes, (28, 28, 28))
     with np.load(path) as official:

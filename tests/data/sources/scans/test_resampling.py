@@ -12,8 +12,8 @@ import torch
 
 from data.sources.scans import scans
 from multiway.data.options import VolumeOptions
-from multiway.data.sources.scans.grids import interpolate, prepare, prepared_header, to_grid
-from multiway.data.sources.scans.volume import Volume, VolumeHeader, axes_of, turned, turns
+from multiway.data.sources.scans.grids import header_after_preparing, interpolate, prepare, to_grid
+from multiway.data.sources.scans.volume import Volume, VolumeHeader, axes_of, turn_affine, turns
 from multiway.errors import ConfigError, DataError
 from tolerances import ROUNDING64, SUMS32
 
@@ -28,7 +28,7 @@ def same_header(before: Volume, after: Volume, options: VolumeOptions) -> None:
     """What is said ahead of preparing is what comes of it."""
     header = VolumeHeader(sizes=before.sizes, channels=before.channels, dtype=before.values.dtype,
                           affine=before.affine, axes=before.axes)  # fmt: skip
-    told = prepared_header(header, options, "v")
+    told = header_after_preparing(header, options, "v")
     assert (told.sizes, told.channels, told.dtype, told.axes) == (
         after.sizes, after.channels, after.values.dtype, after.axes,
     )  # fmt: skip
@@ -181,9 +181,9 @@ def test_no_request_does_nothing():
 def test_turns_undo_each_other():
     before = volume()
     order, flips = turns(before.affine, "RAS")
-    affine = turned(before.affine, before.sizes, order, flips)
+    affine = turn_affine(before.affine, before.sizes, order, flips)
     sizes = [before.sizes[axis] for axis in order]
-    back = turned(affine, sizes, *turns(affine, before.orientation))
+    back = turn_affine(affine, sizes, *turns(affine, before.orientation))
     np.testing.assert_allclose(back, before.affine, rtol=ROUNDING64, atol=ROUNDING64)
 
 

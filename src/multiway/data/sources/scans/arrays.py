@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.catalogue import known_by_file
-from multiway.data.findings import listed, quoted
+from multiway.data.catalogue import find_by_file
+from multiway.data.findings import list_some, quote
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPELLINGS, SPLITS
-from multiway.data.sources.arrays import Archive, ArrayPair, labels_in, named_rows, pairs_of
+from multiway.data.sources.arrays import Archive, ArrayPair, labels_in, name_rows, pairs_of
 from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
-from multiway.data.sources.scans.grids import prepared_header
+from multiway.data.sources.scans.grids import header_after_preparing
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError, Fix
 
@@ -81,7 +81,7 @@ class Arrays:
             rows=np.arange(count),
             source="arrays in memory",
             is_even=True,
-            header=prepared_header(files.header(0), options, "X"),
+            header=header_after_preparing(files.header(0), options, "X"),
             has_masks=self.masks is not None,
             label_kind=LABEL_KINDS.get(classes.dtype.kind, "text"),
         )
@@ -124,7 +124,7 @@ def _read_labels(y: Any, count: int) -> tuple[NDArray[np.int64], Array]:
         raise DataError(f"y: one class is needed per case, ({count},). Got {given.shape}.")
     if given.dtype.kind == "f" and not (np.isfinite(given).all() and (given == np.floor(given)).all()):
         bad = given[~np.isfinite(given) | (given != np.floor(given))][0]
-        raise DataError(f"y: classes are words or whole numbers. Got {quoted(bad)}. Regression on scans is not there.")
+        raise DataError(f"y: classes are words or whole numbers. Got {quote(bad)}. Regression on scans is not there.")
     if given.dtype.kind == "O" and all(isinstance(value, bool | np.bool_) for value in given):
         given = given.astype(bool)
     if given.dtype.kind == "O" and not all(isinstance(value, str | int | np.integer) for value in given):
@@ -143,7 +143,7 @@ class ArchiveFiles:
     """
 
     def __init__(self, path: Path, options: VolumeOptions) -> None:
-        self.where = quoted(path.name, 80)
+        self.where = quote(path.name, 80)
         self.archive = Archive(path, options.max_bytes, self.where)
         pairs = pairs_of(self.archive)
         names = {
@@ -154,8 +154,8 @@ class ArchiveFiles:
         missing = [name for name, present in names.items() if present is None]
         if missing:
             raise DataError(
-                f"{self.where}: images and labels of train, val and test are needed. It lacks {listed(missing)} and "
-                f"holds {listed(self.archive.names)}. Save all six, or list files in a table."
+                f"{self.where}: images and labels of train, val and test are needed. It lacks {list_some(missing)} and "
+                f"holds {list_some(self.archive.names)}. Save all six, or list files in a table."
             )
         self.pairs: dict[str, ArrayPair] = pairs
         self.headers = {split: self.archive.header(pair.samples) for split, pair in self.pairs.items()}
@@ -219,7 +219,7 @@ class ArchiveFiles:
 
 def is_medmnist(path: Path) -> bool:
     """Whether a .npz has arrays of images and labels."""
-    names = Archive(path, 0, quoted(path.name, 80)).names
+    names = Archive(path, 0, quote(path.name, 80)).names
     return any(name.endswith(("_images", "_labels")) for name in names)
 
 
@@ -230,7 +230,7 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         split: np.array(labels_in(files.archive, str(files.pairs[split].labels), files.counts[split]), np.int64)
         for split in SPLITS
     }
-    known = known_by_file(path)
+    known = find_by_file(path)
     classes, positions = _match_labels(files, labels, None if known is None else known.classes)
     notes = []
     if known is not None and known.shapes and not options.shape_transform:
@@ -238,7 +238,7 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         notes.append(f"{files.where} holds shapes; its authors vary their brightness ({fix})")
     if known is not None and tuple(files.counts.values()) != known.counts:
         notes.append(
-            f"{files.where} has {listed(files.counts.values())} cases, not the published {listed(known.counts)}"
+            f"{files.where} has {list_some(files.counts.values())} cases, not the published {list_some(known.counts)}"
         )
     scans = Scans(
         files=files,
@@ -246,9 +246,9 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         rows=np.arange(len(positions)),
         source=files.where,
         is_even=True,
-        header=prepared_header(files.header(0), options, files.where),
+        header=header_after_preparing(files.header(0), options, files.where),
     )
-    names, official = named_rows(files.counts)
+    names, official = name_rows(files.counts)
     return scan_cases(scans, names, labels=positions, classes=classes, notes=tuple(notes), official=official)
 
 
@@ -263,7 +263,7 @@ def _match_labels(
             rule = f"a label of the set is 0 to {len(known) - 1}" if names else "every label must occur in training"
             raise DataError(
                 f"{files.where}: {rule}. Got {values[outside[0]]} in '{files.pairs[split].labels}' row {outside[0]} "
-                f"({len(outside)} such). Known labels: {listed(known)}. Correct them."
+                f"({len(outside)} such). Known labels: {list_some(known)}. Correct them."
             )
     positions = np.searchsorted(known, np.concatenate(list(labels.values()))).astype(np.int64)
     return names or tuple(map(str, known.tolist())), positions

@@ -53,7 +53,7 @@ def find_body(values: Array) -> NDArray[np.bool_]:
     return np.asarray(image > edges[1 + int(np.nan_to_num(between[:-1]).argmax())])
 
 
-def needed_sizes(inside: NDArray[np.bool_], margin: int = 0, thin: float = 0.0) -> tuple[int, ...]:
+def sizes_needed(inside: NDArray[np.bool_], margin: int = 0, thin: float = 0.0) -> tuple[int, ...]:
     """Voxels along each axis that a cut about the centre needs to hold what is inside; 1 where nothing is.
 
     `margin` voxels stay on either side; planes that hold less than the share `thin` of what is inside do not count.
@@ -99,6 +99,6 @@ def as_fix(proposal: tuple[tuple[float, ...] | None, tuple[int, ...]]) -> tuple[
     return (*((Fix("read.spacing", steps),) if steps else ()), Fix("read.size", list(size)))
 
 
-def spaced(fixes: Sequence[Fix]) -> Message:
+def separate(fixes: Sequence[Fix]) -> Message:
     """Fixes as words of a sentence."""
     return tuple(part for fix in fixes for part in (" ", fix))[1:]

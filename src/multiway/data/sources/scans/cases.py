@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.data.checking import fillers_of
-from multiway.data.findings import Failures, kept
+from multiway.data.findings import Failures, keep_errors
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPLITS, Rows, Samples
 from multiway.data.sources.bytes import MOST_UNFOLDED
-from multiway.data.sources.scans.bodies import MARGIN, THIN, Room, find_body, needed_sizes
-from multiway.data.sources.scans.grids import check_finite, crop_starts, prepare, prepared_header
+from multiway.data.sources.scans.bodies import MARGIN, THIN, Room, find_body, sizes_needed
+from multiway.data.sources.scans.grids import check_finite, crop_starts, header_after_preparing, prepare
 from multiway.data.sources.scans.volume import Array, Grid, Volume, VolumeHeader, millimetres, sizes_in_words
 from multiway.data.splitting import Splits
 from multiway.errors import DataError, Fix, Message
@@ -145,7 +145,7 @@ class Scans:
 
     def form(self, index: int) -> VolumeHeader:
         """What is said of `prepared`, by the header of the file alone."""
-        return prepared_header(self.file_header(index), self.options, self.place(index))
+        return header_after_preparing(self.file_header(index), self.options, self.place(index))
 
     def spacing(self, index: int) -> tuple[float, ...] | None:
         """Millimetres per voxel of `prepared`; None where it has none."""
@@ -177,7 +177,7 @@ class Scans:
         if mask is None:
             return None
         whole, left = (prepare(mask, options, is_mask=True).values[0] != 0 for options in (self._whole, self.options))
-        return CutMask(int(left.sum()), int(whole.sum()), needed_sizes(whole))
+        return CutMask(int(left.sum()), int(whole.sum()), sizes_needed(whole))
 
     def whole(self, index: int) -> tuple[Volume, NDArray[np.bool_]] | None:
         """A scan before a size cuts it, and which of its voxels are left; None where none is lost."""
@@ -226,7 +226,7 @@ class Scans:
         looks: dict[int, ScanLook] = {}
         failures: Failures = []
         for index in range(len(self)):
-            with kept(failures):
+            with keep_errors(failures):
                 looks[index] = self._look(index)
         return looks, failures
 
@@ -241,9 +241,9 @@ class Scans:
             high=float(values.max()),
             digest=hashlib.sha256(f"{values.shape}{values.dtype.kind}".encode() + values.tobytes()).digest(),
             header=volume.header,
-            prepared=prepared_header(volume.header, self.options, volume.source),
+            prepared=header_after_preparing(volume.header, self.options, volume.source),
             mask=None if mask is None else dict(zip(marks.tolist(), counts.tolist(), strict=True)),
-            room=Room(whole=whole.header, needed=needed_sizes(find_body(whole.values), MARGIN, THIN)),
+            room=Room(whole=whole.header, needed=sizes_needed(find_body(whole.values), MARGIN, THIN)),
             cut=None if self.options.size is None else self.cut(index),
             fillers={value: len(rows) for value, rows in fillers_of(values.ravel()).items()},
         )
@@ -320,7 +320,7 @@ def scan_cases(
     )
 
 
-def named_splits(cases: Samples[Any]) -> Splits:
+def splits_named(cases: Samples[Any]) -> Splits:
     """Cases of each split that the data name."""
     official = np.array(cases.official or ())
     return {name: np.flatnonzero(official == name) for name in SPLITS if name in official}

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from multiway.data.findings import Findings, Place, listed
-from multiway.data.sources.scans.bodies import as_fix, propose_grid, spaced
+from multiway.data.findings import Findings, Place, list_some
+from multiway.data.sources.scans.bodies import as_fix, propose_grid, separate
 from multiway.data.sources.scans.cases import Cases, ScanLook
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
@@ -106,7 +106,7 @@ def _check_room(cases: Cases, findings: Findings) -> None:
         dataclasses.replace(found, severity="warning") if found.kind == "sizes" else found for found in findings.found
     ]
     fits = f"every body fits into {sizes_in_words(proposal[1])} voxels"
-    fix = ("Set what holds them (", *spaced(as_fix(proposal)), ").")
+    fix = ("Set what holds them (", *separate(as_fix(proposal)), ").")
     if options.size is None:
         if proposal[0] is not None or len({room.whole.sizes for room in rooms.values()}) > 1:
             at = "" if proposal[0] is None else f" of {millimetres(proposal[0])}"
@@ -176,7 +176,7 @@ def _describe_cuts(looks: list[ScanLook], size: tuple[int, ...] | None) -> str |
 
 
 def _describe_masks(masks: list[dict[float, int]]) -> str:
-    values = listed((f"{value:g}" for value in sorted({value for mask in masks for value in mask})), 12)
+    values = list_some((f"{value:g}" for value in sorted({value for mask in masks for value in mask})), 12)
     empty = sum(set(mask) == {0} for mask in masks)
     return f"{len(masks)}, values {values}" + (f", {empty} empty" if empty else "")
 
@@ -185,4 +185,4 @@ def _distinct(values: Iterable[str]) -> str | None:
     counts = collections.Counter(values)
     if len(counts) < 2:
         return next(iter(counts), None)
-    return listed((f"{value} ({count})" for value, count in counts.most_common()), 4)
+    return list_some((f"{value} ({count})" for value, count in counts.most_common()), 4)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import listed, quoted
-from multiway.data.sources.arrays import check_bytes, opened
+from multiway.data.findings import list_some, quote
+from multiway.data.sources.arrays import check_bytes, open_file
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
 from multiway.errors import DataError, in_a_line
-from multiway.lazy import load_extra, silenced
+from multiway.lazy import load_extra, silence
 
 MAX_SLICES = 10_000
 EVEN = 0.02
@@ -95,7 +95,7 @@ def _series(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[S
         )
     check_bytes(sum(file.stat().st_size for file in files), None, limit, where)
     slices = [
-        read_slice(file, limit, where if file == path else f"{where}, {quoted(file.name)}", pixels) for file in files
+        read_slice(file, limit, where if file == path else f"{where}, {quote(file.name)}", pixels) for file in files
     ]
     _check_alike(slices, where)
     ordered, step = _sort(slices, where)
@@ -108,7 +108,7 @@ def _check_alike(slices: list[Slice], where: str) -> None:
     if len(series) > 1:
         counts = [sum(one.series == name for one in slices) for name in sorted(series)]
         raise DataError(
-            f"{where}: a folder must hold one series. Got {len(series)}, of {listed(counts)} files. Put each series "
+            f"{where}: a folder must hold one series. Got {len(series)}, of {list_some(counts)} files. Put each series "
             f"into a folder of its own."
         )
     odd = next((one for one in slices if one.geometry != slices[0].geometry), None)
@@ -179,10 +179,10 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     """Read a file whole, and keep its pixels where they are needed."""
     pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
     check_bytes(path.stat().st_size, None, limit, where)
-    with opened(path, where) as stream:
+    with open_file(path, where) as stream:
         raw = stream.read()
     try:
-        with silenced("pydicom"):
+        with silence("pydicom"):
             syntax = _syntax(pydicom, raw)
             if syntax in PLAIN_SYNTAXES:
                 return _slice(pydicom.dcmread(io.BytesIO(raw)), syntax, path.name, where, pixels)
@@ -191,9 +191,9 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     except RecursionError:
         raise DataError(f"{where}: its sequences are nested too deeply to be meant. Write it again.") from None
     except Exception as error:  # whatever pydicom makes of broken bytes: dozens of types, by the element that is hit
-        reason = quoted(in_a_line(error) or type(error).__name__, 80)
+        reason = quote(in_a_line(error) or type(error).__name__, 80)
         raise DataError(f"{where}: it is no sound DICOM file ({reason}). Write or copy it again.") from None
-    name = quoted(pydicom.uid.UID_dictionary.get(syntax, (syntax,))[0], 60)
+    name = quote(pydicom.uid.UID_dictionary.get(syntax, (syntax,))[0], 60)
     raise DataError(
         f"{where}: pixels must be stored plainly. Got transfer syntax {name}. Unpack it first (dcmdjpeg), or "
         f"convert the series to NIfTI (dcm2niix)."
@@ -241,7 +241,7 @@ def _slice(data: Any, syntax: str, name: str, where: str, pixels: bool) -> Slice
         raise DataError(f"{where}: it says no PixelSpacing, so its voxels have no size. Convert it with its geometry.")
     directions = _numbers(data, "ImageOrientationPatient", 6, UPRIGHT, where) or UPRIGHT
     return Slice(
-        name=quoted(name),
+        name=quote(name),
         series=str(data.get("SeriesInstanceUID", "")),
         rows=rows,
         columns=columns,
@@ -271,7 +271,7 @@ def _numbers(
         return default
     parts = tuple(float(part) for part in (value if count > 1 else [value]))
     if len(parts) != count or not np.isfinite(parts).all():
-        raise DataError(f"{where}: {name} must be {count} finite numbers. Got {listed(parts)}. Write it again.")
+        raise DataError(f"{where}: {name} must be {count} finite numbers. Got {list_some(parts)}. Write it again.")
     return parts
 
 

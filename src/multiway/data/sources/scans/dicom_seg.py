@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from multiway import files
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.sources.scans.dicom import slices_in
 from multiway.data.sources.scans.volume import Array
 from multiway.errors import DataError, in_a_line
@@ -84,7 +84,7 @@ def write_dicom_seg(path: Path, mask: Array, series: Path, names: Mapping[int, s
             )
     except (AttributeError, TypeError, ValueError) as error:
         raise DataError(
-            f"{quoted(series.name, 80)}: its slices lack what a DICOM-SEG object refers to "
-            f"({quoted(in_a_line(error), 120)}). Complete them, or take the masks as NIfTI alone."
+            f"{quote(series.name, 80)}: its slices lack what a DICOM-SEG object refers to "
+            f"({quote(in_a_line(error), 120)}). Complete them, or take the masks as NIfTI alone."
         ) from None
     files.write_with(path, made.save_as)

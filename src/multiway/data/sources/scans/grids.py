@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.volume import (
     Affine,
@@ -19,7 +19,7 @@ from multiway.data.sources.scans.volume import (
     axes_of,
     sizes_in_words,
     spacing_of,
-    turned,
+    turn_affine,
     turns,
 )
 from multiway.errors import DataError, Fix
@@ -42,7 +42,7 @@ def prepare(volume: Volume, options: VolumeOptions, *, is_mask: bool = False) ->
     return dataclasses.replace(volume, values=np.ascontiguousarray(values), affine=header.affine, axes=header.axes)
 
 
-def prepared_header(header: VolumeHeader, options: VolumeOptions, source: str) -> VolumeHeader:
+def header_after_preparing(header: VolumeHeader, options: VolumeOptions, source: str) -> VolumeHeader:
     """What `prepare` makes of a volume with this header; nothing is read."""
     return _plan(header, options, source, False)[0]
 
@@ -57,7 +57,7 @@ def to_file(
 ) -> Array:
     """As `to_scan`, by what the header of the file says."""
     affine = np.eye(4) if header.affine is None else header.affine
-    grid = prepared_header(dataclasses.replace(header, affine=affine), options, source)
+    grid = header_after_preparing(dataclasses.replace(header, affine=affine), options, source)
     assert grid.affine is not None
     return to_grid(values, grid.affine, header.sizes, affine, nearest=nearest)
 
@@ -117,7 +117,7 @@ def _turn(header: VolumeHeader, orientation: str, source: str) -> tuple[VolumeHe
         )
     affine = _affine(header, source, "orientation")
     order, flips = turns(affine, orientation)
-    affine, sizes = turned(affine, header.sizes, order, flips), tuple(header.sizes[axis] for axis in order)
+    affine, sizes = turn_affine(affine, header.sizes, order, flips), tuple(header.sizes[axis] for axis in order)
 
     def turn(array: Array) -> Array:
         return np.flip(array.transpose(0, *(axis + 1 for axis in order)), tuple(axis + 1 for axis in flips))
@@ -257,4 +257,4 @@ def differing(what: str, values: dict[str, str]) -> str:
     counts = (
         f"{value} in {len(names)} ({names[0]})" for value, names in sorted(cases.items(), key=lambda i: -len(i[1]))
     )
-    return f"{what}: {listed(counts, 4)}"
+    return f"{what}: {list_some(counts, 4)}"

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from multiway.data.findings import listed
+from multiway.data.findings import list_some
 from multiway.data.matching import Far, far_levels
 from multiway.data.options import VolumeOptions
 from multiway.data.scaling import Level, evenly
@@ -121,7 +121,7 @@ def warn_of_spacings(scans: Mapping[str, tuple[float, ...] | None], trained: Spa
     """Warn once of all prepared scans, by name, whose voxels are larger or smaller than those that training saw."""
     others = [f"{name} ({millimetres(steps)})" for name, steps in scans.items() if steps and _is_other(steps, trained)]
     if others:
-        _warn(f"{len(others)} of {len(scans)} scans with others, {listed(others, MOST_NAMED)}", trained)
+        _warn(f"{len(others)} of {len(scans)} scans with others, {list_some(others, MOST_NAMED)}", trained)
 
 
 def _is_other(spacing: Iterable[float], trained: Spacings | None) -> bool:

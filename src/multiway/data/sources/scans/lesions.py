@@ -18,7 +18,7 @@ from pydantic import Field
 
 from multiway import files, leftovers
 from multiway.config import Config
-from multiway.data.findings import quoted
+from multiway.data.findings import quote
 from multiway.data.options import VolumeSplit
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
@@ -106,7 +106,7 @@ def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
             rows.append((f"images/{name}", f"masks/{name}", split, (cases.groups or names)[index]))
             voxels += int(mask.sum())
     write_table(pd.DataFrame(rows, columns=["path", "mask", "split", "patient"]), folder / TABLE)
-    facts = {"source": quoted(cases.source, 200), "cases": len(rows), "lesion_voxels": voxels}
+    facts = {"source": quote(cases.source, 200), "cases": len(rows), "lesion_voxels": voxels}
     files.write_text(folder / FACTS, json.dumps({**facts, "options": options.plain()}, indent=1) + "\n")
 
 
@@ -189,7 +189,7 @@ def _smooth(values: Field3, width: float) -> Field3:
     return np.asarray(np.fft.ifftn(spectrum).real)
 
 
-def cached_lesions(source: Path, cache: Path) -> Path:
+def cache_lesions(source: Path, cache: Path) -> Path:
     """Table of the lesion set of a source, made in a cache on first use."""
     folder = cache / f"lesions-{source.stem}"
     if not (folder / TABLE).is_file():

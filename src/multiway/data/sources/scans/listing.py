@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from multiway.data.findings import Failures, kept, listed, quoted, soundly
+from multiway.data.findings import Failures, keep_errors, list_some, quote, soundly
 from multiway.data.options import ReadOptions, VolumeOptions
 from multiway.data.samples import SPLIT_OF
 from multiway.data.sources.cells import words
@@ -55,7 +55,7 @@ def list_entries(
     elif path.suffix.lower() == ".json":
         entries = _list_datalist(path, options, failures, labelled)
     elif is_scan(path):
-        entries = [ScanEntry(place=quoted(path.name, 80), file=path)]
+        entries = [ScanEntry(place=quote(path.name, 80), file=path)]
     else:
         entries = _list_table(path, options, failures, labelled)
     if not entries and failures:
@@ -77,15 +77,15 @@ def _list_folder(folder: Path) -> list[ScanEntry]:
         other = next((file for file in sorted(folder.rglob("*")) if foreign_form(file)), folder)
         refuse_foreign(other)
         raise DataError(
-            f"{quoted(folder, 200)}: there is no scan in it. Give a folder with .nii, .nii.gz, .npy, .npz or DICOM "
+            f"{quote(folder, 200)}: there is no scan in it. Give a folder with .nii, .nii.gz, .npy, .npz or DICOM "
             f"files."
         )
     shown = {file: file.name if file == folder else file.relative_to(folder) for file in sorted(files)}
-    return [ScanEntry(place=quoted(name, 120), file=file) for file, name in shown.items()]
+    return [ScanEntry(place=quote(name, 120), file=file) for file, name in shown.items()]
 
 
 def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
-    where, names = quoted(path.name, 80), (options.patient or "patient", options.label)
+    where, names = quote(path.name, 80), (options.patient or "patient", options.label)
     reading = ReadOptions(id_column=names, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
     names_of = _columns(table.names, options, where, labelled)
@@ -96,7 +96,7 @@ def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, l
     entries = []
     for row in range(len(table.frame)):
         cells = {kind: column.iloc[row] or None for kind, column in columns.items()}
-        with kept(failures):
+        with keep_errors(failures):
             entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
     return entries
 
@@ -105,15 +105,15 @@ def _columns(names: list[str], options: VolumeOptions, where: str, labelled: boo
     """Columns that are there, by what they say."""
     if options.path not in names:
         raise DataError(
-            f"{where}: there is no column '{quoted(options.path)}' of files. Got {listed(names)}. Name it (",
+            f"{where}: there is no column '{quote(options.path)}' of files. Got {list_some(names)}. Name it (",
             Fix("read.path", like="NAME"),
             ").",
         )
     patient = options.patient or usual_column(names, PATIENT_NAMES)
     if options.patient is not None and options.patient not in names:
-        raise DataError(f"{where}: there is no column '{quoted(patient)}' of patients. Got {listed(names)}.")
+        raise DataError(f"{where}: there is no column '{quote(patient)}' of patients. Got {list_some(names)}.")
     if labelled and options.label != "label" and options.label not in names:
-        raise DataError(f"{where}: there is no column '{quoted(options.label)}' of labels. Got {listed(names)}.")
+        raise DataError(f"{where}: there is no column '{quote(options.label)}' of labels. Got {list_some(names)}.")
     columns = {"file": options.path, "patient": patient}
     if labelled:
         columns |= {"label": options.label, "mask": options.mask, "split": options.split}
@@ -128,9 +128,9 @@ def _cell(value: Any) -> str | None:
 def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> ScanEntry:
     file, mask, split = cells.get("file"), cells.get("mask"), cells.get("split")
     if not isinstance(file, str):
-        raise DataError(f"{place}: a file is needed in '{quoted(options.path)}'. Got {quoted(file)}. Give one per row.")
+        raise DataError(f"{place}: a file is needed in '{quote(options.path)}'. Got {quote(file)}. Give one per row.")
     if split is not None and str(split).lower() not in SPLIT_OF:
-        raise DataError(f"{place}: a split is train, validation or test. Got '{quoted(split)}'. Correct it.")
+        raise DataError(f"{place}: a split is train, validation or test. Got '{quote(split)}'. Correct it.")
     if "patient" in cells and cells["patient"] is None:
         raise DataError(f"{place}: a patient is needed in every row, or in none. Fill it in.")
     return ScanEntry(
@@ -146,11 +146,11 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
 def _resolve(text: str, root: Path, place: str) -> Path:
     """A path below the root, whatever it says and wherever links lead."""
     if "\x00" in text:
-        raise DataError(f"{place}: a path holds no NUL character. Got '{quoted(text)}'. Correct it.")
+        raise DataError(f"{place}: a path holds no NUL character. Got '{quote(text)}'. Correct it.")
     base = Path(os.path.abspath(root))  # noqa: PTH100 - messages and paths name folders as the user does
     full = Path(os.path.normpath(base / text))
     outside = DataError(
-        f"{place}: files must lie below {quoted(base, 120)}, links followed. Got '{quoted(text, 120)}'. Move them, or "
+        f"{place}: files must lie below {quote(base, 120)}, links followed. Got '{quote(text, 120)}'. Move them, or "
         f"name the folder that holds them all (",
         Fix("read.root", like="FOLDER"),
         ").",
@@ -158,7 +158,7 @@ def _resolve(text: str, root: Path, place: str) -> Path:
     if not full.is_relative_to(base):
         raise outside
     if not full.exists():
-        raise DataError(f"{place}: there is no file '{quoted(text, 120)}' in {quoted(base, 120)}. Correct the path.")
+        raise DataError(f"{place}: there is no file '{quote(text, 120)}' in {quote(base, 120)}. Correct the path.")
     if not full.resolve().is_relative_to(base.resolve()):
         raise outside
     return full
@@ -170,7 +170,7 @@ def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None
     A label that names a file is a segmentation mask. Decathlon's `test` has no labels; where others have them, it is
     left out.
     """
-    where = quoted(path.name, 80)
+    where = quote(path.name, 80)
     content = _json(path, where)
     groups: dict[str, Any] = {"": content} if isinstance(content, list) else {}
     if isinstance(content, dict):
@@ -186,7 +186,7 @@ def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None
     given = len([name for name, items in groups.items() if items]) > 1
     entries = []
     for name, index, item in ((name, *pair) for name, items in groups.items() for pair in enumerate(items)):
-        with kept(failures):
+        with keep_errors(failures):
             split = SPLIT_OF[name.lower()] if given else None
             entries.append(_read_item(item, f"{where}, {name or 'entry'} {index}", split, root, options, labelled))
     return _with_labels(entries) if labelled else entries
@@ -197,7 +197,7 @@ def label_names(path: Path) -> tuple[str, ...] | None:
 
     Decathlon maps values to names, nnU-Net names to values.
     """
-    content = _json(path, quoted(path.name, 80))
+    content = _json(path, quote(path.name, 80))
     given = content.get("labels") if isinstance(content, dict) else None
     if not isinstance(given, dict):
         return None
@@ -232,7 +232,7 @@ def _json(path: Path, where: str) -> Any:
     except DataError:
         raise
     except ValueError as error:  # among them JSONDecodeError and UnicodeDecodeError
-        raise DataError(f"{where}: it is no JSON ({quoted(error, 80)}). Write it again.") from None
+        raise DataError(f"{where}: it is no JSON ({quote(error, 80)}). Write it again.") from None
 
 
 def _read_item(
@@ -241,7 +241,7 @@ def _read_item(
     if isinstance(item, str):
         item = {"image": item}
     if not isinstance(item, dict):
-        raise DataError(f"{place}: an entry maps 'image' and 'label' to a file and its label. Got {quoted(item)}.")
+        raise DataError(f"{place}: an entry maps 'image' and 'label' to a file and its label. Got {quote(item)}.")
     file = item.get("image", item.get(options.path))
     label, mask = item.get(options.label), item.get(options.mask)
     add_input(*(root / each for each in (label, mask) if isinstance(each, str)))
@@ -249,7 +249,7 @@ def _read_item(
     if isinstance(label, str) and is_scan(Path(label)):
         label, mask = None, label
     if isinstance(file, list) or isinstance(label, list | dict) or isinstance(mask, list | dict):
-        raise DataError(f"{place}: a case has one file and one label. Got {quoted(item, 80)}. Merge channels first.")
+        raise DataError(f"{place}: a case has one file and one label. Got {quote(item, 80)}. Merge channels first.")
     patient = options.patient or next((name for name in item if str(name).lower() in PATIENT_NAMES), None)
     cells = {
         "file": file,

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.data.findings import Failures, Finding, Findings, kept, listed, quoted
+from multiway.data.findings import Failures, Finding, Findings, keep_errors, list_some, quote
 from multiway.data.matching import positions
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Samples
@@ -18,11 +18,11 @@ from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.arrays import Arrays, is_medmnist, read_medmnist
 from multiway.data.sources.scans.bodies import Room
 from multiway.data.sources.scans.cases import SAME_SIZE, Cases, Scans, scan_cases
-from multiway.data.sources.scans.grids import differing, prepared_header
+from multiway.data.sources.scans.grids import differing, header_after_preparing
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres, sizes_in_words
-from multiway.data.targets import in_order, named_truths, note_spellings
+from multiway.data.targets import in_order, name_truths, note_spellings
 from multiway.errors import DataError, Fix, MultiwayError
 
 Source = str | Path | Arrays | Cases
@@ -61,7 +61,7 @@ class FileScans:
     def _read(self, index: int, file: Path, channels: bool) -> Volume:
         with _naming_row(self.place(index), file):
             volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
-        place, name = self.place(index), quoted(file.name, 80)
+        place, name = self.place(index), quote(file.name, 80)
         return dataclasses.replace(volume, source=place if place.endswith(name) else f"{place}, {name}")
 
 
@@ -71,7 +71,7 @@ def _naming_row(place: str, file: Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        if place.endswith(quoted(file.name, 80)):
+        if place.endswith(quote(file.name, 80)):
             raise
         first, *rest = error.args
         raise type(error)(f"{place}: {first}", *rest) from None
@@ -99,7 +99,7 @@ def read_cases(
         return source.cases(options)
     path = Path(source)
     if not path.exists():
-        raise DataError(f"{quoted(path, 200)} does not exist. Give a .npz, a table of files, or a folder of scans.")
+        raise DataError(f"{quote(path, 200)} does not exist. Give a .npz, a table of files, or a folder of scans.")
     if path.suffix.lower() == ".npz" and path.is_file() and is_medmnist(path):
         return read_medmnist(path, options)
     failures: Failures | None = None if findings is None else []
@@ -115,11 +115,11 @@ def read_cases(
 def _list_cases(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> Cases:
     """Cases of what is listed: labels, patients and splits, by which no file is opened."""
     entries = list_entries(path, options, failures, labelled)
-    where, classes = quoted(path.name, 80), tuple[str, ...]()
+    where, classes = quote(path.name, 80), tuple[str, ...]()
     labels = patients = None
-    with kept(failures):
+    with keep_errors(failures):
         labels, classes = _read_labels(entries, where)
-    with kept(failures):
+    with keep_errors(failures):
         patients = _read_patients(entries)
     names = label_names(path) if path.suffix.lower() == ".json" else None
     if names is not None and labels is not None:
@@ -150,9 +150,9 @@ def _list_cases(path: Path, options: VolumeOptions, failures: Failures | None, l
 def check_listed(cases: Cases, findings: Findings) -> None:
     """Note where a file is listed twice, rows have no split, or a patient is in two, as training may not have it."""
     failures = list[MultiwayError]()
-    with kept(failures):
+    with keep_errors(failures):
         _check_files(cases)
-    with kept(failures):
+    with keep_errors(failures):
         _check_splits(cases)
     note_spellings("label", cases.classes or (), findings)
     findings.take_all("source", failures)
@@ -165,7 +165,7 @@ def _read_labels(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.i
     missing = next((entry for entry in entries if entry.label is None), None)
     if missing is not None:
         raise DataError(f"{missing.place}: a label is needed in every row, or in none. Fill it in, or drop the row.")
-    given = named_truths(pd.Series([entry.label for entry in entries], dtype=object))
+    given = name_truths(pd.Series([entry.label for entry in entries], dtype=object))
     values, bad, _ = parse_cells(given)
     odd = np.flatnonzero(values != np.round(values))
     if len(odd) and not bad.any():
@@ -174,7 +174,7 @@ def _read_labels(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.i
     classes = in_order(given.unique())
     if len(classes) > max(50, len(given) // 2):
         raise DataError(
-            f"{where}: {len(classes)} different labels for {len(given)} cases are no classes: {listed(classes, 4)}. "
+            f"{where}: {len(classes)} different labels for {len(given)} cases are no classes: {list_some(classes, 4)}. "
             f"Name another column (",
             Fix("read.label", like="NAME"),
             ").",
@@ -197,7 +197,7 @@ def _check_files(cases: Cases) -> None:
     for entry in files.entries if isinstance(files, FileScans) else ():
         if entry.file in seen:
             raise DataError(
-                f"{cases.source}: a file must be listed once. {quoted(entry.file.name)} is in {seen[entry.file]} and "
+                f"{cases.source}: a file must be listed once. {quote(entry.file.name)} is in {seen[entry.file]} and "
                 f"{entry.place}. Drop one of them."
             )
         seen[entry.file] = entry.place
@@ -219,7 +219,7 @@ def _check_splits(cases: Cases) -> None:
     if torn:
         both = " and ".join(sorted(splits[torn[0]]))
         raise DataError(
-            f"{cases.source}: a patient must be in one split. Patient '{quoted(torn[0])}' is in {both} ({len(torn)} "
+            f"{cases.source}: a patient must be in one split. Patient '{quote(torn[0])}' is in {both} ({len(torn)} "
             f"such). Correct the column of splits, or leave it out to split by patient."
         )
 
@@ -230,14 +230,14 @@ def _open_headers(cases: Cases, same_sizes: bool, findings: Findings | None, fai
     after: dict[str, VolumeHeader] = {}
     options, source = cases.inputs.options, cases.source
     for index, name in enumerate(cases.names["case"]):
-        with kept(failures):
+        with keep_errors(failures):
             header = cases.inputs.file_header(index)
-            after[name] = prepared_header(header, options, cases.inputs.place(index))
+            after[name] = header_after_preparing(header, options, cases.inputs.place(index))
             before[name] = header
     if not after:
         return cases
     channels = {name: str(header.channels) for name, header in after.items()}
-    with kept(failures):
+    with keep_errors(failures):
         if len(set(channels.values())) > 1:
             raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
     sizes = {name: sizes_in_words(header.sizes, "x") for name, header in after.items()}
@@ -261,14 +261,15 @@ def _note_cuts(headers: dict[str, VolumeHeader], cases: Cases, findings: Finding
     if options.size is None:
         return
     whole = {
-        name: prepared_header(header, options.replace(size=None), cases.source) for name, header in headers.items()
+        name: header_after_preparing(header, options.replace(size=None), cases.source)
+        for name, header in headers.items()
     }
     shares = {name: Room(whole=header, needed=()).kept(options.size) for name, header in whole.items()}
     name = min(shares, key=shares.__getitem__)
     cut = sum(share < 1 for share in shares.values())
     if cut:
         rule = f"size {sizes_in_words(options.size)} cuts {cut} of {len(headers)} scans"
-        least = f"keeps {100 * shares[name]:.2f} % of the voxels of {quoted(name)}, the least"
+        least = f"keeps {100 * shares[name]:.2f} % of the voxels of {quote(name)}, the least"
         findings.add("size", "note", f"{rule} and {least}")
 
 
@@ -278,7 +279,7 @@ def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions)
     if bare:
         rule = (
             f"{len(bare)} of {len(headers)} scans do not say how they lie (qform and sform codes are 0), so they are "
-            f"taken as LAS: {listed(bare, 4)}"
+            f"taken as LAS: {list_some(bare, 4)}"
         )
         yield Finding(
             kind="geometry", severity="warning", rule=rule, fix="Set their geometry if left and right matter."

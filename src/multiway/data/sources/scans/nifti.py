@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from multiway import files
-from multiway.data.findings import quoted
-from multiway.data.sources.arrays import MOST_DEFLATED, check_bytes, translated
+from multiway.data.findings import quote
+from multiway.data.sources.arrays import MOST_DEFLATED, check_bytes, translate_errors
 from multiway.data.sources.scans.volume import Affine, Array, Volume, VolumeHeader, axes_of, check_affine
 from multiway.errors import DataError, Fix, in_a_line
-from multiway.lazy import load_extra, silenced
+from multiway.lazy import load_extra, silence
 
 SIZES = {1: 348, 2: 540}
 """Bytes of a header, by the version of the format."""
@@ -60,7 +60,7 @@ def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> Nif
     header = _parse(path, where)
     slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
     shape = _shape([int(size) for size in header["dim"]], channels, where)
-    stored, start, affine = _stored_type(header, where), _start(header, where), _affine(header, where)
+    stored, start, affine = _type_on_disk(header, where), _start(header, where), _affine(header, where)
     result = NiftiHeader(
         sizes=shape[:3],
         channels=math.prod(shape[3:]),
@@ -91,13 +91,13 @@ def _parse(path: Path, where: str) -> Any:
             f"{where}: it is no NIfTI file, or cut short in its header. Give .nii or .nii.gz in one file; convert "
             f"pairs of .hdr and .img first."
         )
-    with silenced("nibabel.global"):
+    with silence("nibabel.global"):
         if is_second:
             return nibabel.Nifti2Header(raw, check=False)
         return nibabel.Nifti1Header(raw[: SIZES[1]], check=False)
 
 
-def _stored_type(header: Any, where: str) -> np.dtype[Any]:
+def _type_on_disk(header: Any, where: str) -> np.dtype[Any]:
     try:
         stored: np.dtype[Any] = np.dtype(header.get_data_dtype())
     except KeyError:  # a code that is none of the format's
@@ -149,10 +149,10 @@ def _affine(header: Any, where: str) -> Affine:
         shown = ", ".join(f"{step:g}" for step in spacing)
         raise DataError(f"{where}: voxels must have a size above 0. Got spacing {shown} mm. Set it in the header.")
     try:
-        with silenced("nibabel.global"), np.errstate(all="ignore"):
+        with silence("nibabel.global"), np.errstate(all="ignore"):
             affine = np.asarray(header.get_best_affine(), dtype=np.float64)
     except Exception as error:  # nibabel raises by what the quaternion is: several of its own errors and ValueError
-        reason = quoted(in_a_line(error), 80)
+        reason = quote(in_a_line(error), 80)
         raise DataError(f"{where}: its orientation is broken ({reason}). Write its geometry again.") from None
     return check_affine(affine, where)
 
@@ -191,7 +191,7 @@ def _is_packed(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _open(path: Path, where: str) -> Iterator[io.BufferedIOBase]:
-    with translated(where), gzip.open(path) if _is_packed(path) else path.open("rb") as stream:
+    with translate_errors(where), gzip.open(path) if _is_packed(path) else path.open("rb") as stream:
         yield stream
 
 
@@ -203,7 +203,7 @@ def write_nifti(path: Path, values: Array, affine: Affine | None) -> None:
     nibabel = load_extra("nibabel", "Writing NIfTI", "volumes")
     if values.ndim not in (3, 4) or not path.name.lower().endswith((".nii", ".nii.gz")):
         raise DataError(
-            f"{quoted(path.name, 80)}: NIfTI files end in .nii or .nii.gz and hold 3 axes, or 4 with channels. Got "
+            f"{quote(path.name, 80)}: NIfTI files end in .nii or .nii.gz and hold 3 axes, or 4 with channels. Got "
             f"shape {values.shape}."
         )
     kept = values.astype(SMALLER.get(values.dtype.char, values.dtype), copy=False)

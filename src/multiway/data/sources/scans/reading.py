@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from multiway.data.findings import listed, quoted
+from multiway.data.findings import list_some, quote
 from multiway.data.options import MAX_BYTES as MAX_BYTES
 from multiway.data.sources import arrays
 from multiway.data.sources.bytes import spend
@@ -34,7 +34,7 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
     axis is one of channels: the last of NIfTI, the first of .npy and .npz.
     """
     path = Path(path)
-    where = quoted(path.name, 80)
+    where = quote(path.name, 80)
     spend(path)
     match format_of(path):
         case "nifti":
@@ -54,7 +54,7 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
 def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool = False) -> VolumeHeader:
     """Read what a file says of its volume, and compare its size with the limit and with the file."""
     path = Path(path)
-    where = quoted(path.name, 80)
+    where = quote(path.name, 80)
     spend(path)
     match format_of(path):
         case "nifti":
@@ -85,7 +85,8 @@ def _form(shape: tuple[int, ...], channels: bool, where: str) -> tuple[int, ...]
 def _only(archive: arrays.Archive) -> str:
     if len(archive.names) != 1:
         raise DataError(
-            f"{archive.where}: a .npz of one volume holds one array. Got {listed(archive.names) or 'none'}. Save each "
+            f"{archive.where}: a .npz of one volume holds one array. Got {list_some(archive.names) or 'none'}. Save "
+            "each "
             f"volume by itself, or give the file itself as data if it is MedMNIST's."
         )
     return archive.names[0]
@@ -97,7 +98,7 @@ def format_of(path: Path) -> str:
     if path.is_dir():
         return "dicom"
     if not path.is_file():
-        raise DataError(f"{quoted(path, 200)}: there is no such file. Correct the path; {FORMATS}")
+        raise DataError(f"{quote(path, 200)}: there is no such file. Correct the path; {FORMATS}")
     refuse_foreign(path)
     if name.endswith((".nii", ".nii.gz")):
         return "nifti"
@@ -105,7 +106,7 @@ def format_of(path: Path) -> str:
         return name[-3:]
     if name.endswith(DICOM_ENDINGS) or dicom.is_dicom(path):
         return "dicom"
-    raise DataError(f"{quoted(path, 200)}: its name says no format of volumes. {FORMATS}")
+    raise DataError(f"{quote(path, 200)}: its name says no format of volumes. {FORMATS}")
 
 
 def foreign_form(path: Path) -> str | None:
@@ -118,7 +119,7 @@ def refuse_foreign(path: Path) -> None:
     """Say what a scan is that is not read."""
     form = foreign_form(path)
     if form is not None and not path.is_dir():
-        raise DataError(f"{quoted(path, 200)}: it is {form}, which is not read. {FORMATS}")
+        raise DataError(f"{quote(path, 200)}: it is {form}, which is not read. {FORMATS}")
 
 
 def is_scan(path: Path) -> bool:

@@ -159,7 +159,7 @@ def turns(affine: Affine, orientation: str) -> tuple[tuple[int, ...], tuple[int,
     return order, tuple(axis for axis, letter in enumerate(orientation) if now[order[axis]] != letter)
 
 
-def turned(affine: Affine, sizes: Sequence[int], order: Sequence[int], flips: Sequence[int]) -> Affine:
+def turn_affine(affine: Affine, sizes: Sequence[int], order: Sequence[int], flips: Sequence[int]) -> Affine:
     """Affine after axes of these sizes are taken in another order and some of the result are flipped."""
     result = affine.copy()
     result[:, :3] = affine[:, list(order)]

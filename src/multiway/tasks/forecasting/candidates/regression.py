@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway import ops
-from multiway.models.regression import REACH, Regression, lagged
+from multiway.models.regression import REACH, Regression, lag
 from multiway.models.windows import fill_gaps
 from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
 from multiway.tasks.forecasting.floor import fit_floor, fit_under
@@ -71,13 +71,15 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
     Stretches of the training rows, each after a fit on those before it, and validation choose form and penalties.
     """
     for _ in range(ROUNDS):
-        step = fit_floor(left_of(training, model).of_next(), left_of(validation, model).of_next(), own=False)
+        step = fit_floor(
+            leave_effects(training, model).of_next(), leave_effects(validation, model).of_next(), own=False
+        )
         weight = step.weight[0]
         parts = [*innovations(training, model, weight, EARLIER), *innovations(validation, model, weight, (0.0, 1.0))]
         form = choose_form(parts, model)
         model.effect.copy_(effects_under(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
-    floor = fit_floor(left_of(training, model), left_of(validation, model), own=own)
+    floor = fit_floor(leave_effects(training, model), leave_effects(validation, model), own=own)
     model.floor.set_weight(floor.weight)
     recent = _fit_recent(model, training, validation)
     model.form.copy_(
@@ -91,17 +93,17 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
     reach, calendar, products, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
     form = EffectForm(int(reach), bool(calendar), bool(products), penalty, own)
     for _ in range(ROUNDS):
-        weight = fit_under(step, None, left_of(windows, made).of_next(), fitted + windows.horizon - 1)
+        weight = fit_under(step, None, leave_effects(windows, made).of_next(), fitted + windows.horizon - 1)
         parts = innovations(windows, made, weight[0], (0.0, 1.0))
         made.effect.copy_(effects_under(sum_of(list(parts)), form, made))
-    made.floor.set_weight(fit_under(of_shared, None if shared else of_own, left_of(windows, made), fitted))
+    made.floor.set_weight(fit_under(of_shared, None if shared else of_own, leave_effects(windows, made), fitted))
     if recent < float("inf"):
         gram, cross = _recent_moments(made, windows)
         [weight] = ops.ridge_path(gram, cross, [recent * len(windows) / fitted])
         made.recent.copy_(weight.view(made.recent.shape))
 
 
-def left_of(windows: Windows, model: Regression) -> Windows:
+def leave_effects(windows: Windows, model: Regression) -> Windows:
     """The same windows of what effects leave."""
     assert windows.covariates is not None
     left = windows.rows - model.effects(windows.covariates.known)
@@ -114,7 +116,7 @@ def innovations(windows: Windows, model: Regression, step: Tensor, shares: Seque
     rows, seen, known = windows.rows, windows.observed, model.columns(windows.covariates.known)
     filled = rows if seen is None else fill_gaps(rows[None], seen[None])[0]
     surprise, surprises = _innovation(filled[..., None], step)[..., 0], _innovation(known, step)
-    columns = lagged(surprises).flatten(2)  # (rows, series or 1, lags * features)
+    columns = lag(surprises).flatten(2)  # (rows, series or 1, lags * features)
     keep = None if seen is None else seen[len(seen) - len(surprise) :]
     borders = [round(share * len(surprise)) for share in shares]
     for start, stop in itertools.pairwise(borders):
@@ -245,14 +247,14 @@ def _recent_moments(model: Regression, windows: Windows) -> tuple[Tensor, Tensor
     size, steps = model.recent[0].numel(), len(model.recent)
     gram, cross = (torch.zeros(size, width, dtype=torch.float64) for width in (size, steps))
     for batch in windows.batches():
-        missed = _missed(model, batch).transpose(1, 2)  # (windows, series, horizon)
+        missed = _find_misses(model, batch).transpose(1, 2)  # (windows, series, horizon)
         seen = batch["seen"][:, -model.recent.shape[1] :].double().transpose(1, 2).flatten(2)
         x, y = seen.expand(*missed.shape[:2], -1).flatten(0, 1), missed.flatten(0, 1)
         gram, cross = gram + x.T @ x, cross + x.T @ y
     return gram, cross
 
 
-def _missed(model: Regression, batch: dict[str, Tensor]) -> Tensor:
+def _find_misses(model: Regression, batch: dict[str, Tensor]) -> Tensor:
     """What the forecast misses, 0 where nothing was observed, `(windows, horizon, series)`."""
     past, observed, covariates = inputs_of(batch)
     missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), covariates)
@@ -261,7 +263,7 @@ def _missed(model: Regression, batch: dict[str, Tensor]) -> Tensor:
 
 
 def _error(model: Regression, windows: Windows) -> float:
-    return sum(float(_missed(model, batch).square().sum()) for batch in windows.batches())
+    return sum(float(_find_misses(model, batch).square().sum()) for batch in windows.batches())
 
 
 def build_regression(sizes: Sizes) -> Regression:
