@@ -65,7 +65,7 @@ def write_spectra(folder):
         (folder / f"{name}.spectra").write_text("\n".join(text) + "\n")
 
 
-def test_a_task_of_another_package_is_checked_trained_asked_audited_and_reported(installed, tmp_path):
+def test_a_task_of_another_package_is_checked_trained_audited_and_reported(installed, tmp_path):
     write_spectra(tmp_path)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])}
     done = subprocess.run(

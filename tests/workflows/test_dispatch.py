@@ -59,7 +59,7 @@ class Toy(Task):
     """A task whose score is its width and its seed."""
 
     name, config, state, options = "volumes", ToyConfig, ToyState, ()
-    page = SimpleNamespace(SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(told=str, models=list)))
+    page = SimpleNamespace(SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(name_models=str, models=list)))
 
     def locate(self, data):
         return data

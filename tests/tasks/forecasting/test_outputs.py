@@ -107,8 +107,8 @@ def test_a_series_that_fell_below_zero_after_the_training_rows_is_forecast_there
     assert fallen(forecast(run, margins, layout="wide"))
     assert any("margin: values below zero come after the training rows" in note for note in run.facts["notes"])
     save_run(run, tmp_path / "run")
-    again = forecast(load(tmp_path / "run"), margins, layout="wide")
-    pd.testing.assert_frame_equal(again, forecast(run, margins, layout="wide"))
+    reloaded = forecast(load(tmp_path / "run"), margins, layout="wide")
+    pd.testing.assert_frame_equal(reloaded, forecast(run, margins, layout="wide"))
 
 
 @pytest.mark.parametrize("name", ["ridge_log", "ridge_root", "flair", "theta", "ets", "arima", "autoregression"])

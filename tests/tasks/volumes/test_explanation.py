@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans.cases import Scans, scan_cases
 from multiway.data.sources.scans.grids import to_scan
 from multiway.data.sources.scans.intensity import IntensityScale
@@ -19,6 +18,7 @@ from multiway.explain import load_maps
 from multiway.tasks.run import Models, Run
 from multiway.tasks.scans import VolumeConfig
 from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.config import ClassOptions
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.explain import (
     average_attention,
@@ -55,7 +55,7 @@ class FakeScans:
 def make_run(name="hot_volume_classifier", sizes=SIZES, read=None, **more):
     fields = {"dim": 16, "num_heads": 2, "stem_channels": 4} if name == "hot_volume_classifier" else {}
     config = VolumeConfig(
-        model={"name": name, **fields, **more}, read=read or VolumeOptions(), baselines=(), training={"seed": 5}
+        model={"name": name, **fields, **more}, read=read or ClassOptions(), baselines=(), training={"seed": 5}
     )
     state = VolumeState(
         classes=("benign", "malignant"), channels=1, sizes=sizes, axes=("depth", "height", "width"),
@@ -86,7 +86,7 @@ def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE):
 
 
 def test_a_case_is_explained_whole(tmp_path):
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     found = explain_case(run, cases, 1)
     logits = run.model(run.state.scale.apply(torch.from_numpy(cases.inputs.prepared(1).values)[None]))
     np.testing.assert_allclose(found.probabilities, logits.detach().double().softmax(-1)[0], rtol=LONG32)
@@ -103,22 +103,22 @@ def test_a_case_is_explained_whole(tmp_path):
 
 
 def test_the_same_seed_explains_the_same(tmp_path):
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     one, two = (explain_case(run, cases, 0) for _ in range(2))
     np.testing.assert_array_equal(one.gradients, two.gradients)
     np.testing.assert_array_equal(one.deletion.random, two.deletion.random)
 
 
 def test_shapes_are_halved_as_in_evaluation(tmp_path):
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     plain = network_input(run, cases.inputs.prepared(0))
-    shapes = make_run(read=VolumeOptions(shape_transform=True))
+    shapes = make_run(read=ClassOptions(shape_transform=True))
     torch.testing.assert_close(network_input(shapes, cases.inputs.prepared(0)), plain / 2)
 
 
 def test_probabilities_are_those_of_the_prediction(tmp_path):
     """Averaged over reflections where the run says so, as in its table."""
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     flipping = dataclasses.replace(run, config=run.config.replace(evaluate_flips=True))
     x = network_input(run, cases.inputs.prepared(0))
     some = [run.model(x.flip(axes) if axes else x).detach().double().softmax(-1)[0].numpy() for axes in REFLECTIONS]
@@ -128,7 +128,7 @@ def test_probabilities_are_those_of_the_prediction(tmp_path):
 
 
 def test_a_network_without_maps_has_gradients_alone(tmp_path):
-    run, cases = make_run("cnn_volume_classifier"), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run("cnn_volume_classifier"), make_cases(tmp_path, ClassOptions())
     found = explain_case(run, cases, 0)
     assert (found.maps, found.attention) == ([], None)
     assert list(found.deletion.marked) == ["gradients"]
@@ -136,12 +136,12 @@ def test_a_network_without_maps_has_gradients_alone(tmp_path):
 
 
 def test_full_attention_has_no_map_per_mode(tmp_path):
-    run, cases = make_run(attention="full"), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(attention="full"), make_cases(tmp_path, ClassOptions())
     assert explain_case(run, cases, 0, deletion=False).attention is None
 
 
 def test_attention_is_averaged_and_loses_millimetres_where_they_differ(tmp_path):
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     found = average_attention(run, cases, [0, 1, 2])
     alone = [explain_case(run, cases, index, gradients=False, deletion=False).maps for index in range(3)]
     np.testing.assert_allclose(
@@ -165,7 +165,7 @@ def test_attention_is_averaged_and_loses_millimetres_where_they_differ(tmp_path)
 )
 def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
     """A smooth function of place (in mm), prepared and brought back, is that function again where it was seen."""
-    cases = make_cases(tmp_path, VolumeOptions(**options), shapes=[(14, 16, 12)])
+    cases = make_cases(tmp_path, ClassOptions(**options), shapes=[(14, 16, 12)])
     grid = np.stack(np.meshgrid(*(np.arange(n) for n in (14, 16, 12)), indexing="ij"), -1)
     place = grid @ AFFINE[:3, :3].T + AFFINE[:3, 3]
     values = (place @ np.array([0.3, -0.2, 0.1]) + 100).astype(np.float32)
@@ -189,7 +189,7 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
 
 
 def test_bare_arrays_keep_their_grid(tmp_path):
-    cases = make_cases(tmp_path, VolumeOptions(size=(8, 6, 9)), shapes=[SIZES], affine=None)
+    cases = make_cases(tmp_path, ClassOptions(size=(8, 6, 9)), shapes=[SIZES], affine=None)
     scan = cases.inputs.read(0)
     found = to_scan(cases.inputs.prepared(0).values[0].astype(np.float32), scan, cases.inputs.options)
     np.testing.assert_array_equal(found[:, 3:9], scan.values[0][:, 3:9])
@@ -198,7 +198,7 @@ def test_bare_arrays_keep_their_grid(tmp_path):
 
 def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
     nibabel = pytest.importorskip("nibabel")
-    run, cases = make_run(sizes=(12, 8, 9)), make_cases(tmp_path, VolumeOptions(orientation="RAS", size=(12, 8, 9)))
+    run, cases = make_run(sizes=(12, 8, 9)), make_cases(tmp_path, ClassOptions(orientation="RAS", size=(12, 8, 9)))
     answer = explain_classes(run, cases, [2, 0], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *(f"case-scan0{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
@@ -224,14 +224,14 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
 
 def test_maps_of_a_prediction_are_written_without_a_picture(tmp_path):
     pytest.importorskip("nibabel")
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions())
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     paths = write_maps(tmp_path / "maps", explain_case(run, cases, 0, deletion=False), cases.inputs, 0)
     assert [path.name for path in paths] == ["case-scan0-attention.nii.gz", "case-scan0-gradients.nii.gz"]
     assert sorted((tmp_path / "maps").iterdir()) == paths
 
 
 def test_a_scan_of_another_size_is_named(tmp_path):
-    run, cases = make_run(), make_cases(tmp_path, VolumeOptions(), shapes=[(8, 12, 10)])
+    run, cases = make_run(), make_cases(tmp_path, ClassOptions(), shapes=[(8, 12, 10)])
     with pytest.raises(
         DataError, match=r"scan0\.nii\.gz: the run was trained on .* \(1, 8, 12, 9\)\. Got \(1, 8, 12, 10\)"
     ):
@@ -239,7 +239,7 @@ def test_a_scan_of_another_size_is_named(tmp_path):
 
 
 def test_an_unknown_case_names_the_nearest(tmp_path):
-    cases = make_cases(tmp_path, VolumeOptions())
+    cases = make_cases(tmp_path, ClassOptions())
     assert find_cases(cases, ["scan2", "scan0"]) == [2, 0]
     with pytest.raises(ConfigError, match=r"has no case 'scam1'; did you mean scan"):
         find_cases(cases, ["scam1"])

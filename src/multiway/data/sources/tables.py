@@ -137,6 +137,7 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     path = _file(source)
     key = (path, options.encoding, options.sheet, options.max_bytes, spelling)
     with within(options):
+        spend(path)  # also where it was read before: a budget holds for every reading
         return once(
             key, findings, lambda own: with_plain_numbers(_as_written(path, options, spelling, own), spelling, own)
         )

@@ -9,19 +9,20 @@ import pytest
 
 from data.sources.scans import scans
 from multiway.data.findings import Findings
-from multiway.data.options import VolumeOptions, VolumeSplit
+from multiway.data.options import VolumeSplit
 from multiway.data.sources.scans.listing import case_names
 from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.scans import VolumeConfig
 from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.config import ClassOptions
 
 SPLIT = VolumeSplit(validation=0.2, test=0.2)
 
 
 def prepare(table, **read):
-    return TASK.prepare(VolumeConfig(read=VolumeOptions(**read), split=SPLIT), str(table))
+    return TASK.prepare(VolumeConfig(read=ClassOptions(**read), split=SPLIT), str(table))
 
 
 def table(folder, rows=20, name="cases.csv", **columns):
@@ -132,7 +133,7 @@ def test_flaws_of_a_table(tmp_path, columns, options, text):
     folder.mkdir()
     np.save(tmp_path / "x.npy", scans.voxels())
     with pytest.raises(DataError, match=text) as caught:
-        TASK.prepare(VolumeConfig(read=VolumeOptions(**options), split=SPLIT), str(table(folder, **columns)))
+        TASK.prepare(VolumeConfig(read=ClassOptions(**options), split=SPLIT), str(table(folder, **columns)))
     assert "\n" not in str(caught.value)
 
 
@@ -140,7 +141,7 @@ def test_a_root_widens_what_is_allowed(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     path = table(folder, path=[f"in/a{row}.npy" for row in range(20)])
-    assert len(read_cases(path, VolumeOptions(root=str(tmp_path)))) == 20
+    assert len(read_cases(path, ClassOptions(root=str(tmp_path)))) == 20
     path = table(folder, path=[str(folder / f"a{row}.npy") for row in range(20)])
     assert len(read_cases(path)) == 20
 
@@ -165,7 +166,7 @@ def test_cases_that_differ_in_size(tmp_path):
     assert scans_of_two_sizes.sizes is None
     with pytest.raises(DataError, match="volumes of one size are needed"):
         scans_of_two_sizes.stack()
-    assert read_cases(path, VolumeOptions(size=(4, 4, 4))).inputs.stored.shape == (20, 1, 4, 4, 4)
+    assert read_cases(path, ClassOptions(size=(4, 4, 4))).inputs.stored.shape == (20, 1, 4, 4, 4)
 
 
 def test_a_flaw_in_a_scan_names_the_row(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from data.sources.scans import scans
+from multiway.data.options import VolumeOptions
 from multiway.data.sources.scans import cases as stacking
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import read_cases
