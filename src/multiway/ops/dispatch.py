@@ -176,8 +176,8 @@ def graph_attention(
         may_drop = banded is not False
     if banded:
         return banded_graph_filter(key, value, damping, reach=reach(), **form)
-    may_be_strips = not isinstance(damping, Tensor) and is_plain(key) and is_plain(value)
-    if may_be_strips and value.shape[-2] >= STRIPS_FROM:  # asked last: the length of an exported graph has no number
+    # The length is asked last: that of an exported graph is no number.
+    if not isinstance(damping, Tensor) and is_plain(key) and is_plain(value) and value.shape[-2] >= STRIPS_FROM:
         return strip_graph_filter(key, value, damping, reach=reach() if may_drop else None, **form)
     return graph_filter(value, attention_adjacency(key, damping, causal=causal), normalisation)
 

@@ -316,7 +316,8 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     @property
     def has_choice(self) -> bool:
         """Whether another model than the network can answer."""
-        return getattr(self.evidence, "__func__", self.evidence) is not Task.evidence
+        given = (getattr(part, "__func__", part) for part in (self.evidence, self.choice))
+        return any(part is not usual for part, usual in zip(given, (Task.evidence, Task.choice), strict=True))
 
     def calibrate(self, run: Run, prepared: PreparedT) -> dict[str, Tensor]:
         """What validation decides after the training: thresholds, blends, radii of intervals."""

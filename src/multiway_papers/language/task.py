@@ -44,158 +44,163 @@ LOST = (
 )
 
 
-class Language(EncodedTask[LanguageConfig, Documents, LanguageState]):
-    """Each token of a text from those before it."""
+def looks_right(source: object) -> bool:
+    """Prose in text files."""
+    return looks_like_text(source)
 
-    needs = "texts. Give a file"
-    page = page.PAGE
-    state = LanguageState
-    facts = SplitFacts[TextCounts]
-    scored = METRICS
-    told = ("ppl", "word_ppl")
-    sampled = 16
-    unit = "document"
-    counting, counted_by = ("unigram", "trigram"), "word_ppl"
-    fields_of_validation = (*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context")
 
-    def recognises(self, source: object) -> bool:
-        """Prose in text files."""
-        return looks_like_text(source)
+def name_source(source: object) -> str:
+    """The file, or that there are texts."""
+    return source_name(source) if isinstance(source, str | Path) else "texts"
 
-    def called(self, source: object) -> str:
-        """The file, or that there are texts."""
-        return source_name(source) if isinstance(source, str | Path) else "texts"
 
-    def read(
-        self,
-        config: LanguageConfig,
-        source: object,
-        findings: Findings,
-        state: LanguageState | None = None,
-        *,
-        has_target: bool = True,
-    ) -> Samples[Documents]:
-        """Documents; a single one is cut for the splits of the training."""
-        texts = documents_of(source, config.read, findings, later=state is not None)
-        return texts if state is not None else cut(texts, config.split)
+def read_samples(
+    config: LanguageConfig,
+    source: object,
+    findings: Findings,
+    state: LanguageState | None = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Documents]:
+    """Documents; a single one is cut for the splits of the training."""
+    texts = documents_of(source, config.read, findings, later=state is not None)
+    return texts if state is not None else cut(texts, config.split)
 
-    def learnt(self, config: LanguageConfig, samples: Samples[Documents], train: Rows) -> LanguageState:
-        """The vocabulary, and how much each baseline has to hold of the training text."""
-        return learn_language(config.tokens, samples.take(train), config.baselines)
 
-    def encode(
-        self, config: LanguageConfig, samples: Samples[Documents], state: LanguageState, *, progress: bool = False
-    ) -> Samples[TokenDocuments]:
-        """Documents as tokens of the training."""
-        return samples.with_inputs(TokenDocuments.of(samples, state.vocabulary, config.tokens))
+def learn_state(config: LanguageConfig, samples: Samples[Documents], train: Rows) -> LanguageState:
+    """The vocabulary, and how much each baseline has to hold of the training text."""
+    return learn_language(config.tokens, samples.take(train), config.baselines)
 
-    def described(self, samples: Samples[Documents]) -> Plain:
-        """What a check says first of documents; one that was cut for its splits counts as one."""
-        documents = ["".join(samples.inputs)] if samples.sizes is None else samples.inputs
-        counts = [len(text.split()) for text in documents]
-        return {
-            "documents": len(documents),
-            "characters": f"{sum(map(len, documents)):,}",
-            "words": f"{sum(counts):,}",
-            "different words": f"{len({word for text in documents for word in text.split()}):,}",
-            "words of a document": f"{min(counts):,} to {max(counts):,}",
-            "split by": SHARED if samples.official is None or samples.sizes is None else "the names of the files",
-        }
 
-    def hooks(self, config: LanguageConfig) -> Sequence[Hook]:
-        """Words that were replaced before."""
-        return (check_unknown,)
+def encode_samples(
+    config: LanguageConfig, samples: Samples[Documents], state: LanguageState, *, progress: bool = False
+) -> Samples[TokenDocuments]:
+    """Documents as tokens of the training."""
+    return samples.with_inputs(TokenDocuments.of(samples, state.vocabulary, config.tokens))
 
-    def remarks(self, samples: Samples[TokenDocuments], splits: Splits) -> Iterable[str]:
-        """What was drawn, and a context that no training document fills."""
-        yield from super().remarks(samples, splits)
-        if not samples.inputs.is_whole:
-            yield LOST
-        longest, context = samples.inputs[splits["train"]].longest, samples.inputs.options.context
-        if longest < context:
-            yield (
-                f"the longest training document has {longest:,} tokens, and the context is {context:,}: "
-                f"nothing is learnt of places beyond"
-            )
 
-    def audit(self, config: LanguageConfig, run: Run | None = None) -> AuditReport:
-        """Whether text that is scored was there to be learnt from: documents, lines, and the vocabulary."""
-        prepared = self.prepare(config, self.locate(config.data or ""))
-        return audit_documents(prepared, None if run is None else run.state.vocabulary)
+def describe_samples(samples: Samples[Documents]) -> Plain:
+    """What a check says first of documents; one that was cut for its splits counts as one."""
+    documents = ["".join(samples.inputs)] if samples.sizes is None else samples.inputs
+    counts = [len(text.split()) for text in documents]
+    return {
+        "documents": len(documents),
+        "characters": f"{sum(map(len, documents)):,}",
+        "words": f"{sum(counts):,}",
+        "different words": f"{len({word for text in documents for word in text.split()}):,}",
+        "words of a document": f"{min(counts):,} to {max(counts):,}",
+        "split by": SHARED if samples.official is None or samples.sizes is None else "the names of the files",
+    }
 
-    def build(self, config: LanguageConfig, state: LanguageState, name: str) -> nn.Module:
-        """A network, or a baseline."""
-        size = state.vocabulary.size
-        return config.network(vocabulary=size) if name == NETWORK else KneserNey.sized(size, state.counts[name])
 
-    def objective(self, run: Run, training: Samples[TokenDocuments]) -> Objective:
-        """Cross-entropy of every token that is no filling."""
-        return ClassLoss(smoothing=run.config.training.label_smoothing)
+def list_checks(config: LanguageConfig) -> Sequence[Hook]:
+    """Words that were replaced before."""
+    return (check_unknown,)
 
-    def learnt_from(self, run: Run, training: Samples[TokenDocuments]) -> TokenWindows:
-        """Windows of the text."""
-        windows: TokenWindows = training.inputs.learnt
-        return windows
 
-    def checked_on(self, run: Run, validation: Samples[TokenDocuments]) -> TokenWindows:
-        """Windows of the text."""
-        windows: TokenWindows = validation.inputs.windows
-        return windows
-
-    def fit_baseline(
-        self, model: nn.Module, run: Run, training: Samples[TokenDocuments], validation: Samples[TokenDocuments]
-    ) -> Fitted:
-        """By counting."""
-        cast(KneserNey, model).fit(training.inputs.learnt.stretches())
-        return None
-
-    def loss_of(self, run: Run, name: str, validation: Samples[TokenDocuments]) -> float:
-        """Nats per token."""
-        return float(nats_of(run.models[name], validation.inputs.windows).mean())
-
-    def evidence(self, run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
-        """Bits per byte of validation, by documents or by windows of few."""
-        return self.predict(run, prepared, "validation").evidence()
-
-    def predict(self, run: Run, prepared: PreparedText, split: str) -> Surprise:
-        """Nats of every window under every model."""
-        return run.once(prepared, split, lambda: surprise_of(run.models, prepared.part(split).inputs, split))
-
-    def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
-        """Nats document by document, and how some test documents are continued."""
-        more = (
-            {"continuations": continuations(run.answering, run.prepared.part(split).inputs)} if split == "test" else {}
+def list_remarks(samples: Samples[TokenDocuments], splits: Splits) -> Iterable[str]:
+    """What was drawn, and a context that no training document fills."""
+    yield from EncodedTask.remarks(TASK, samples, splits)
+    if not samples.inputs.is_whole:
+        yield LOST
+    longest, context = samples.inputs[splits["train"]].longest, samples.inputs.options.context
+    if longest < context:
+        yield (
+            f"the longest training document has {longest:,} tokens, and the context is {context:,}: "
+            f"nothing is learnt of places beyond"
         )
-        return super().tables(run, predictions, split) | more
 
-    def describe(self, run: Run, prepared: PreparedText) -> Plain:
-        """How much is in each split; of training text what is learnt from."""
-        facts, training = super().describe(run, prepared), prepared.part("train").inputs
-        return {**facts, "splits": {**facts["splits"], "train": training.counts(training.learnt)}}
 
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """How many tokens train and test in a pass over the text."""
-        return {f"{split}_tokens": runs[0].facts["splits"][split]["tokens"] for split in ("train", "test")}
+def audit_run(config: LanguageConfig, run: Run | None = None) -> AuditReport:
+    """Whether text that is scored was there to be learnt from: documents, lines, and the vocabulary."""
+    prepared = TASK.prepare(config, TASK.locate(config.data or ""))
+    return audit_documents(prepared, None if run is None else run.state.vocabulary)
 
-    def far(self, run: Run, later: Samples[Documents]) -> Sequence[Far]:
-        """Characters that training did not know, where most are."""
-        known, counts = set(run.state.characters), collections.Counter("".join(later.inputs))
-        unknown = sum(count for character, count in counts.items() if character not in known)
-        return far_share(unknown, counts.total(), "characters") if known else ()
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-        """Each text with its continuation and how surprising it is."""
-        later = self.unlabelled(run.config, self.later(data, out), run.state)
-        far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
-        how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
-        return write_answer(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
+def build_model(config: LanguageConfig, state: LanguageState, name: str) -> nn.Module:
+    """A network, or a baseline."""
+    size = state.vocabulary.size
+    return config.network(vocabulary=size) if name == NETWORK else KneserNey.sized(size, state.counts[name])
 
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """How surprising each token of the first test documents is."""
-        frame = token_table(run.models, reread(run).part("test").inputs, **options)
-        means = ", ".join(f"{name} {frame[f'bits_{name}'].mean():.3f}" for name in run.models)
-        notes = [f"mean bits of these tokens: {means}"]
-        return in_folder(frame, run.explanation(out), "surprise.csv", notes)
+
+def build_objective(run: Run, training: Samples[TokenDocuments]) -> Objective:
+    """Cross-entropy of every token that is no filling."""
+    return ClassLoss(smoothing=run.config.training.label_smoothing)
+
+
+def training_source(run: Run, training: Samples[TokenDocuments]) -> TokenWindows:
+    """Windows of the text."""
+    windows: TokenWindows = training.inputs.learnt
+    return windows
+
+
+def validation_source(run: Run, validation: Samples[TokenDocuments]) -> TokenWindows:
+    """Windows of the text."""
+    windows: TokenWindows = validation.inputs.windows
+    return windows
+
+
+def fit_baseline(
+    model: nn.Module, run: Run, training: Samples[TokenDocuments], validation: Samples[TokenDocuments]
+) -> Fitted:
+    """By counting."""
+    cast(KneserNey, model).fit(training.inputs.learnt.stretches())
+    return None
+
+
+def loss_of_baseline(run: Run, name: str, validation: Samples[TokenDocuments]) -> float:
+    """Nats per token."""
+    return float(nats_of(run.models[name], validation.inputs.windows).mean())
+
+
+def measure_candidates(run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
+    """Bits per byte of validation, by documents or by windows of few."""
+    return predict_split(run, prepared, "validation").evidence()
+
+
+def predict_split(run: Run, prepared: PreparedText, split: str) -> Surprise:
+    """Nats of every window under every model."""
+    return run.once(prepared, split, lambda: surprise_of(run.models, prepared.part(split).inputs, split))
+
+
+def tables_of_split(run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
+    """Nats document by document, and how some test documents are continued."""
+    more = {"continuations": continuations(run.answering, run.prepared.part(split).inputs)} if split == "test" else {}
+    return EncodedTask.tables(TASK, run, predictions, split) | more
+
+
+def describe_run(run: Run, prepared: PreparedText) -> Plain:
+    """How much is in each split; of training text what is learnt from."""
+    facts, training = EncodedTask.describe(TASK, run, prepared), prepared.part("train").inputs
+    return {**facts, "splits": {**facts["splits"], "train": training.counts(training.learnt)}}
+
+
+def facts_of_cell(runs: Sequence[Run]) -> Row:
+    """How many tokens train and test in a pass over the text."""
+    return {f"{split}_tokens": runs[0].facts["splits"][split]["tokens"] for split in ("train", "test")}
+
+
+def find_far(run: Run, later: Samples[Documents]) -> Sequence[Far]:
+    """Characters that training did not know, where most are."""
+    known, counts = set(run.state.characters), collections.Counter("".join(later.inputs))
+    unknown = sum(count for character, count in counts.items() if character not in known)
+    return far_share(unknown, counts.total(), "characters") if known else ()
+
+
+def answer_data(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """Each text with its continuation and how surprising it is."""
+    later = TASK.unlabelled(run.config, TASK.later(data, out), run.state)
+    far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
+    how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
+    return write_answer(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
+
+
+def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
+    """How surprising each token of the first test documents is."""
+    frame = token_table(run.models, reread(run).part("test").inputs, **options)
+    means = ", ".join(f"{name} {frame[f'bits_{name}'].mean():.3f}" for name in run.models)
+    notes = [f"mean bits of these tokens: {means}"]
+    return in_folder(frame, run.explanation(out), "surprise.csv", notes)
 
 
 def check_unknown(texts: Samples[Documents], findings: Findings) -> None:
@@ -206,4 +211,39 @@ def check_unknown(texts: Samples[Documents], findings: Findings) -> None:
         findings.add("unknown", "note", rule, "Scores are comparable only with those on the same text.")
 
 
-TASK = Language(**LANGUAGE.parts)
+TASK: EncodedTask[LanguageConfig, Documents, LanguageState] = EncodedTask(
+    **LANGUAGE.parts,
+    needs="texts. Give a file",
+    page=page.PAGE,
+    state=LanguageState,
+    facts=SplitFacts[TextCounts],
+    scored=METRICS,
+    told=("ppl", "word_ppl"),
+    sampled=16,
+    counting=("unigram", "trigram"),
+    counted_by="word_ppl",
+    fields_of_validation=(*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context"),
+    recognises=looks_right,
+    called=name_source,
+    read=read_samples,
+    learnt=learn_state,
+    encode=encode_samples,
+    described=describe_samples,
+    hooks=list_checks,
+    remarks=list_remarks,
+    audit=audit_run,
+    build=build_model,
+    objective=build_objective,
+    learnt_from=training_source,
+    checked_on=validation_source,
+    fit_baseline=fit_baseline,
+    loss_of=loss_of_baseline,
+    evidence=measure_candidates,
+    predict=predict_split,
+    tables=tables_of_split,
+    describe=describe_run,
+    cell_facts=facts_of_cell,
+    far=find_far,
+    answer=answer_data,
+    explain=explain_run,
+)

@@ -76,351 +76,378 @@ METRICS = (
 )
 
 
-class Forecasting(Task[ForecastConfig, PreparedPanel, ForecastState]):
-    """The next steps of a panel of series."""
+def may_take(source: object, *, is_chosen: bool = False) -> bool:
+    """Tables of numbers in the order of time, and arrays."""
+    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
 
-    own = OURS
-    page = page
-    state = ForecastState
-    fields_of_validation = (*VALIDATION, "horizon")
-    facts = ForecastFacts
 
-    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
-        """Tables of numbers in the order of time, and arrays."""
-        look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-        return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
+def propose_settings(config: ForecastConfig, source: object) -> tuple[Fix, ...]:
+    """A horizon, where none is named, and sizes that fit the rows."""
+    panel, given = read_panel(*encode.describe_source(config, source)), config.model_fields_set
+    season = config.season or season_of(panel.frequency)
+    horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)
+    lookback = config.lookback if "lookback" in given else None
+    fixes = fitting(panel.num_rows, horizon, lookback, season)
+    if fixes is None:
+        parts: list[str | Fix] = [part for fix in largest(panel.num_rows, lookback, season) for part in (fix, " ")]
+        rule = f"{panel.source}: {panel.num_rows} rows are too few for a horizon of {horizon}. Set "
+        raise DataError(rule, *parts[:-1], ".")
+    return fixes if "horizon" in given else (Fix("horizon", horizon), *fixes)
 
-    def proposal(self, config: ForecastConfig, source: object) -> tuple[Fix, ...]:
-        """A horizon, where none is named, and sizes that fit the rows."""
-        panel, given = read_panel(*encode.describe_source(config, source)), config.model_fields_set
-        season = config.season or season_of(panel.frequency)
-        horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)
-        lookback = config.lookback if "lookback" in given else None
-        fixes = fitting(panel.num_rows, horizon, lookback, season)
-        if fixes is None:
-            parts: list[str | Fix] = [part for fix in largest(panel.num_rows, lookback, season) for part in (fix, " ")]
-            rule = f"{panel.source}: {panel.num_rows} rows are too few for a horizon of {horizon}. Set "
-            raise DataError(rule, *parts[:-1], ".")
-        return fixes if "horizon" in given else (Fix("horizon", horizon), *fixes)
 
-    def prepare(
-        self, config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
-    ) -> PreparedPanel:
-        """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-        if state is None:
-            return encode.prepare_panel(config, source)
-        return PreparedPanel.later(encode.read_later(config, state, source), state, config)
+def prepare_data(
+    config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
+) -> PreparedPanel:
+    """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
+    if state is None:
+        return encode.prepare_panel(config, source)
+    return PreparedPanel.later(encode.read_later(config, state, source), state, config)
 
-    def check(self, config: ForecastConfig, source: object) -> CheckReport:
-        """What is in a file or frame of series."""
-        if isinstance(source, tuple):
-            raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
-        own, read, roles = encode.describe_source(config, source)
-        return check_file(own, read, config.split, roles)
 
-    def warned(self, config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
-        """What a check warns of in the rows; of series that begin after the training rows a caution does."""
-        return prepared.panel.warned
+def check_data(config: ForecastConfig, source: object) -> CheckReport:
+    """What is in a file or frame of series."""
+    if isinstance(source, tuple):
+        raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
+    own, read, roles = encode.describe_source(config, source)
+    return check_file(own, read, config.split, roles)
 
-    def audit(self, config: ForecastConfig, run: Run | None = None) -> AuditReport:
-        """See `multiway.tasks.forecasting.audit`."""
-        return audit_forecast(config, run)
 
-    def sized(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastConfig:
-        """With the look-back and the horizon of the windows, which are shorter than usual where the rows are few."""
-        found = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
-        sizes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
-        if sizes:
-            words = " and ".join(f"{name} {steps}" for name, steps in sizes.items())
-            rows = f"{prepared.borders.train[1]:,} training rows"
-            warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
-        panel = prepared.panel
-        group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
-        return config.replace(**sizes, **({} if group is None or not config.network else {"group": group}))
+def list_warnings(config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
+    """What a check warns of in the rows; of series that begin after the training rows a caution does."""
+    return prepared.panel.warned
 
-    def learn(self, config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
-        """See `multiway.tasks.forecasting.encode`."""
-        return encode.learn(config, prepared)
 
-    def settle(self, config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
-        """Say whether a network is trained; a published protocol fits once."""
-        once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
-        training = config.training
-        if config.metric != "mse" and training.validation_loss is None:
-            training = training.replace(validation_loss="mae")
-        return config.replace(network=config.trains_network(state.windows), training=training, **once)
+def audit_run(config: ForecastConfig, run: Run | None = None) -> AuditReport:
+    """See `multiway.tasks.forecasting.audit`."""
+    return audit_forecast(config, run)
 
-    def planned(
-        self, config: ForecastConfig, prepared: PreparedPanel, spent: float
-    ) -> tuple[ForecastConfig, Sequence[str]]:
-        """See `multiway.tasks.forecasting.budget`."""
-        if config.budget is None:
-            return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
-        kept, plan = budget.plan_epochs(config, prepared, spent)
-        return kept, (plan,)
 
-    def names(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-        """Ours, which holds every candidate of the answer, then the baselines of the config."""
-        return (OURS, *config.baselines)
+def fill_sizes(config: ForecastConfig, prepared: PreparedPanel) -> ForecastConfig:
+    """With the look-back and the horizon of the windows, which are shorter than usual where the rows are few."""
+    found = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
+    sizes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
+    if sizes:
+        words = " and ".join(f"{name} {steps}" for name, steps in sizes.items())
+        rows = f"{prepared.borders.train[1]:,} training rows"
+        warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
+    panel = prepared.panel
+    group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
+    return config.replace(**sizes, **({} if group is None or not config.network else {"group": group}))
 
-    def build(self, config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
-        """All candidates side by side, or a baseline."""
-        count = len(state.names)
-        if name != OURS:
-            return network.build_forecast_baseline(name, config, count)
-        trained = network.build_network(config, count, state.covariates) if config.network else None
-        own, *refitted = (
-            {name: candidates()[name].build(encode.sizes_of(config, state, low)) for name in state.candidates}
-            for low in (state.low, *map(state.low_for, encode.USES))
+
+def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
+    """See `multiway.tasks.forecasting.encode`."""
+    return encode.learn(config, prepared)
+
+
+def settle_config(config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
+    """Say whether a network is trained; a published protocol fits once."""
+    once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
+    training = config.training
+    if config.metric != "mse" and training.validation_loss is None:
+        training = training.replace(validation_loss="mae")
+    return config.replace(network=config.trains_network(state.windows), training=training, **once)
+
+
+def plan_training(
+    config: ForecastConfig, prepared: PreparedPanel, spent: float
+) -> tuple[ForecastConfig, Sequence[str]]:
+    """See `multiway.tasks.forecasting.budget`."""
+    if config.budget is None:
+        return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
+    kept, plan = budget.plan_epochs(config, prepared, spent)
+    return kept, (plan,)
+
+
+def name_models(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
+    """Ours, which holds every candidate of the answer, then the baselines of the config."""
+    return (OURS, *config.baselines)
+
+
+def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
+    """All candidates side by side, or a baseline."""
+    count = len(state.names)
+    if name != OURS:
+        return network.build_forecast_baseline(name, config, count)
+    trained = network.build_network(config, count, state.covariates) if config.network else None
+    own, *refitted = (
+        {name: candidates()[name].build(encode.sizes_of(config, state, low)) for name in state.candidates}
+        for low in (state.low, *map(state.low_for, encode.USES))
+    )
+    more = {} if trained is None or not config.retrains else {"network": trained}
+    pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
+    refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
+    return WeighedForecasts(config.horizon, len(state.targets), own, trained, refits)
+
+
+def trained_part(model: nn.Module) -> nn.Module:
+    """Without what is fitted once more."""
+    return model.by(dict(model.candidates.items())) if isinstance(model, WeighedForecasts) else model
+
+
+def fit_model(run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
+    """The candidates, then the network; or a baseline."""
+    if name != OURS:
+        announce(name, context)
+        return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
+    model = network.model_of(run)
+    network.fit_candidates(model, prepared)
+    forecasts.keep_first(run, prepared, context)
+    fitted = network.fit_forecaster(model, prepared, run.config, context)
+    for each, own in model.candidates.items():
+        run.facts["notes"] = [*run.facts["notes"], *candidates()[each].notes(own, run.state.targets)]
+    return fitted
+
+
+def list_candidates(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
+    """What was fitted, the cheapest first, and the network."""
+    return (*state.candidates, *([NETWORK] if config.network else []))
+
+
+def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
+    """Weights of all candidates, on the errors that bands are of as well."""
+    sizes = encode.sizes_of(run.config, run.state)
+    chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
+    run.facts |= facts
+    run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
+    following = words_on_following(facts["intervals"], prepared.windows["train"].all_targets)
+    run.facts["notes"] = [*run.facts["notes"], *words_on_savings(run.facts["covariates"]), *following]
+    run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
+    return chosen.choice()
+
+
+def refit_answer(run: Run, prepared: PreparedPanel, context: Context) -> None:
+    """See `multiway.tasks.forecasting.refit`."""
+    run.facts |= refit.refit(run, prepared, context)
+
+
+def join_processes(run: Run) -> None:
+    """State, weights and bands of the series of all processes, in the first."""
+    if run.prepared.panel.share is not None:
+        network.join(run)
+
+
+def calibrate_run(run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
+    """Quantiles of errors, as the choice left them."""
+    return run.calibration
+
+
+def check_stored(run: Run) -> None:
+    """Scaling and bands fit the steps and variates."""
+    state = run.state
+    same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
+    targets = run.config.num_targets or len(state.names)
+    same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
+    bands = Bands.stored(run.calibration)
+    expected = (len(bands.shares), run.config.horizon, targets)
+    varying = (bands.usual, bands.spread, bands.slopes)
+    fits = bands.offsets.shape == expected and all(each.shape[-1] == targets for each in varying if each is not None)
+    if not fits or (bands.shares.diff() <= 0).any():
+        raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
+
+
+def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
+    """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
+    forecast = partial(network.all_forecasts, run, use=split)
+    around = {name: scores.Around(tenths, _edges(run, name)) for name, tenths in tenths_of(run.calibration)}
+    bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], _edges(run, OURS)
+    spread = network.model_of(run).fitted_for(split).spread
+    following = scores.Following(bands, windows, spread) if bands.vary else None
+    around[OURS] = around[OURS]._replace(bands=following)
+    errors = scores.measure(windows, forecast, run.state.target_scaler, around)
+    units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
+    own = Measured(errors, units, run.state.targets, edges if following is None else stretch(edges, following.mean))
+    return own if prepared.panel.share is None else own.joined()
+
+
+def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
+    """MSE and MAE on both scales, MASE, SQL; the others and coverage in the units of the file."""
+    return scores.forecast_rows(predictions.errors, split, predictions.units, run.config.horizons)
+
+
+def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
+    """Errors by variate and step; with the last split also the forecast beyond the data."""
+    errors = {"errors": scores.error_frame(predictions.errors, split, predictions.names)}
+    if split != "test":
+        return errors
+    if not knows_ahead(run.prepared.panel, run.config.horizon):
+        return errors  # without their plan there is nothing to forecast from
+    future = forecasts.future_frame(run, run.prepared.panel, None, "long")
+    return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
+
+
+def facts_of_test(run: Run, predictions: Measured) -> Row:
+    """How many test values the intervals hold, and the series that have none."""
+    seen = predictions.errors[OURS].count.sum(0) > 0
+    unscored = list(itertools.compress(predictions.names, ~seen.numpy()))
+    return {
+        "unscored": unscored,
+        "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
+    }
+
+
+def _edges(run: Run, name: str) -> Tensor:
+    """Of the answer's bands; other models have none."""
+    return Bands.stored(run.calibration).edges(run.config.levels if name == OURS else ())
+
+
+def describe_run(run: Run, prepared: PreparedPanel) -> Row:
+    """Sizes and the rows of the splits."""
+    panel, share, missing = prepared.panel, prepared.panel.share, int(np.isnan(prepared.panel.values).sum())
+    return {
+        "rows": panel.num_rows,
+        "variates": panel.num_variates if share is None else share.of,
+        "layout": panel.layout,
+        "young": list(prepared.young if share is None else join_words(prepared.young)),
+        "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
+        "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
+    }
+
+
+def keep_files(run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
+    """Attention maps."""
+    if find_networks_with_maps(run):
+        maps = explain_windows(run, prepared.panel, prepared.windows["test"])
+        save_explanation(folder.path / FOLDER, maps)
+
+
+def list_metrics(config: ForecastConfig) -> tuple[Metric, ...]:
+    """What decides is the first."""
+    first = sorted(METRICS, key=lambda metric: metric.name != config.metric)
+    apart = [
+        Metric(
+            name=f"{metric}_{steps}",
+            title=f"{metric.upper()}, {steps} steps",
+            higher=False,
+            spread=True,
+            where=SCALED,
         )
-        more = {} if trained is None or not config.retrains else {"network": trained}
-        pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
-        refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
-        return WeighedForecasts(config.horizon, len(state.targets), own, trained, refits)
+        for steps, metric in itertools.product(config.horizons, ("mse", "mae"))
+    ]
+    held = [
+        Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
+        for level in config.levels
+    ]
+    return (*first, *apart, *held)
 
-    def counted(self, model: nn.Module) -> nn.Module:
-        """Without what is fitted once more."""
-        return model.by(dict(model.candidates.items())) if isinstance(model, WeighedForecasts) else model
 
-    def fit(self, run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
-        """The candidates, then the network; or a baseline."""
-        if name != OURS:
-            announce(name, context)
-            return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
-        model = network.model_of(run)
-        network.fit_candidates(model, prepared)
-        forecasts.keep_first(run, prepared, context)
-        fitted = network.fit_forecaster(model, prepared, run.config, context)
-        for each, own in model.candidates.items():
-            run.facts["notes"] = [*run.facts["notes"], *candidates()[each].notes(own, run.state.targets)]
-        return fitted
+def summarise(run: Run) -> str:
+    """How far the answer and every candidate are off."""
+    errors = {name: score_of(run, name, "mae (original)")["value"] for name in models_of(run)}
+    own, *others = (f"{name} {'undefined' if mae is None else f'{mae:.4g}'}" for name, mae in errors.items())
+    rest = f"; {', '.join(others)}" if others else ""
+    return f"off by {own.removeprefix(OURS).strip()} a step on the test rows, in the file's units{rest}."
 
-    def candidates(self, config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-        """What was fitted, the cheapest first, and the network."""
-        return (*state.candidates, *([NETWORK] if config.network else []))
 
-    def choice(self, run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
-        """Weights of all candidates, on the errors that bands are of as well."""
-        sizes = encode.sizes_of(run.config, run.state)
-        chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
-        run.facts |= facts
-        run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
-        following = words_on_following(facts["intervals"], prepared.windows["train"].all_targets)
-        run.facts["notes"] = [*run.facts["notes"], *words_on_savings(run.facts["covariates"]), *following]
-        run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
-        return chosen.choice()
+def write_headline(run: Run) -> str:
+    """How far the answer is off, and how much better that is than a trivial forecast, as the report begins."""
+    return headline(run)
 
-    def refit(self, run: Run, prepared: PreparedPanel, context: Context) -> None:
-        """See `multiway.tasks.forecasting.refit`."""
-        run.facts |= refit.refit(run, prepared, context)
 
-    def join(self, run: Run) -> None:
-        """State, weights and bands of the series of all processes, in the first."""
-        if run.prepared.panel.share is not None:
-            network.join(run)
+def list_cautions(run: Run) -> list[str]:
+    """See `multiway.tasks.forecasting.facts`."""
+    other = find_published_split(run.config.split.protocol)
+    return [*([] if other is None else [other.note]), *cautions(run.facts)]
 
-    def calibrate(self, run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
-        """Quantiles of errors, as the choice left them."""
-        return run.calibration
 
-    def check_stored(self, run: Run) -> None:
-        """Scaling and bands fit the steps and variates."""
-        state = run.state
-        same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
-        targets = run.config.num_targets or len(state.names)
-        same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
-        bands = Bands.stored(run.calibration)
-        expected = (len(bands.shares), run.config.horizon, targets)
-        varying = (bands.usual, bands.spread, bands.slopes)
-        fits = bands.offsets.shape == expected and all(
-            each.shape[-1] == targets for each in varying if each is not None
+def facts_of_cell(runs: Sequence[Run]) -> Row:
+    """What validation chose."""
+    return {"selections": [run.facts["selection"]["sentence"] for run in runs]}
+
+
+def answer_in_words(run: Run) -> str:
+    """What forecasts, and why; or what was chosen by name."""
+    line = f"Answer: {run.facts['selection']['sentence']}" if _is_own(run) else run.answer.line()
+    return f"{line}{refit_words(run.facts)}"
+
+
+def name_of_answer(run: Run) -> str:
+    """Ours, with bands; or the candidate that was chosen by name."""
+    return OURS if _is_own(run) else run.answer.name
+
+
+def find_far(run: Run, later: Panel) -> Sequence[Far]:
+    """Series whose last rows, which the models see, are far from the training."""
+    seen = later.values[-run.config.lookback :]
+    return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
+
+
+def find_far_scored(run: Run, prepared: PreparedPanel) -> Sequence[Far]:
+    """Series that are far from the training in any of the rows that are scored."""
+    return far_columns(prepared.panel.values, prepared.panel.names, run.state.scaler, "rows")
+
+
+def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
+    """The steps after the end of a file."""
+    check_target(out)
+    panel = _panel(run, data)
+    told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
+    told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
+    layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
+    plan = read_plan(run, panel, options.get("future_data"), far=far)
+    frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
+    return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
+
+
+def backtest_run(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
+    """Scores of forecasts from past moments; the forecasts are written where a path is given."""
+    check_target(out)
+    past = options.get("cutoffs", 10), options.get("step"), options.get("refit"), options.get("levels", ())
+    frame = forecasts.backtest_frame(run, _panel(run, data), *past)
+    if out is not None:
+        write_table(frame, out)
+    rows = pd.DataFrame(forecasts.score_backtest(frame))
+    chosen = rows if _is_own(run) else rows[rows["model"] == run.answer.name]
+    return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
+
+
+def _panel(run: Run, data: str | None) -> Panel:
+    source = data or run.config.data
+    if source is None:
+        raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
+    source = TASK.locate(source) if data else encode.add_updates(run.config, TASK.locate(source), run.state.columns)
+    return encode.read_later(run.config, run.state, source)
+
+
+def update_run(run: Run, data: str) -> Run:
+    """See `multiway.tasks.forecasting.refit`; the forecast beyond all rows takes the place of the one before."""
+    longer, tables = take_in(run, data_of(run), data), dict(run.tables)
+    tables.pop("predictions", None)
+    if knows_ahead(longer.prepared.panel, run.config.horizon):
+        tables["predictions"] = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
+    longer.tables = tables
+    return longer
+
+
+def explain_run(run: Run, out: Path | None, options: Row) -> Answer:
+    """Attention maps as arrays and PNG files, and what is strongest."""
+    return write_explanation(run, out)
+
+
+def prepare_compression(run: Run) -> None:
+    """Networks that were trained once more: the smaller one takes their place."""
+    if run.config.retrains:
+        run.config = run.config.replace(refit="closed")
+        refit.drop_networks(run)
+
+
+def swappable_part(model: nn.Module) -> nn.Module:
+    """The network; ridge stays as it is."""
+    assert isinstance(model, WeighedForecasts)
+    if model.network is None:
+        raise ConfigError(
+            "compress: the run has no network to compress. Set network to true (",
+            Fix("network", True),
+            ").",
         )
-        if not fits or (bands.shares.diff() <= 0).any():
-            raise ValueError(f"bands of {tuple(bands.offsets.shape)} in place of {expected}")
+    return model.network
 
-    def predict(self, run: Run, prepared: PreparedPanel, split: str) -> Measured:
-        """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-        forecast = partial(network.all_forecasts, run, use=split)
-        around = {name: scores.Around(tenths, self._edges(run, name)) for name, tenths in tenths_of(run.calibration)}
-        bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], self._edges(run, OURS)
-        spread = network.model_of(run).fitted_for(split).spread
-        following = scores.Following(bands, windows, spread) if bands.vary else None
-        around[OURS] = around[OURS]._replace(bands=following)
-        errors = scores.measure(windows, forecast, run.state.target_scaler, around)
-        units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
-        own = Measured(errors, units, run.state.targets, edges if following is None else stretch(edges, following.mean))
-        return own if prepared.panel.share is None else own.joined()
 
-    def score(self, run: Run, predictions: Measured, split: str) -> list[Row]:
-        """MSE and MAE on both scales, MASE, SQL; the others and coverage in the units of the file."""
-        return scores.forecast_rows(predictions.errors, split, predictions.units, run.config.horizons)
-
-    def tables(self, run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
-        """Errors by variate and step; with the last split also the forecast beyond the data."""
-        errors = {"errors": scores.error_frame(predictions.errors, split, predictions.names)}
-        if split != "test":
-            return errors
-        if not knows_ahead(run.prepared.panel, run.config.horizon):
-            return errors  # without their plan there is nothing to forecast from
-        future = forecasts.future_frame(run, run.prepared.panel, None, "long")
-        return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
-
-    def test_facts(self, run: Run, predictions: Measured) -> Row:
-        """How many test values the intervals hold, and the series that have none."""
-        seen = predictions.errors[OURS].count.sum(0) > 0
-        unscored = list(itertools.compress(predictions.names, ~seen.numpy()))
-        return {
-            "unscored": unscored,
-            "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
-        }
-
-    def _edges(self, run: Run, name: str) -> Tensor:
-        """Of the answer's bands; other models have none."""
-        return Bands.stored(run.calibration).edges(run.config.levels if name == OURS else ())
-
-    def describe(self, run: Run, prepared: PreparedPanel) -> Row:
-        """Sizes and the rows of the splits."""
-        panel, share, missing = prepared.panel, prepared.panel.share, int(np.isnan(prepared.panel.values).sum())
-        return {
-            "rows": panel.num_rows,
-            "variates": panel.num_variates if share is None else share.of,
-            "layout": panel.layout,
-            "young": list(prepared.young if share is None else join_words(prepared.young)),
-            "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
-            "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
-        }
-
-    def keep(self, run: Run, prepared: PreparedPanel, folder: RunFolder) -> None:
-        """Attention maps."""
-        if find_networks_with_maps(run):
-            maps = explain_windows(run, prepared.panel, prepared.windows["test"])
-            save_explanation(folder.path / FOLDER, maps)
-
-    def metrics(self, config: ForecastConfig) -> tuple[Metric, ...]:
-        """What decides is the first."""
-        first = sorted(METRICS, key=lambda metric: metric.name != config.metric)
-        apart = [
-            Metric(
-                name=f"{metric}_{steps}",
-                title=f"{metric.upper()}, {steps} steps",
-                higher=False,
-                spread=True,
-                where=SCALED,
-            )
-            for steps, metric in itertools.product(config.horizons, ("mse", "mae"))
-        ]
-        held = [
-            Metric(name=f"coverage_{level:g}", title=f"Coverage of {level:g} %", higher=None, where=ORIGINAL)
-            for level in config.levels
-        ]
-        return (*first, *apart, *held)
-
-    def sentence(self, run: Run) -> str:
-        """How far the answer and every candidate are off."""
-        errors = {name: score_of(run, name, "mae (original)")["value"] for name in models_of(run)}
-        own, *others = (f"{name} {'undefined' if mae is None else f'{mae:.4g}'}" for name, mae in errors.items())
-        rest = f"; {', '.join(others)}" if others else ""
-        return f"off by {own.removeprefix(OURS).strip()} a step on the test rows, in the file's units{rest}."
-
-    def headline(self, run: Run) -> str:
-        """How far the answer is off, and how much better that is than a trivial forecast, as the report begins."""
-        return headline(run)
-
-    def cautions(self, run: Run) -> list[str]:
-        """See `multiway.tasks.forecasting.facts`."""
-        other = find_published_split(run.config.split.protocol)
-        return [*([] if other is None else [other.note]), *cautions(run.facts)]
-
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """What validation chose."""
-        return {"selections": [run.facts["selection"]["sentence"] for run in runs]}
-
-    @property
-    def has_choice(self) -> bool:
-        """Every candidate can answer."""
-        return True
-
-    def answer_line(self, run: Run) -> str:
-        """What forecasts, and why; or what was chosen by name."""
-        line = f"Answer: {run.facts['selection']['sentence']}" if _is_own(run) else run.answer.line()
-        return f"{line}{refit_words(run.facts)}"
-
-    def scored_as(self, run: Run) -> str:
-        """Ours, with bands; or the candidate that was chosen by name."""
-        return OURS if _is_own(run) else run.answer.name
-
-    def far(self, run: Run, later: Panel) -> Sequence[Far]:
-        """Series whose last rows, which the models see, are far from the training."""
-        seen = later.values[-run.config.lookback :]
-        return far_columns(seen, later.names, run.state.scaler, f"the last {len(seen)} rows")
-
-    def far_scored(self, run: Run, prepared: PreparedPanel) -> Sequence[Far]:
-        """Series that are far from the training in any of the rows that are scored."""
-        return far_columns(prepared.panel.values, prepared.panel.names, run.state.scaler, "rows")
-
-    def answer(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
-        """The steps after the end of a file."""
-        check_target(out)
-        panel = self._panel(run, data)
-        told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
-        told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
-        layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
-        plan = read_plan(run, panel, options.get("future_data"), far=far)
-        frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
-        return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
-
-    def backtest(self, run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
-        """Scores of forecasts from past moments; the forecasts are written where a path is given."""
-        check_target(out)
-        past = options.get("cutoffs", 10), options.get("step"), options.get("refit"), options.get("levels", ())
-        frame = forecasts.backtest_frame(run, self._panel(run, data), *past)
-        if out is not None:
-            write_table(frame, out)
-        rows = pd.DataFrame(forecasts.score_backtest(frame))
-        chosen = rows if _is_own(run) else rows[rows["model"] == run.answer.name]
-        return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
-
-    def _panel(self, run: Run, data: str | None) -> Panel:
-        source = data or run.config.data
-        if source is None:
-            raise ConfigError("this run was fitted on a frame in memory. Give a file (", Fix("data", like="FILE"), ").")
-        source = self.locate(source) if data else encode.add_updates(run.config, self.locate(source), run.state.columns)
-        return encode.read_later(run.config, run.state, source)
-
-    def update(self, run: Run, data: str) -> Run:
-        """See `multiway.tasks.forecasting.refit`; the forecast beyond all rows takes the place of the one before."""
-        longer, tables = take_in(run, data_of(run), data), dict(run.tables)
-        tables.pop("predictions", None)
-        if knows_ahead(longer.prepared.panel, run.config.horizon):
-            tables["predictions"] = forecasts.future_frame(longer, longer.prepared.panel, None, "long")
-        longer.tables = tables
-        return longer
-
-    def explain(self, run: Run, out: Path | None, options: Row) -> Answer:
-        """Attention maps as arrays and PNG files, and what is strongest."""
-        return write_explanation(run, out)
-
-    def before_compression(self, run: Run) -> None:
-        """Networks that were trained once more: the smaller one takes their place."""
-        if run.config.retrains:
-            run.config = run.config.replace(refit="closed")
-            refit.drop_networks(run)
-
-    def swappable(self, model: nn.Module) -> nn.Module:
-        """The network; ridge stays as it is."""
-        assert isinstance(model, WeighedForecasts)
-        if model.network is None:
-            raise ConfigError(
-                "compress: the run has no network to compress. Set network to true (",
-                Fix("network", True),
-                ").",
-            )
-        return model.network
-
-    def sample(self, run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...]:
-        """Validation windows, evenly spread."""
-        batch = network.samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
-        return batch["past"], batch.get("past_observed")
+def sample_inputs(run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...]:
+    """Validation windows, evenly spread."""
+    batch = network.samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
+    return batch["past"], batch.get("past_observed")
 
 
 def _split_facts(prepared: PreparedPanel, name: str) -> Row:
@@ -441,4 +468,53 @@ def _is_own(run: Run) -> bool:
     return bool(run.answer.name == run.facts["selection"]["answer"])
 
 
-TASK = Forecasting(**FORECAST.parts)
+TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
+    **FORECAST.parts,
+    own=OURS,
+    page=page,
+    state=ForecastState,
+    fields_of_validation=(*VALIDATION, "horizon"),
+    facts=ForecastFacts,
+    could_take=may_take,
+    proposal=propose_settings,
+    prepare=prepare_data,
+    check=check_data,
+    warned=list_warnings,
+    audit=audit_run,
+    sized=fill_sizes,
+    learn=learn_state,
+    settle=settle_config,
+    planned=plan_training,
+    names=name_models,
+    build=build_model,
+    counted=trained_part,
+    fit=fit_model,
+    candidates=list_candidates,
+    choice=choose_answer,
+    refit=refit_answer,
+    join=join_processes,
+    calibrate=calibrate_run,
+    check_stored=check_stored,
+    predict=predict_split,
+    score=score_split,
+    tables=tables_of_split,
+    test_facts=facts_of_test,
+    describe=describe_run,
+    keep=keep_files,
+    metrics=list_metrics,
+    sentence=summarise,
+    headline=write_headline,
+    cautions=list_cautions,
+    cell_facts=facts_of_cell,
+    answer_line=answer_in_words,
+    scored_as=name_of_answer,
+    far=find_far,
+    far_scored=find_far_scored,
+    answer=answer_data,
+    backtest=backtest_run,
+    update=update_run,
+    explain=explain_run,
+    before_compression=prepare_compression,
+    swappable=swappable_part,
+    sample=sample_inputs,
+)
