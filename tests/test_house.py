@@ -24,14 +24,14 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 75_000,
-    "functions": 5_700,
-    "files with one reader": 62,
-    "participle names": 640,
-    "formatter switched off": 360,
+    "lines": 63_000,
+    "functions": 4_590,
+    "files with one reader": 39,
+    "participle names": 137,
+    "formatter switched off": 13,
 }
 """Figures of the package that no change may exceed; the mean body of a function is its floor."""
-FLOOR_OF_BODIES = 5.1
+FLOOR_OF_BODIES = 5.4
 
 DIALECT = {"asked", "asking", "beside", "again", "mend"}
 """Words that no name has."""
