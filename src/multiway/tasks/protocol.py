@@ -278,13 +278,12 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     fit: Callable[..., Fitted]
     """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
 
-    def evidence(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Evidence | None:
-        """Losses of every model that choose the answer, on rows that none was fitted on.
+    evidence: Callable[..., Evidence | None] | None = None
+    """Losses of every model that choose the answer, on rows that none was fitted on; none where the network answers.
 
-        The run is fitted, but for what validation decides. With `refit`, models may be fitted anew on other rows, where
-        validation has few.
-        """
-        return None
+    It is given the run, fitted but for what validation decides, and its data. With `refit`, models may be fitted anew
+    on other rows, where validation has few.
+    """
 
     def choice(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Choice:
         """Which model answers: what the evidence prefers, or the config names; the network where there is none.
@@ -292,9 +291,10 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
         Where the config names it, no model is fitted anew: that would decide nothing.
         """
         answer = run.config.answer
-        evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
-        if evidence is not None:
-            return choose(evidence, answer=answer)
+        if self.evidence is not None:
+            evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
+            if evidence is not None:
+                return choose(evidence, answer=answer)
         return choice_of_settings(self.own, "")
 
     def refit(self, run: Run, prepared: PreparedT, context: Context) -> None:
@@ -316,8 +316,7 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     @property
     def has_choice(self) -> bool:
         """Whether another model than the network can answer."""
-        given = (getattr(part, "__func__", part) for part in (self.evidence, self.choice))
-        return any(part is not usual for part, usual in zip(given, (Task.evidence, Task.choice), strict=True))
+        return self.evidence is not None or getattr(self.choice, "__func__", self.choice) is not Task.choice
 
     def calibrate(self, run: Run, prepared: PreparedT) -> dict[str, Tensor]:
         """What validation decides after the training: thresholds, blends, radii of intervals."""

@@ -92,7 +92,7 @@ def save_run(run: Run, path: Path) -> None:
 
 
 def load(path: Path) -> Run:
-    """Take up a finished run; every file is recheckedst its hash first."""
+    """Take up a finished run; every file is checked against its hash first."""
     folder = RunFolder.open(path)
     _read_task(folder)
     folder.verify()

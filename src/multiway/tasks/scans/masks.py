@@ -21,7 +21,7 @@ from multiway.data.options import VolumeOptions
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases, Scans, splits_named
-from multiway.data.sources.scans.checking import lists_masks
+from multiway.data.sources.scans.checking import check_scans, lists_masks
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.loading import Source as ScanSource
 from multiway.data.sources.scans.loading import check_listed, read_cases
@@ -32,7 +32,7 @@ from multiway.data.splitting import notes_on_draws, split
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import Part, SampleFacts, SplitPredictions
+from multiway.tasks.encoded_task import EncodedTask, Part, SampleFacts, SplitPredictions
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scans import mask_page as page
@@ -52,7 +52,7 @@ from multiway.tasks.scans.networks import PatchLoss, build_segmenter, network_pr
 from multiway.tasks.scans.patches import GridPatches, TrainingPatches
 from multiway.tasks.scans.predict import predict_masks
 from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, class_in_words, headline, mean_dice, measure
-from multiway.tasks.scans.task import ScanTask, in_arrays, warn_of_other_voxels
+from multiway.tasks.scans.task import in_arrays, scan_parts, warn_of_other_voxels
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, write_score
 from multiway.tasks.stored import same_length
 from multiway.training import Objective, RunFolder, Source
@@ -75,185 +75,196 @@ class SegmentFacts(SampleFacts):
     distance: str
 
 
-class Segmentation(ScanTask[SegmentConfig, SegmentState]):
-    """A class for every voxel of a volume or pixel of a scene."""
+def looks_right(source: object) -> bool:
+    """Scenes, volumes with masks, and tables of scans and their masks."""
+    if isinstance(source, str | Path):
+        return is_scene(source) or lists_masks(Path(source))
+    x, masks = pair_of(source)
+    return np.ndim(x) > 3 and np.ndim(masks) > 2
 
-    page = page.PAGE
-    state = SegmentState
-    facts = SegmentFacts
-    fields_of_validation = (*VALIDATION, "classes", "ignore", "block")
-    scored = METRICS
-    seen = ("patches", "patch")
-    by_steps = (NETWORK, PLAIN)
-    build = staticmethod(build_segmenter)
 
-    def recognises(self, source: object) -> bool:
-        """Scenes, volumes with masks, and tables of scans and their masks."""
-        if isinstance(source, str | Path):
-            return is_scene(source) or lists_masks(Path(source))
-        x, masks = pair_of(source)
-        return np.ndim(x) > 3 and np.ndim(masks) > 2
+def read_samples(
+    config: SegmentConfig,
+    source: object,
+    findings: Findings,
+    state: SegmentState | None = None,
+    *,
+    has_target: bool = True,
+) -> Cases:
+    """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
+    cases = read_images(_with_masks(source), config, findings, is_training=state is None)
+    if state is not None:
+        _check_alike(cases, state)
+    return cases
 
-    def read(
-        self,
-        config: SegmentConfig,
-        source: object,
-        findings: Findings,
-        state: SegmentState | None = None,
-        *,
-        has_target: bool = True,
-    ) -> Cases:
-        """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
-        cases = read_images(_with_masks(source), config, findings, is_training=state is None)
-        if state is not None:
-            _check_alike(cases, state)
-        return cases
 
-    def check(self, config: SegmentConfig, source: object) -> CheckReport:
-        """What is in images with masks, and what is wrong with them."""
-        return super().check(config, _with_masks(source))
+def check_data(config: SegmentConfig, source: object) -> CheckReport:
+    """What is in images with masks, and what is wrong with them."""
+    return EncodedTask.check(TASK, config, _with_masks(source))
 
-    def learnt(self, config: SegmentConfig, samples: Cases, train: Rows) -> SegmentState:
-        """Classes of the training masks, intensities, and the sizes of a patch."""
-        return SegmentState.learn(config, samples, train)
 
-    def encode(
-        self, config: SegmentConfig, samples: Cases, state: SegmentState, *, progress: bool = False
-    ) -> Samples[Examples]:
-        """Images whose masks are classes of the training, read when they are needed."""
-        images = Examples.from_cases(samples, state.values, config.ignore)
-        return samples.with_inputs(images, classes=state.classes, target=None)
+def learn_state(config: SegmentConfig, samples: Cases, train: Rows) -> SegmentState:
+    """Classes of the training masks, intensities, and the sizes of a patch."""
+    return SegmentState.learn(config, samples, train)
 
-    def intensities(self, prepared: Prepared[Scans, SegmentState]) -> Iterable[Array]:
-        """One at a time."""
-        return (example.values for example in prepared.encoded.inputs)
 
-    def hooks(self, config: SegmentConfig) -> Sequence[Hook]:
-        """Images that cannot be read or say nothing, and masks that do not go together."""
-        return (*super().hooks(config), functools.partial(check_masks, config=config))
+def encode_samples(
+    config: SegmentConfig, samples: Cases, state: SegmentState, *, progress: bool = False
+) -> Samples[Examples]:
+    """Images whose masks are classes of the training, read when they are needed."""
+    images = Examples.from_cases(samples, state.values, config.ignore)
+    return samples.with_inputs(images, classes=state.classes, target=None)
 
-    def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
-        """What was drawn, and classes of a scene that lie in too few blocks to be in each split."""
-        yield from notes_on_draws(samples, splits)
-        if samples.inputs.num_modes > 2:
-            return
-        for name, rows in splits.items():
-            present = {int(label) for example in samples.inputs[rows] for label in np.unique(example.target)}
-            missing = [title for label, title in enumerate(samples.classes or ()) if label not in present]
-            if missing:
-                yield f"{name} has no pixel of {list_some(missing)}: they lie in too few blocks to be split"
 
-    def audit(self, config: SegmentConfig, run: Run | None = None) -> AuditReport:
-        """Whether images or patients are in two splits, an image has two masks, or scaling or the grid leaks."""
-        source = self.locate(config.data or "")
-        if not is_scene(source) and read_shared_cases(source, config.read) is not None:
-            cases = read_images(source, config, Findings(source), is_training=False)
-            splits = splits_named(cases)
-            values = find_mask_values(cases, splits.get("train", np.arange(len(cases))), config)
-            return audit_images(cases, splits, Examples.from_cases(cases, values, config.ignore), None, config.read)
-        prepared = self.prepare(config, source)
-        scale = (prepared.state if run is None else run.state).scale
-        return audit_images(prepared.raw, prepared.splits, prepared.encoded.inputs, scale, config.read)
+def read_intensities(prepared: Prepared[Scans, SegmentState]) -> Iterable[Array]:
+    """One at a time."""
+    return (example.values for example in prepared.encoded.inputs)
 
-    def names(self, config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
-        """The network, and the baselines that fit the data."""
-        return (NETWORK, *mask_baselines(config, state))
 
-    def objective(self, run: Run, training: Samples[Examples]) -> Objective:
-        """Cross-entropy and overlaps."""
-        return PatchLoss(run.config, run.state.background)
+def list_checks(config: SegmentConfig) -> Sequence[Hook]:
+    """Images that cannot be read or say nothing, and masks that do not go together."""
+    return (check_scans, functools.partial(check_masks, config=config))
 
-    def learnt_from(self, run: Run, training: Samples[Examples]) -> Source:
-        """Random patches, many of them about what the masks mark."""
-        config = run.config
-        return TrainingPatches(
-            images=training.inputs,
-            scale=run.state.scale,
-            patch=run.state.patch,
-            per_case=config.patches_per_case,
-            foreground=config.foreground,
-            options=config.augment,
-        )
 
-    def checked_on(self, run: Run, validation: Samples[Examples]) -> Part:
-        """Patches that cover the validation images."""
-        return GridPatches(validation.inputs, run.state.scale, run.state.patch)
+def list_remarks(samples: Samples[Any], splits: Splits) -> Iterable[str]:
+    """What was drawn, and classes of a scene that lie in too few blocks to be in each split."""
+    yield from notes_on_draws(samples, splits)
+    if samples.inputs.num_modes > 2:
+        return
+    for name, rows in splits.items():
+        present = {int(label) for example in samples.inputs[rows] for label in np.unique(example.target)}
+        missing = [title for label, title in enumerate(samples.classes or ()) if label not in present]
+        if missing:
+            yield f"{name} has no pixel of {list_some(missing)}: they lie in too few blocks to be split"
 
-    def validated_by(self, run: Run, validation: Samples[Examples]) -> tuple[None, Callable[[nn.Module], float]]:
-        """Mean Dice."""
-        return None, lambda model: mean_dice(network_predictor(run, model), validation)
 
-    def loss_of(self, run: Run, name: str, validation: Samples[Examples]) -> float:
-        """One less its mean Dice."""
-        return 1 - mean_dice(predictor_of(run, name), validation)
+def audit_run(config: SegmentConfig, run: Run | None = None) -> AuditReport:
+    """Whether images or patients are in two splits, an image has two masks, or scaling or the grid leaks."""
+    source = TASK.locate(config.data or "")
+    if not is_scene(source) and read_shared_cases(source, config.read) is not None:
+        cases = read_images(source, config, Findings(source), is_training=False)
+        splits = splits_named(cases)
+        values = find_mask_values(cases, splits.get("train", np.arange(len(cases))), config)
+        return audit_images(cases, splits, Examples.from_cases(cases, values, config.ignore), None, config.read)
+    prepared = TASK.prepare(config, source)
+    scale = (prepared.state if run is None else run.state).scale
+    return audit_images(prepared.raw, prepared.splits, prepared.encoded.inputs, scale, config.read)
 
-    def fit_baseline(
-        self, model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]
-    ) -> Plain | None:
-        """By counting voxels, or in convex steps."""
-        found: Plain | None = cast(Any, model).fit(training.inputs, run.state.scale, run.config.training.seed)
-        return found
 
-    def check_stored(self, run: Run) -> None:
-        """Every class has its value."""
-        same_length({"classes": run.state.classes, "values": run.state.values})
+def name_models(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
+    """The network, and the baselines that fit the data."""
+    return (NETWORK, *mask_baselines(config, state))
 
-    def evidence(self, run: Run, prepared: Prepared[Scans, SegmentState], *, refit: bool = True) -> Evidence:
-        """One less the Dice of each validation image, or the share of wrong pixels in each block of a scene."""
-        return self.predict(run, prepared, "validation").evidence(headline(run.state.num_modes))
 
-    def predict(self, run: Run, prepared: Prepared[Scans, SegmentState], split: str) -> CasePredictions:
-        """Every model on every image of a split."""
+def build_objective(run: Run, training: Samples[Examples]) -> Objective:
+    """Cross-entropy and overlaps."""
+    return PatchLoss(run.config, run.state.background)
 
-        def predict() -> CasePredictions:
-            part = prepared.part(split)
-            return CasePredictions(frames={name: measure(predictor_of(run, name), part) for name in run.models})
 
-        return run.once(prepared, split, predict)
+def training_source(run: Run, training: Samples[Examples]) -> Source:
+    """Random patches, many of them about what the masks mark."""
+    config = run.config
+    return TrainingPatches(
+        images=training.inputs,
+        scale=run.state.scale,
+        patch=run.state.patch,
+        per_case=config.patches_per_case,
+        foreground=config.foreground,
+        options=config.augment,
+    )
 
-    def tables(self, run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
-        """Metrics case by case."""
-        return {"cases": predictions.frame(split)}
 
-    def describe(self, run: Run, prepared: Prepared[Scans, SegmentState]) -> Plain:
-        """Splits, sizes and the unit of distances."""
-        first = prepared.part("train").inputs.read(0)
-        unit = "voxels" if first.spacing is None else "mm"
-        return {**super().describe(run, prepared), "sizes": list(first.target.shape), "distance": unit}
+def validation_source(run: Run, validation: Samples[Examples]) -> Part:
+    """Patches that cover the validation images."""
+    return GridPatches(validation.inputs, run.state.scale, run.state.patch)
 
-    def keep(self, run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFolder) -> None:
-        """A few slices for the report."""
-        name = run.answer.name
-        save_slices(folder, run.tables["cases"], name, predictor_of(run, name), prepared.part("test"))
 
-    def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
-        """Scores on all images of other data."""
-        return super().evaluate(run, data, ALL)
+def validation_measure(run: Run, validation: Samples[Examples]) -> tuple[None, Callable[[nn.Module], float]]:
+    """Mean Dice."""
+    return None, lambda model: mean_dice(network_predictor(run, model), validation)
 
-    def sentence(self, run: Run) -> str:
-        """The answer's test Dice and those of the other candidates."""
-        answer, metric = run.answer.name, headline(run.state.num_modes)
-        dice = {model: write_score(score_of(run, model, metric)["value"]) for model in models_of(run)}
-        others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != answer)
-        kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
-        remark = best_baseline_remark(run, metric)
-        return f"Dice {dice[answer]}, {kind}" + (f" ({others})." if others else ".") + remark
 
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """How many test cases there are, and the interval of the first run."""
-        row = score_of(runs[0], NETWORK, "dice")
-        count = runs[0].facts["splits"]["test"]["samples"]
-        return {"dice_low": row["low"], "dice_high": row["high"], "test_cases": count}
+def loss_of_baseline(run: Run, name: str, validation: Samples[Examples]) -> float:
+    """One less its mean Dice."""
+    return 1 - mean_dice(predictor_of(run, name), validation)
 
-    def answer(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-        """A mask for every image."""
-        flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far", "dicom_seg")}
-        return predict_masks(run, data, out, **flags)
 
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """Attention of test cases."""
-        answer = explain_masks(run, out, options.get("cases"))
-        return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has attention"))
+def fit_baseline(model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
+    """By counting voxels, or in convex steps."""
+    found: Plain | None = cast(Any, model).fit(training.inputs, run.state.scale, run.config.training.seed)
+    return found
+
+
+def check_stored(run: Run) -> None:
+    """Every class has its value."""
+    same_length({"classes": run.state.classes, "values": run.state.values})
+
+
+def measure_candidates(run: Run, prepared: Prepared[Scans, SegmentState], *, refit: bool = True) -> Evidence:
+    """One less the Dice of each validation image, or the share of wrong pixels in each block of a scene."""
+    return predict_split(run, prepared, "validation").evidence(headline(run.state.num_modes))
+
+
+def predict_split(run: Run, prepared: Prepared[Scans, SegmentState], split: str) -> CasePredictions:
+    """Every model on every image of a split."""
+
+    def predict() -> CasePredictions:
+        part = prepared.part(split)
+        return CasePredictions(frames={name: measure(predictor_of(run, name), part) for name in run.models})
+
+    return run.once(prepared, split, predict)
+
+
+def tables_of_split(run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
+    """Metrics case by case."""
+    return {"cases": predictions.frame(split)}
+
+
+def describe_run(run: Run, prepared: Prepared[Scans, SegmentState]) -> Plain:
+    """Splits, sizes and the unit of distances."""
+    first = prepared.part("train").inputs.read(0)
+    unit = "voxels" if first.spacing is None else "mm"
+    return {**EncodedTask.describe(TASK, run, prepared), "sizes": list(first.target.shape), "distance": unit}
+
+
+def keep_files(run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFolder) -> None:
+    """A few slices for the report."""
+    name = run.answer.name
+    save_slices(folder, run.tables["cases"], name, predictor_of(run, name), prepared.part("test"))
+
+
+def evaluate_run(run: Run, data: str, split: str) -> list[Row]:
+    """Scores on all images of other data."""
+    return EncodedTask.evaluate(TASK, run, data, ALL)
+
+
+def summarise(run: Run) -> str:
+    """The answer's test Dice and those of the other candidates."""
+    answer, metric = run.answer.name, headline(run.state.num_modes)
+    dice = {model: write_score(score_of(run, model, metric)["value"]) for model in models_of(run)}
+    others = ", ".join(f"{model} {value}" for model, value in dice.items() if model != answer)
+    kind = "mean over test cases" if metric == "dice" else "over all test pixels, mean of classes"
+    remark = best_baseline_remark(run, metric)
+    return f"Dice {dice[answer]}, {kind}" + (f" ({others})." if others else ".") + remark
+
+
+def facts_of_cell(runs: Sequence[Run]) -> Row:
+    """How many test cases there are, and the interval of the first run."""
+    row = score_of(runs[0], NETWORK, "dice")
+    count = runs[0].facts["splits"]["test"]["samples"]
+    return {"dice_low": row["low"], "dice_high": row["high"], "test_cases": count}
+
+
+def answer_data(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """A mask for every image."""
+    flags = {name: bool(options.get(name, False)) for name in ("keep_going", "progress", "far", "dicom_seg")}
+    return predict_masks(run, data, out, **flags)
+
+
+def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
+    """Attention of test cases."""
+    answer = explain_masks(run, out, options.get("cases"))
+    return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has attention"))
 
 
 def read_images(source: ScanSource, config: SegmentConfig, findings: Findings, *, is_training: bool) -> Cases:
@@ -342,4 +353,38 @@ def audit_images(
     return looked.report(scale, options, marked if has_background else (), "whether a mask is empty")
 
 
-TASK = Segmentation(**SEGMENT.parts)
+TASK: EncodedTask[SegmentConfig, Scans, SegmentState] = EncodedTask(
+    **SEGMENT.parts,
+    page=page.PAGE,
+    state=SegmentState,
+    facts=SegmentFacts,
+    fields_of_validation=(*VALIDATION, "classes", "ignore", "block"),
+    scored=METRICS,
+    **scan_parts(
+        build_segmenter, (NETWORK, PLAIN), read_intensities, ("patches", "patch"), names=name_models, checks=list_checks
+    ),
+    recognises=looks_right,
+    read=read_samples,
+    check=check_data,
+    learnt=learn_state,
+    encode=encode_samples,
+    remarks=list_remarks,
+    audit=audit_run,
+    objective=build_objective,
+    learnt_from=training_source,
+    checked_on=validation_source,
+    validated_by=validation_measure,
+    loss_of=loss_of_baseline,
+    fit_baseline=fit_baseline,
+    check_stored=check_stored,
+    evidence=measure_candidates,
+    predict=predict_split,
+    tables=tables_of_split,
+    describe=describe_run,
+    keep=keep_files,
+    evaluate=evaluate_run,
+    sentence=summarise,
+    cell_facts=facts_of_cell,
+    answer=answer_data,
+    explain=explain_run,
+)

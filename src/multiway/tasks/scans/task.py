@@ -1,9 +1,10 @@
 """What the tasks on scans share: options of the command line, sources, checks, and batches that fit."""
 
-import abc
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, TypeVar
+
+from torch import nn
 
 from multiway.config import Plain
 from multiway.data.checking import Hook
@@ -15,60 +16,70 @@ from multiway.data.sources.scans.checking import check_scans, describe_scans
 from multiway.data.sources.scans.intensity import Spacings, find_far, warn_of_spacings
 from multiway.data.sources.scans.loading import Source
 from multiway.data.sources.scans.volume import Array, Volume
-from multiway.data.sources.tables import pair_of
-from multiway.tasks.encoded_task import EncodedTask
+from multiway.data.sources.tables import pair_of, source_name
 from multiway.tasks.options import RunConfig
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import ScanState
 from multiway.training.memory import fit_batches
 
 ConfigT = TypeVar("ConfigT", bound=RunConfig)
-StateT = TypeVar("StateT", bound=ScanState)
 
 
-class ScanTask(EncodedTask[ConfigT, Scans, StateT], Generic[ConfigT, StateT]):
-    """Answers to scans, of which few fit into memory at once."""
+def scan_parts(
+    build: Callable[..., nn.Module],
+    by_steps: Sequence[str],
+    intensities: Callable[[Prepared[Scans, Any]], Iterable[Array]],
+    seen: tuple[str, str],
+    *,
+    names: Callable[[Any, Any], Sequence[str]] = lambda config, state: (NETWORK, *(config.baselines or ())),
+    checks: Callable[[Any], Sequence[Hook]] = lambda config: (check_scans,),
+) -> Plain:
+    """Parts of a task on scans, of which few fit into memory at once.
 
-    sampled = 8
-    seen: ClassVar[tuple[str, str]]
-    """What a network sees at once, as messages call it, and the field of the state with its sizes."""
+    build, by_steps: Its models, and which of them are trained by steps.
+    intensities: Values of each prepared scan, as they are kept for the models.
+    seen: What a network sees at once, as messages call it, and the field of the state with its sizes.
+    names: The models of a run.
+    checks: What a check looks for.
+    """
 
-    def called(self, source: object) -> str:
-        """What messages call a source."""
-        return super().called(source) if isinstance(source, str | Path) else "arrays in memory"
-
-    def described(self, samples: Cases) -> Plain:
-        """Sizes, spacings, intensities."""
-        return describe_scans(samples)
-
-    def hooks(self, config: ConfigT) -> Sequence[Hook]:
-        """Scans that cannot be read, or say nothing."""
-        return (check_scans,)
-
-    def cautions(self, run: Run) -> list[str]:
-        """How much of the scans was cut off, where some was."""
-        return [*super().cautions(run), *(note for note in run.facts.get("notes", ()) if note.startswith("size "))]
-
-    def far(self, run: Run, later: Volume) -> Sequence[Far]:
-        """Intensities and voxels of another unit than those of the training, in one prepared scan."""
-        return find_far(later.values, later.spacing, run.state.scale, run.state.spacings)
-
-    def far_scored(self, run: Run, prepared: Prepared[Scans, StateT]) -> Sequence[Far]:
+    def find_far_scored(run: Run, prepared: Prepared[Scans, Any]) -> Sequence[Far]:
         """Intensities of another unit, counted over all scans; another spacing is said as they are read."""
-        return far_levels(self.intensities(prepared), run.state.scale.level, prepared.raw.word)
+        return far_levels(intensities(prepared), run.state.scale.level, prepared.raw.word)
 
-    @abc.abstractmethod
-    def intensities(self, prepared: Prepared[Scans, StateT]) -> Iterable[Array]:
-        """Values of each prepared scan, as they are kept for the models."""
-
-    def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
+    def fit_to_memory(config: ConfigT, state: ScanState, *, progress: bool = False) -> ConfigT:
         """Batches that fit into memory, where no size is given."""
-        names = [name for name in self.names(config, state) if name in self.by_steps]
-        word, sizes = self.seen
+        trained = [name for name in names(config, state) if name in by_steps]
+        word, sizes = seen
         shape = (state.channels, *getattr(state, sizes))
         return fit_batches(
-            config, lambda: [self.build(config, state, name) for name in names], shape, word, progress=progress
+            config, lambda: [build(config, state, name) for name in trained], shape, word, progress=progress
         )
+
+    return {
+        "build": build,
+        "names": names,
+        "by_steps": tuple(by_steps),
+        "sampled": 8,
+        "called": lambda source: source_name(source) if isinstance(source, str | Path) else "arrays in memory",
+        "described": describe_scans,
+        "hooks": checks,
+        "cautions": list_cautions,
+        "far": find_far_scan,
+        "far_scored": find_far_scored,
+        "settle": fit_to_memory,
+    }
+
+
+def list_cautions(run: Run) -> list[str]:
+    """How much of the scans was cut off, where some was."""
+    return [note for note in run.facts.get("notes", ()) if note.startswith("size ")]
+
+
+def find_far_scan(run: Run, later: Volume) -> Sequence[Far]:
+    """Intensities and voxels of another unit than those of the training, in one prepared scan."""
+    return find_far(later.values, later.spacing, run.state.scale, run.state.spacings)
 
 
 def in_arrays(source: object, *, masks: bool = False) -> Source:
