@@ -24,7 +24,7 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 63_000,
+    "lines": 63_010,
     "functions": 4_590,
     "files with one reader": 39,
     "participle names": 137,

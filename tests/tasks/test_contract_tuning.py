@@ -67,12 +67,12 @@ def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
     space = {name: values[:1] for name, values in space_of(tiny).items()}  # of several, their records alone are seen
     as_it_is = workflows.tune(tiny.task, settings, space=space)
     task = task_of(tiny.task)
-    prepare = type(task).prepare
+    prepare = task.prepare
 
-    def hidden(self, *args, **options):
-        return without_test_rows(prepare(self, *args, **options))
+    def hidden(*args, **options):
+        return without_test_rows(prepare(*args, **options))
 
-    monkeypatch.setattr(type(task), "prepare", hidden)
+    monkeypatch.setattr(task, "prepare", hidden)
     monkeypatch.setattr(lifecycle, "digest_of", lambda content: "its bytes are hashed, and nothing else")
     assert found(workflows.tune(tiny.task, settings, space=space)) == found(as_it_is)
     with pytest.raises((AssertionError, AttributeError, IndexError)):
