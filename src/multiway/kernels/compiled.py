@@ -199,14 +199,14 @@ def with_gradient(kernel: Kernel, plain: Plain) -> CompiledFunction:
 
     forward = kernel.forward
     # `Function.apply` asks about transforms of torch.func first; their tensors have no pointers, and `forward` raises
-    apply = super(torch.autograd.Function, _Compiled).apply
+    apply: Callable[..., Tensor] = super(torch.autograd.Function, _Compiled).apply
 
     def run(tensors: Sequence[Tensor]) -> Tensor | None:
         if is_in_torch_dispatch_mode() or not can_run(tensors):
             return None
         try:
             followed = torch.is_grad_enabled() or is_dual(tensors[0])
-            return apply(*tensors) if followed else forward(tensors)  # type: ignore[no-any-return]
+            return apply(*tensors) if followed else forward(tensors)
         except RuntimeError:  # forward derivatives and transforms of torch.func
             return None
 
