@@ -10,7 +10,7 @@ from multiway import workflows
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.scans.classes import TASK
-from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
+from tasks.scans.classes.blocks import make_config, make_volumes, write_npz, write_table
 
 
 def found(report):

@@ -10,7 +10,7 @@ from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
 from multiway.tasks.scans.classes import TASK
-from tasks.volumes.blocks import make_config, make_volumes, write_table
+from tasks.scans.classes.blocks import make_config, make_volumes, write_table
 
 
 def prepare(config, source):
