@@ -14,8 +14,8 @@ from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.images.shapes import invert, write_folder, write_picture
-from tasks.segmentation.lesion_files import FAST, write_boxes
-from tasks.volumes.blocks import NETWORK, write_table
+from tasks.scans.classes.blocks import NETWORK, write_table
+from tasks.scans.masks.lesion_files import FAST, write_boxes
 
 SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""
