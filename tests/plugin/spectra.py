@@ -49,7 +49,7 @@ def read_spectra(config, source, findings, state=None, *, has_target=True):
     except ValueError:
         raise DataError(f"{source}: a line is a class and as many numbers as the lines above it.") from None
     if state is not None and inputs.shape[1] != len(state.scaler.mean):
-        raise DataError(f"{source}: a spectrum of training has {len(state.scaler.mean)} numbers, not {inputs.shape[1]}.")
+        raise DataError(f"{source}: training had {len(state.scaler.mean)} numbers a line, not {inputs.shape[1]}.")
     lacking = [Place(row=row + 1) for row in np.flatnonzero(~np.isfinite(inputs).all(1))]
     if lacking:
         findings.add("missing", "error", "a spectrum lacks a value", "Leave it out.", lacking)

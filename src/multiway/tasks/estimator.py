@@ -24,8 +24,8 @@ from multiway.tasks.hub import save_with_card
 from multiway.tasks.options import Spelling
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
-from multiway.tasks.settings import settings_of
 from multiway.tasks.run import Run, save_run
+from multiway.tasks.settings import settings_of
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
