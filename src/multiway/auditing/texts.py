@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from multiway.auditing.lookup import interval_removed
 from multiway.auditing.near import thin_rows
 from multiway.auditing.probes import ridge
-from multiway.auditing.report import Verdict, finding
+from multiway.auditing.report import Verdict, finding, verdict_on
 from multiway.data.encoders.choice import TRAINED
 from multiway.data.findings import quote
 from multiway.errors import Fix
@@ -60,15 +60,12 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
         if _stays(judged.get(word, (0, 0)), int(np.argmax(learnt[word])))
         and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
     ]
-    if not telling:
-        return f"no word of {int(training.sum()):,} training texts tells the outcome"
-    return finding(
+    return verdict_on(
+        telling,
+        f"no word of {int(training.sum()):,} training texts tells the outcome",
         "texts",
-        "error",
         "words occur with one outcome nearly always, as where texts were written after it",
         "Look at these texts, and at when they were written.",
-        telling[:3],
-        len(telling),
     )
 
 

@@ -13,7 +13,7 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
 from multiway.auditing.look_ahead import check_exact, check_interpolated, check_look_ahead
 from multiway.auditing.near_series import check_near_stretches
-from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.report import AuditReport, Verdict, finding, verdict_on
 from multiway.auditing.spans import Spans, check_order, check_overlap
 from multiway.data.findings import quote
 
@@ -247,16 +247,13 @@ def check_smoothed(values: Floats, names: Sequence[str]) -> Verdict | None:
         for place, rows in windows.items()
         if rows and not any(_looks_back(changes[:, place], other, rows) for other in np.delete(changes, place, 1).T)
     ]
-    if not told:
-        return "no series is a moving average"
-    return finding(
+    return verdict_on(
+        told,
+        "no series is a moving average",
         "smoothed",
-        "error",
         f"{len(told)} series are moving averages, of which the rows before a target hold a part "
         "where the window is centred",
         "Forecast what was measured.",
-        told[:3],
-        len(told),
     )
 
 
