@@ -62,7 +62,7 @@ def fine_detail(image: NDArray[Any]) -> Array32:
     for axis, start in itertools.product(axes, (0, 2)):  # inner voxels' neighbours along one axis
         cut = slice(start, start + sizes[axis] - 2)
         around = around + values[(slice(None), *(cut if at == axis else slice(1, -1) for at in axes))]
-    detail = np.asarray(inner - around / (2 * len(axes)))
+    detail = np.asarray(inner - around / (2 * len(axes)), np.float32)
     return detail if np.linalg.norm(detail) > 1e-6 * np.abs(values).max(initial=1) else 0 * detail
 
 
