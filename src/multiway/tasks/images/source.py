@@ -1,5 +1,6 @@
 """`read_images`: from a folder, a file or arrays to images of one size."""
 
+import dataclasses
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multiway.data.findings import Failures, list_some, quote
+from multiway.config import Plain
+from multiway.data.findings import Failures, Findings, list_some, quote
+from multiway.data.matching import match_classes
 from multiway.data.samples import SPLIT_OF, Array, Samples
 from multiway.data.sources.bytes import allowance
 from multiway.data.sources.pictures import (
@@ -21,7 +24,7 @@ from multiway.data.sources.pictures import (
     resize,
 )
 from multiway.data.sources.tables import pair_of
-from multiway.errors import ConfigError, DataError
+from multiway.errors import ConfigError, DataError, MultiwayError
 from multiway.tasks.images.archives import (
     images_of,
     is_archive,
@@ -32,7 +35,8 @@ from multiway.tasks.images.archives import (
     read_cifar,
     read_strips,
 )
-from multiway.tasks.images.config import ImageOptions
+from multiway.tasks.images.config import ImageConfig, ImageOptions
+from multiway.tasks.kind import SampleKind
 
 FORMS = "Give a folder per class, a .npz of images and labels, or an image."
 MEMORY = "arrays in memory"
@@ -158,3 +162,42 @@ def _classes(y: object, count: int) -> list[object]:
     if absent is not None:
         raise DataError(f"y: every image needs a class. Image {absent} has none. Fill it in.")
     return labels
+
+
+def read_with_flaws(
+    config: ImageConfig,
+    source: object,
+    findings: Findings,
+    state: Any = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Bytes]:
+    """Images of one size; later ones in the colours and the classes of the training."""
+    options, failures = config.read, list[MultiwayError]()
+    if state is not None:
+        options = options.replace(channels="grey" if state.channels == 1 else "rgb")
+    try:
+        images = read_images(source, options, failures)
+    finally:
+        findings.take_all("source", failures)
+    if state is None:
+        return images
+    if not has_target:
+        return dataclasses.replace(images, target=None, classes=state.classes)
+    given = [(images.classes or ())[label] for label in images.truth.tolist()]
+    target = match_classes(given, state.classes, images.source, "images")
+    return dataclasses.replace(images, target=target, classes=state.classes)
+
+
+def describe_images(samples: Samples[Bytes]) -> Plain:
+    """Images, their size, colours and values."""
+    values = samples.inputs
+    return {
+        "images": len(samples),
+        "sizes": f"{values.shape[1]} x {values.shape[2]}",
+        "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
+        "values": f"{values.min()} to {values.max()}" if len(samples) else None,
+    }
+
+
+PICTURES = SampleKind(recognises=looks_like_images, read=read_with_flaws, describe=describe_images)
