@@ -10,7 +10,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, Setting
+from multiway.config import Plain
 from multiway.data import datasets
 from multiway.data.matching import Far, hold_to_training
 from multiway.errors import ConfigError, Message, closest, warn
@@ -186,7 +186,6 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     state: type[StateT]
     facts: type[Facts] = Facts
     """What is stored of a run in addition to its state."""
-    options: tuple[Setting, ...] = ()
     page: Page
     fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""

@@ -107,7 +107,7 @@ class TaskSettings:
     @property
     def parts(self) -> Plain:
         """What the record of the task takes of this."""
-        return {name: getattr(self, name) for name in ("name", "purpose", "example", "config", "options", "kind")}
+        return {name: getattr(self, name) for name in ("name", "purpose", "example", "config", "kind")}
 
 
 def check_task(name: str) -> None:
