@@ -19,7 +19,8 @@ class PerSample(Dataset[tuple[Tensor, Tensor]]):
     """One window per item: the usual way to write it."""
 
     def __init__(self, windows: Windows) -> None:
-        self.past, self.future = windows.past_view(), windows.future_view()
+        self.past = windows.rows.unfold(0, windows.lookback, 1)[: len(windows)]
+        self.future = windows.rows.unfold(0, windows.horizon, 1)[windows.lookback :]
 
     def __len__(self) -> int:
         return len(self.past)

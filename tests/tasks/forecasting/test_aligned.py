@@ -73,7 +73,9 @@ def test_robust_ridge_takes_part_in_long_series_without_a_network(monkeypatch):
 
 def clocked(rows, horizon=5, season=7, features=0, network=False):
     known = torch.zeros(rows, 1, features)
-    windows = make_windows(rows, 3, 7, horizon).of_covariates(Regressors(known, known[..., :0], torch.arange(rows)))
+    windows = make_windows(rows, 3, 7, horizon).replace(
+        covariates=Regressors(known, known[..., :0], torch.arange(rows))
+    )
     return "aligned" in allowed(windows, season, network=network)
 
 

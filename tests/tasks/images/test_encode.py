@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.data.sources.images import image_samples
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.images import ImageConfig
-from multiway.tasks.images.archives import images_of
 from multiway.tasks.images.config import ImageAugmentation
 from multiway.tasks.images.encode import Augmented
 from multiway.tasks.images.task import TASK
@@ -25,7 +25,7 @@ def images(count=40, parts=None, seed=0, **changes):
         "classes": CLASSES,
         "official": official if official is None else tuple(official),
     }
-    return images_of(values, list(map(str, range(count))), "made", **{**known, **changes})
+    return image_samples(values, list(map(str, range(count))), "made", **{**known, **changes})
 
 
 def prepared_images(made, **settings):

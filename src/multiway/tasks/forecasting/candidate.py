@@ -1,5 +1,6 @@
 """The candidates of a forecast: what they are told of a panel, how they are built and fitted, cheapest first."""
 
+import abc
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
@@ -16,7 +17,7 @@ from multiway.models.series_units import Units
 from multiway.models.windows import fill_gaps
 from multiway.tasks.candidate import Candidate, ModelT, discover
 from multiway.tasks.declarations import NETWORK
-from multiway.tasks.forecasting.floor import Floor
+from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge, fit_under
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.options import AUTO
 
@@ -115,7 +116,7 @@ class Rows(NamedTuple):
     """Windows of targets, and ridge as it was fitted on the training windows."""
 
     windows: Windows
-    floor: Floor
+    ridge: ChosenRidge
 
 
 class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
@@ -145,6 +146,28 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
 
 AnyCandidate = ForecastCandidate[Any]
 SeriesModel = TypeVar("SeriesModel", bound=nn.Module)
+
+
+class OneMatrix(ForecastCandidate[SeriesModel]):
+    """Ridge of one matrix for all series, on windows as its model sees them."""
+
+    @abc.abstractmethod
+    def view(self, model: Any, windows: Windows) -> Windows:
+        """Windows as the model sees them."""
+
+    def fit(self, model: Any, training: Rows, validation: Rows) -> None:
+        """Fit under the penalty that is best on several stretches."""
+        views = [self.view(model, each.windows) for each in (training, validation)]
+        chosen = choose_ridge(*views, own=False)
+        model.penalty.fill_(chosen.penalty)
+        model.set_weight(chosen.weight)
+
+    def refit(self, model: Any, fitted: Any, data: Rows) -> None:
+        """Fit under the penalty that it has."""
+        model.penalty.copy_(fitted.penalty)
+        windows = self.view(model, data.windows)
+        count = data.ridge.windows + data.windows.horizon - windows.horizon
+        model.set_weight(fit_under(float(model.penalty), None, windows, count))
 
 
 class EachSeries(ForecastCandidate[SeriesModel]):
@@ -211,13 +234,13 @@ def names_allowed(facts: Facts) -> tuple[str, ...]:
 
 
 def fit_all(
-    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], floor: Floor
+    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], ridge: ChosenRidge
 ) -> dict[str, nn.Module]:
     """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
     every, fitted = candidates(), {}
     for name in names:
         fitted[name] = every[name].build(sizes)
-        every[name].refit(fitted[name], models.get(name), Rows(windows, floor))
+        every[name].refit(fitted[name], models.get(name), Rows(windows, ridge))
     return fitted
 
 

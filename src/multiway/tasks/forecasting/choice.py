@@ -64,7 +64,7 @@ def decide(
         **dict(following),
         "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
-    return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
+    return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.ridge.facts()}, "intervals": intervals}
 
 
 def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale: Floats) -> "Weighing":

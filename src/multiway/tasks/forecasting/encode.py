@@ -24,9 +24,9 @@ from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
 from multiway.tasks.forecasting.config import ForecastConfig, Roles, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
-from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
 from multiway.tasks.forecasting.read import later_panel, options_of_training, read_panel, with_static
+from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
 from multiway.tasks.forecasting.sharing import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
@@ -135,9 +135,9 @@ class PreparedPanel:
             since = first_scored(panel, young, borders, _season_in(config, panel))
             scaler = scaler.taking(Scaler.fit(until(panel.values[:rows], since)), young)
             test = split_windows(scaler.transform(panel.values), borders, *_sizes(config))["test"]
-            windows["test"] = test.hiding(torch.from_numpy(since))
+            windows["test"] = test.replace(since=torch.from_numpy(since))
         features = regressors_of(panel, covariates)
-        windows = {name: part.with_covariates(features).shared(panel.share) for name, part in windows.items()}
+        windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
         names = tuple(itertools.compress(panel.names, young))
         return cls(
             panel=panel,
@@ -202,13 +202,13 @@ class PreparedPanel:
         hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
         values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
-        windows = Windows(values, observed, start=0, stop=row, **sizes).shared(self.panel.share)
+        windows = Windows(values, observed, start=0, stop=row, **sizes).replace(share=self.panel.share)
         return windows.with_covariates(regressors_of(self.panel, self.covariates))
 
     @functools.cached_property
-    def floor(self) -> Floor:
+    def ridge(self) -> ChosenRidge:
         """The ridge forecast, fitted when it is first needed."""
-        return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
+        return choose_ridge(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
 
 
 def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
@@ -331,7 +331,7 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         season=season,
         scaler=scaler,
         mase_scale=targets,
-        shared=prepared.floor.shared,
+        shared=prepared.ridge.shared,
         columns=panel.columns,
         low=low,
         high=high,

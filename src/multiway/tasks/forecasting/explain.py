@@ -215,9 +215,9 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes) -> l
             fewer, later = (_without(windows, feature) for windows in (training, validation))
             if feature.name in learnt.roles.static:
                 made = every[name].build(sizes)
-                every[name].fit(made, Rows(fewer, prepared.floor), Rows(later, prepared.floor))
+                every[name].fit(made, Rows(fewer, prepared.ridge), Rows(later, prepared.ridge))
             else:
-                made = fit_all(sizes, [name], fewer, own, prepared.floor)[name]
+                made = fit_all(sizes, [name], fewer, own, prepared.ridge)[name]
             rows.append(_row(feature, name, errors[name], error_of(made, later)))
     if model.heeds and getattr(model.network, "takes_covariates", False):
         windows = prepared.windows["validation"]
@@ -250,7 +250,7 @@ def _without(windows: Windows, feature: Feature) -> Windows:
     assert windows.covariates is not None
     rows: Tensor = getattr(windows.covariates, feature.part).clone()
     rows[..., feature.start : feature.stop] = 0
-    return windows.of_covariates(windows.covariates._replace(**{feature.part: rows}))
+    return windows.replace(covariates=windows.covariates._replace(**{feature.part: rows}))
 
 
 def words_on_savings(rows: list[Row]) -> list[str]:

@@ -126,7 +126,7 @@ def _for_each_answer(cells: Tensor | None, forecast: Tensor) -> Tensor | None:
 def fit_candidates(model: WeighedForecasts, prepared: PreparedPanel) -> None:
     """Fit the candidates in the order of their cost."""
     training, validation = (
-        Rows(prepared.windows[name].of_targets(), prepared.floor) for name in ("train", "validation")
+        Rows(prepared.windows[name].of_targets(), prepared.ridge) for name in ("train", "validation")
     )
     for name, each in model.candidates.items():
         candidates()[name].fit(each, training, validation)
@@ -154,7 +154,7 @@ def fit_forecaster(
     whole = prepared.windows["validation"]
     if whole.covariates is not None and getattr(model.network, "takes_covariates", False):
         # covariates are hidden from a network that errs no more without them
-        shown, hidden = (error_of_network(model, part) for part in (whole, whole.of_covariates(None)))
+        shown, hidden = (error_of_network(model, part) for part in (whole, whole.replace(covariates=None)))
         model.heeds.fill_(shown < hidden)
     return history
 
@@ -276,7 +276,7 @@ def train_on_windows(
     samples = {name: each if config is None else samples_of(each, config) for name, each in windows.items()}
 
     def ridge() -> Tensor:
-        return prepared.floor.common if isinstance(samples["train"], Groups) else prepared.floor.weight
+        return prepared.ridge.common if isinstance(samples["train"], Groups) else prepared.ridge.weight
 
     start_from(model, windows["train"], ridge)
     loss, validated = (

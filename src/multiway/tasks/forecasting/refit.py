@@ -21,7 +21,6 @@ from multiway.tasks.forecasting.encode import (
     regressors_of,
     sizes_of,
 )
-from multiway.tasks.forecasting.floor import Floor, refit_floor
 from multiway.tasks.forecasting.network import (
     WindowLoss,
     build_network,
@@ -32,6 +31,7 @@ from multiway.tasks.forecasting.network import (
     windows_for_network,
 )
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.ridge import ChosenRidge
 from multiway.tasks.forecasting.windows import Windows, all_windows
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run, digest_of
@@ -85,10 +85,10 @@ def fit_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floa
     windows = all_windows(
         panel.slice(0, row), state.scaler, config.lookback, config.horizon, len(state.targets)
     ).with_covariates(regressors_of(panel, state.covariates))
-    floor = Floor(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
+    ridge = ChosenRidge(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
     low, known = lowest_before(panel, row, state.low), dict(model.candidates.items())
     sizes = sizes_of(config, state, low)
-    return model.by(fit_all(sizes, list(known), windows.of_targets(), known, floor)), low
+    return model.by(fit_all(sizes, list(known), windows.of_targets(), known, ridge)), low
 
 
 def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[str] = USES) -> Row:
@@ -99,7 +99,7 @@ def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[st
     for use in (use for use in uses if use in rows):
         made, windows = cast(nn.ModuleDict, model.refits[use]), prepared.before(rows[use])
         sizes = sizes_of(run.config, run.state, run.state.low_for(use))
-        fitted = fit_all(sizes, list(known), windows.of_targets(), known, prepared.floor)
+        fitted = fit_all(sizes, list(known), windows.of_targets(), known, prepared.ridge)
         if "network" in made:
             assert model.network is not None
             own = dataclasses.replace(context, model=f"refit-{use}")
@@ -128,8 +128,8 @@ def _retrain_network(
         windows = leave_effects(windows, cast(Regression, fitted["regression"]))
     seed_everything(config.training.seed)
     network = build_network(config, len(run.state.names), run.state.covariates)
-    floor = first.floor if config.group == "auto" else dataclasses.replace(first.floor, shared=True)
-    start_from(network, windows, lambda: refit_floor(floor, windows.of_targets()))
+    ridge = first.ridge if config.group == "auto" else dataclasses.replace(first.ridge, shared=True)
+    start_from(network, windows, lambda: ridge.refit(windows.of_targets()))
     train(
         network,
         WindowLoss(config.training.loss, config.horizons, answers_of(network)),

@@ -72,7 +72,7 @@ def _earlier(model: WeighedForecasts, training: Windows, prepared: PreparedPanel
     known = {name: each for name, each in model.candidates.items() if name not in searched}
     for start, following in itertools.pairwise([*usable, end]):
         past = training.between(training.first, start)
-        made = fit_all(sizes, list(model.candidates), past, known, prepared.floor)
+        made = fit_all(sizes, list(model.candidates), past, known, prepared.ridge)
         known |= {name: made[name] for name in searched if name not in known}
         windows = training.between(start, min(following + training.horizon - 1, end))
         if len(windows):
