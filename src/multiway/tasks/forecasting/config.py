@@ -429,5 +429,6 @@ FORECAST = TaskSettings(
     purpose="The next steps of a panel of series.",
     example="--data sales.csv --horizon 14",
     config=ForecastConfig,
+    data="check:PANELS",
     uses={"predict": ForecastPredict, "backtest": Backtest},
 )

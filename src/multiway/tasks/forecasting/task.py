@@ -12,18 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport
-from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError, Fix, Message, warn
+from multiway.errors import ConfigError, Fix, Message, warn
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import budget, encode, forecasts, page, refit, scores
 from multiway.tasks.forecasting.audit import audit_forecast
-from multiway.tasks.forecasting.calendar import season_of
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
@@ -43,11 +40,9 @@ from multiway.tasks.forecasting.intervals import SHARES, Bands, calibration_of, 
 from multiway.tasks.forecasting.networks import build_forecast_baseline, fit_forecast_baseline, model_of, samples_of
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
-from multiway.tasks.forecasting.read import check_file, read_panel
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
 from multiway.tasks.forecasting.sharing import join_frames, join_words, words_on_shares
-from multiway.tasks.forecasting.sizes import fitting, largest, usual_horizon
 from multiway.tasks.forecasting.widths import stretch
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
@@ -77,26 +72,6 @@ METRICS = (
 )
 
 
-def may_take(source: object, *, is_chosen: bool = False) -> bool:
-    """Tables of numbers in the order of time, and arrays."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-    return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
-
-
-def propose_settings(config: ForecastConfig, source: object) -> tuple[Fix, ...]:
-    """A horizon, where none is named, and sizes that fit the rows."""
-    panel, given = read_panel(*encode.describe_source(config, source)), config.model_fields_set
-    season = config.season or season_of(panel.frequency)
-    horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)
-    lookback = config.lookback if "lookback" in given else None
-    fixes = fitting(panel.num_rows, horizon, lookback, season)
-    if fixes is None:
-        parts: list[str | Fix] = [part for fix in largest(panel.num_rows, lookback, season) for part in (fix, " ")]
-        rule = f"{panel.source}: {panel.num_rows} rows are too few for a horizon of {horizon}. Set "
-        raise DataError(rule, *parts[:-1], ".")
-    return fixes if "horizon" in given else (Fix("horizon", horizon), *fixes)
-
-
 def prepare_data(
     config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
 ) -> PreparedPanel:
@@ -104,14 +79,6 @@ def prepare_data(
     if state is None:
         return encode.prepare_panel(config, source)
     return PreparedPanel.later(encode.read_later(config, state, source), state, config)
-
-
-def check_data(config: ForecastConfig, source: object) -> CheckReport:
-    """What is in a file or frame of series."""
-    if isinstance(source, tuple):
-        raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
-    own, read, roles = encode.describe_source(config, source)
-    return check_file(own, read, config.split, roles)
 
 
 def list_warnings(config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
@@ -501,10 +468,7 @@ TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
     state=ForecastState,
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
-    could_take=may_take,
-    proposal=propose_settings,
     prepare=prepare_data,
-    check=check_data,
     warned=list_warnings,
     audit=audit_run,
     sized=fill_sizes,

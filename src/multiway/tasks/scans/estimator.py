@@ -22,8 +22,8 @@ from multiway.tasks.run import Run
 from multiway.tasks.scans.config import CLASSIFIER
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
 from multiway.tasks.scans.predict import predict_cases, predict_scene, predict_volume
+from multiway.tasks.scans.read import warn_of_other_voxels
 from multiway.tasks.scans.scores import MEAN, headline
-from multiway.tasks.scans.task import warn_of_other_voxels
 
 AS_GIVEN: dict[str, Callable[[str], Any]] = {
     "text": str,

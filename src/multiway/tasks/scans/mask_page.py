@@ -21,7 +21,8 @@ from multiway.tasks import pages
 from multiway.tasks.run import Run
 from multiway.tasks.scans.class_page import INTERVAL, TITLES, selected_by
 from multiway.tasks.scans.encode import Examples
-from multiway.tasks.scans.scores import Floats, Predictor, class_in_words, headline
+from multiway.tasks.scans.read import class_in_words
+from multiway.tasks.scans.scores import Floats, Predictor, headline
 from multiway.tasks.target_page import SplitPage
 from multiway.training import RunFolder
 

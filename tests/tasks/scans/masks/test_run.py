@@ -253,11 +253,11 @@ def test_a_row_of_results_holds_every_model(run):
 
 
 def test_check_says_what_is_there_and_what_is_wrong(boxes, folder):
-    report = TASK.check(config_of(boxes), str(boxes))
+    report = TASK.kind.check(config_of(boxes), str(boxes))
     assert report.is_usable and report.summary["splits"] == "train 8, validation 2, test 2"
     assert "background 91.11%, class 1 8.89%" in report.summary["train voxels"]
     assert any("image11" in finding.line() for finding in report.findings)
-    assert not TASK.check(config_of(folder / "nowhere.csv"), folder / "nowhere.csv").is_usable
+    assert not TASK.kind.check(config_of(folder / "nowhere.csv"), folder / "nowhere.csv").is_usable
 
 
 def test_settings_take_the_tasks_training_and_refuse_what_does_not_segment():
