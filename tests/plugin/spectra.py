@@ -16,6 +16,7 @@ from multiway.data.targets import classes_of
 from multiway.errors import DataError
 from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
+from multiway.tasks.kind import SampleKind
 from multiway.tasks.options import NetworkConfig
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.samples import SampleTask
@@ -89,8 +90,7 @@ TASK = SampleTask(
     state=SpectraState,
     page=class_page(SUBJECT),
     scored=targets.CLASSES,
-    recognises=lambda source: str(source).endswith(".spectra"),
-    read=read_spectra,
+    kind=SampleKind(recognises=lambda source: str(source).endswith(".spectra"), read=read_spectra),
     learnt=lambda config, samples, train: SpectraState(
         classes=samples.classes, scaler=Scaler.fit(samples.inputs[train])
     ),

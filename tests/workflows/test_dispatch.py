@@ -17,7 +17,9 @@ from multiway import lazy, workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
+from multiway.tasks import settings
 from multiway.tasks.answers import Answer
+from multiway.tasks.kind import Kind
 from multiway.tasks.options import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Task
 from multiway.tasks.run import FORMAT
@@ -56,10 +58,18 @@ class ToyData:
         return [self.source]
 
 
+class ToyKind(Kind):
+    """Data that a check says the settings of."""
+
+    def check(self, config, source):
+        return CheckReport(source=source, summary=config.read, findings=())
+
+
 class Toy(Task):
     """A task whose score is its width and its seed."""
 
-    name, config, state, options = "volumes", ToyConfig, ToyState, ()
+    name, example, config, state, options = "volumes", "--data x.npz", ToyConfig, ToyState, ()
+    kind = ToyKind()
     page = SimpleNamespace(SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(name_models=str, models=list)))
 
     def locate(self, data):
@@ -92,9 +102,6 @@ class Toy(Task):
     def sentence(self, run):
         return f"width {run.config.width}"
 
-    def check(self, config, source):
-        return CheckReport(source=source, summary=config.read, findings=())
-
     def audit(self, config, run=None):
         raise NotImplementedError
 
@@ -118,6 +125,10 @@ def toy(monkeypatch):
     module.TASK = Toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
     monkeypatch.setitem(lazy._OURS["tasks"], "volumes", "toy_task:TASK")
+    monkeypatch.setitem(settings.PLACES, "volumes", "toy_task:TASK")
+    settings.settings_of.cache_clear()
+    yield
+    settings.settings_of.cache_clear()
 
 
 def train(folder, **options):

@@ -7,6 +7,7 @@ from typing import Any
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
+from multiway.config import Config
 from multiway.data import CheckReport, datasets
 from multiway.data.findings import Finding, Findings, quote
 from multiway.data.sources.bytes import reading_once
@@ -14,11 +15,10 @@ from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
-from multiway.tasks.protocol import AnyTask
+from multiway.tasks.kind import Kind
 from multiway.tasks.registry import task_of, task_of_data
-from multiway.tasks.settings import TASKS
+from multiway.tasks.settings import TASKS, configure, settings_of
 from multiway.workflows.recipe import under_recipe
-from multiway.workflows.using import load_run
 
 
 def check(
@@ -38,18 +38,19 @@ def check(
         overrides: More such settings, which win.
     """
     with reading_once():
-        chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
-        with concerning(chosen.name):
-            config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
-            source = chosen.locate(str(data)) if is_path else data
-            report = dataclasses.replace(chosen.check(config, source), task=chosen.name)
-        return _add_proposal(report, chosen, config, source) if is_path and report.is_usable else report
+        name, is_path = task or task_of_data(data), isinstance(data, str | Path)
+        known = settings_of(name)
+        with concerning(name):
+            config = configure(known, {**(options or {}), "data": str(data) if is_path else None}, overrides)
+            source = datasets.locate(str(data)) if is_path else data
+            report = dataclasses.replace(known.kind.check(config, source), task=name)
+        return _add_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
 
 
-def _add_proposal(report: CheckReport, task: AnyTask, config: Any, source: object) -> CheckReport:
+def _add_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
     """What a training needs besides, its target among the findings; why there can be none is one."""
     try:
-        proposal, findings = task.proposal(config, source), report.findings
+        proposal, findings = kind.proposal(config, source), report.findings
     except MultiwayError as error:
         found = Findings(report.source)
         found.take("training", error, "warning")
@@ -112,6 +113,8 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         raise ConfigError(f"audit: {path} is no task and no run folder{near} Tasks are {', '.join(TASKS)}.")
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
+    from multiway.workflows.using import load_run  # needs torch, which looking at data does not
+
     run = load_run(path)
     if run.config.data is None:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")

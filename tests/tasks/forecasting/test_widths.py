@@ -13,10 +13,10 @@ from multiway.models.regression import Regressors
 from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, answers_of
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.forecasts import backtest_frame, forecast_columns
+from multiway.tasks.forecasting.held_out import Stretch
 from multiway.tasks.forecasting.intervals import SLOPES, Bands, fit_bands
-from multiway.tasks.forecasting.network import WindowLoss, model_of
+from multiway.tasks.forecasting.networks import WindowLoss, model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.training import Interrupted

@@ -118,7 +118,7 @@ def test_a_check_says_every_flaw_at_once(tmp_path):
     (tmp_path / "cat" / "00.png").write_bytes(b"")
     (tmp_path / "dog" / "01.png").write_bytes(b"no")
     (tmp_path / "dog" / "99.png").write_bytes((tmp_path / "cat" / "02.png").read_bytes())
-    report = TASK.check(ImageConfig(), tmp_path)
+    report = TASK.kind.check(ImageConfig(), tmp_path)
     rules = {finding.kind: finding.line() for finding in report.findings if finding.severity != "error"}
     errors = [finding.rule for finding in report.findings if finding.severity == "error"]
     assert [error.split(":")[0] for error in errors] == ["cat/00.png", "dog/01.png"] and not report.is_usable

@@ -15,12 +15,9 @@ from multiway.auditing.near_images import Traces
 from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import check_copies, report_on_samples
 from multiway.config import Plain
-from multiway.data.findings import Findings
-from multiway.data.matching import Far, far_levels, match_classes
+from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Rows, Samples
-from multiway.data.sources.images import looks_like_images, read_images
 from multiway.data.sources.pictures import Bytes
-from multiway.errors import MultiwayError
 from multiway.explain.gradients import ImageExplanation
 from multiway.models.baselines import build_pooled, fit_pooled
 from multiway.tasks import targets
@@ -55,45 +52,9 @@ class ImageFacts(SampleFacts):
     distilled: DistillFacts | None = None
 
 
-def read_samples(
-    config: ImageConfig,
-    source: object,
-    findings: Findings,
-    state: ImageState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Bytes]:
-    """Images of one size; later ones in the colours and the classes of the training."""
-    options, failures = config.read, list[MultiwayError]()
-    if state is not None:
-        options = options.replace(channels="grey" if state.channels == 1 else "rgb")
-    try:
-        images = read_images(source, options, failures)
-    finally:
-        findings.take_all("source", failures)
-    if state is None:
-        return images
-    target = None
-    if has_target:
-        given = [(images.classes or ())[label] for label in images.truth.tolist()]
-        target = match_classes(given, state.classes, images.source, "images")
-    return dataclasses.replace(images, target=target, classes=state.classes)
-
-
 def learn_state(config: ImageConfig, samples: Samples[Bytes], train: Rows) -> ImageState:
     """Classes, sizes, and the scale of the training images."""
     return ImageState.learn(samples, train, config.read)
-
-
-def describe_images(samples: Samples[Bytes]) -> Plain:
-    """Images, their size, colours and values."""
-    values = samples.inputs
-    return {
-        "images": len(samples),
-        "sizes": f"{values.shape[1]} x {values.shape[2]}",
-        "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
-        "values": f"{values.min()} to {values.max()}" if len(samples) else None,
-    }
 
 
 def find_far(run: Run, later: Samples[Bytes]) -> Sequence[Far]:
@@ -214,10 +175,7 @@ TASK: SampleTask[ImageConfig, Bytes, ImageState] = SampleTask(
     state=ImageState,
     facts=ImageFacts,
     scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
-    recognises=looks_like_images,
-    read=read_samples,
     learnt=learn_state,
-    described=describe_images,
     far=find_far,
     audit=audit_run,
     settle=check_teacher,
