@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,18 +14,18 @@ from multiway.config import Config, Plain
 from multiway.data.findings import list_some
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows
-from multiway.data.sources.scans.cases import Cases, CutMask, Scans
+from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.intensity import IntensityScale, Spacings, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.loading import FileScans
-from multiway.data.sources.scans.volume import Array, Volume, sizes_in_words
+from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
 from multiway.tasks.scans.config import PLAIN, SegmentConfig
+from multiway.tasks.scans.read import check_cuts, class_names, usable_values
 from multiway.training.losses import IGNORED
 
 LARGEST_PATCH = 64
-MOST_CLASSES = 256
 MEMORY_LIMIT = 2 * 2**30
 
 
@@ -59,7 +59,7 @@ class VolumeState(ScanState):
     def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
         """Classes, sizes, and the intensities of the training volumes alone; every volume is read."""
         scans, rows = cases.inputs, train.tolist()
-        values, header = scans.stored, scans.header
+        values, header = scans.volumes, scans.header
         assert header is not None
         return cls(
             classes=cases.classes or (),
@@ -89,7 +89,7 @@ class VolumeState(ScanState):
 
     def decode(self, volumes: "Stored") -> Tensor:
         """Some volumes as the network takes them, `(batch, channels, *sizes)` float32."""
-        return self.scale.apply(torch.from_numpy(volumes.scans.stored).index_select(0, torch.from_numpy(volumes.rows)))
+        return self.scale.apply(torch.from_numpy(volumes.scans.volumes).index_select(0, torch.from_numpy(volumes.rows)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class SegmentState(ScanState):
     def learn(cls, config: SegmentConfig, cases: Cases, train: Rows) -> Self:
         """Classes, sizes, and the intensities of the training images alone, which are read one at a time."""
         names = cases.names["case"]
-        check_cuts(((cases.inputs.cut(row), name) for row, name in enumerate(names)), cases.inputs)
+        check_cuts(((cases.inputs.find_cut(row), name) for row, name in enumerate(names)), cases.inputs)
         values, scans = find_mask_values(cases, train, config), cases.inputs[train]
         classes, header = class_names(cases, values, config), scans.header
         assert header is not None
@@ -150,7 +150,7 @@ class SegmentState(ScanState):
             channels=header.channels,
             axes=header.axes,
             scale=IntensityScale.fit(lambda row: images.read(row).values, range(len(train)), config.read),
-            patch=find_patch(config, fields, [scans.form(row).sizes for row in range(len(train))]),
+            patch=find_patch(config, fields, [scans.header_after_preparing(row).sizes for row in range(len(train))]),
             background=values[0] == 0,
             spacings=spacings_of(scans.spacing, range(len(train))),
             target_name=config.read.mask if isinstance(scans.files, FileScans) and not scans.mask_names else None,
@@ -265,18 +265,17 @@ class Examples:
 
     def sizes(self, index: int) -> tuple[int, ...]:
         """Voxels along each axis, by the header alone."""
-        return self.scans.form(int(self.rows[index])).sizes
+        return self.scans.header_after_preparing(int(self.rows[index])).sizes
 
-    @property
-    def is_regridded(self) -> bool:
-        """Whether images are prepared on another grid than that of their files."""
-        options = self.scans.options
-        return any((options.orientation, options.spacing, options.size, options.resample_to))
+    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]] | None:
+        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there.
 
-    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
-        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there."""
-        row = int(self.rows[index])
-        mask, options = self.scans.file_mask(row), self.scans.options
+        None where images are prepared on the grid of their files.
+        """
+        row, options = int(self.rows[index]), self.scans.options
+        if not any((options.orientation, options.spacing, options.size, options.resample_to)):
+            return None
+        mask = self.scans.file_mask(row)
         assert mask is not None
         back = to_file(classes, self.scans.file_header(row), options, self.scans.place(row), nearest=True)
         return back, positions_in(self.values, mask.values[0], self.ignore)
@@ -286,7 +285,7 @@ class Examples:
         row = int(self.rows[index])
         if row in self.cache:
             return self.cache[row]
-        volume = self.scans.prepared(row)
+        volume = self.scans.prepare(row)
         mask = read_mask(self.scans, self.names, row)
         target = to_classes(mask, self.values, self.ignore, f"mask of {self.names[row]}")
         example = Example(values=volume.values, target=target, spacing=volume.spacing)
@@ -332,60 +331,3 @@ def find_mask_values(cases: Cases, train: Rows, config: SegmentConfig) -> tuple[
     names = cases.names["case"]
     masks = ((names[row], np.unique(read_mask(cases.inputs, names, row)).tolist()) for row in train.tolist())
     return usable_values(masks, config.ignore, cases.source)
-
-
-def usable_values(masks: Iterable[tuple[str, Iterable[float]]], ignore: int | None, source: str) -> tuple[int, ...]:
-    """Values that count of some masks, which are given by the names of their cases."""
-    present: set[int] = set()
-    for name, found in masks:
-        values = list(found)
-        if len(values) > MOST_CLASSES or any(value != round(value) for value in values):
-            raise DataError(
-                f"{source}: a mask holds whole numbers, at most {MOST_CLASSES} of them. Got {list_some(values, 4)} in "
-                f"case {name}. Write labels, not probabilities."
-            )
-        present |= {int(value) for value in values}
-    usable = tuple(sorted(present - {ignore}))
-    if len(usable) < 2:
-        raise DataError(
-            f"{source}: the training masks must hold two values or more. Got {list_some(usable) or 'none'}. "
-            "Check the column of masks and the option ignore."
-        )
-    return usable
-
-
-def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) -> tuple[str, ...]:
-    """What the values are called: by the config, by the data set, or by themselves."""
-    known = cases.inputs.mask_names
-    if config.classes is not None:
-        if len(config.classes) != len(values):
-            raise DataError(
-                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {list_some(values)}. "
-                "Name each, in this order."
-            )
-        return config.classes
-    if known is not None and 0 <= min(values) <= max(values) < len(known):
-        return tuple(known[value] for value in values)
-    return tuple("background" if value == 0 else str(value) for value in values)
-
-
-def check_cuts(cuts: Iterable[tuple[CutMask | None, str]], scans: Scans) -> None:
-    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored.
-
-    `cuts` are of the cases by name; None without a mask.
-    """
-    if scans.options.size is None or scans.options.cut_masks:
-        return
-    torn = [(cut, name) for cut, name in cuts if cut is not None and cut.kept < cut.marked]
-    if not torn:
-        return
-    cut, name = min(torn, key=lambda item: item[0].kept / item[0].marked)
-    size = [max(sides) for sides in zip(scans.options.size, *(cut.needed for cut, _ in torn), strict=True)]
-    raise DataError(
-        f"{scans.source}: size {sizes_in_words(scans.options.size)} cuts {len(torn)} masks. Of {name} {cut.kept} of "
-        f"{cut.marked} marked voxels are left. Set one that holds them (",
-        Fix("read.size", size),
-        "), or take masks as they are cut (",
-        Fix("read.cut_masks", True),
-        ").",
-    )
