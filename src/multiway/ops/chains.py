@@ -122,14 +122,10 @@ def _cheapest_two(
 ) -> tuple[float, list[Link]]:
     """The best cut of a sum of Kronecker products: one half of the factors applied after the other, or all at once."""
     halves = [_two_sided(in_sizes, out_sizes, terms[cut], cut) for cut in range(1, len(in_sizes))]
-    ways = [links for both in halves for links in both] + [_dense(in_sizes, out_sizes)]
-    return min((sum(_link_cost(link, rows) for link in links), links) for links in ways)
-
-
-def _dense(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> list[Link]:
-    """The one link that forms the whole matrix; terms add up in it."""
     size_in, size_out = math.prod(in_sizes), math.prod(out_sizes)
-    return [Link(0, len(in_sizes), 1, 0, 0, size_in, 1, 0, 1, size_in, size_out, 1)]
+    whole = [Link(0, len(in_sizes), 1, 0, 0, size_in, 1, 0, 1, size_in, size_out, 1)]  # terms add up in it
+    ways = [links for both in halves for links in both] + [whole]
+    return min((sum(_link_cost(link, rows) for link in links), links) for links in ways)
 
 
 def _two_sided(
