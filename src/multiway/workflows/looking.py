@@ -17,6 +17,7 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
 from multiway.tasks.protocol import AnyTask
 from multiway.tasks.registry import task_of, task_of_data
+from multiway.tasks.scores import warn_of_lopsided
 from multiway.tasks.settings import TASKS
 from multiway.workflows.recipe import under_recipe
 from multiway.workflows.using import load_run
@@ -123,5 +124,5 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
     with concerning(run.task.name):
         report = run.task.audit(run.config, run)
-    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in run.task.uneven(run))
+    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in warn_of_lopsided(run))
     return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])
