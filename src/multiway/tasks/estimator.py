@@ -25,6 +25,7 @@ from multiway.tasks.options import Spelling
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run, save_run
+from multiway.tasks.settings import settings_of
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
@@ -56,7 +57,7 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **named)
         except MultiwayError as error:
             places = {place: name for name, place in _places(type(self)).items()}
-            spelling = Spelling(options=task_of(self.task).options, arguments=places, own=known)
+            spelling = Spelling(options=settings_of(self.task).options, arguments=places, own=known)
             error.args = (spelling.of(error.args),)
             raise
 

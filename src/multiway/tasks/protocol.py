@@ -9,7 +9,7 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, Setting, merge
+from multiway.config import Plain, merge
 from multiway.data import CheckReport, datasets
 from multiway.data.matching import Far, hold_to_training
 from multiway.errors import ConfigError, Fix, Message, warn
@@ -261,8 +261,6 @@ class Task:
     """What follows `multiway train NAME` in a usual command."""
     config: type[Any]
     """Every setting of a run."""
-    options: tuple[Setting, ...] = ()
-    """Settings that are options of commands."""
     state: type[Any]
     """What training learnt of the data, and a loaded run needs."""
     facts: type[Facts] = Facts

@@ -59,7 +59,7 @@ class TaskSettings:
     @property
     def parts(self) -> Plain:
         """What the record of the task takes of this."""
-        return {name: getattr(self, name) for name in ("name", "purpose", "example", "config", "options")}
+        return {name: getattr(self, name) for name in ("name", "purpose", "example", "config")}
 
 
 @functools.cache

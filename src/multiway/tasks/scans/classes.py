@@ -115,7 +115,7 @@ def encode_samples(
 
 def stored_intensities(prepared: Prepared[Scans, VolumeState]) -> Iterable[Array]:
     """All of them, which scoring reads too."""
-    return prepared.raw.inputs.stored
+    return prepared.raw.inputs.volumes
 
 
 def list_remarks(samples: Samples[Any], splits: Splits) -> Iterable[str]:
@@ -134,11 +134,11 @@ def audit_run(config: VolumeConfig, run: Run | None = None) -> AuditReport:
     source = TASK.locate(config.data or "")
     torn = read_shared_cases(source, config.read)
     if torn is not None:
-        values = (torn.inputs.prepared(index).values for index in range(len(torn)))
+        values = (torn.inputs.prepare(index).values for index in range(len(torn)))
         return _audit_cases(torn, splits_named(torn), values, None)
     prepared = prepare_data(config, source)
     state = prepared.state if run is None else run.state
-    return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
+    return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.volumes, state.scale)
 
 
 def objective_of_model(run: Run, name: str, training: Samples[Stored]) -> Objective:

@@ -59,7 +59,7 @@ class VolumeState(ScanState):
     def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
         """Classes, sizes, and the intensities of the training volumes alone; every volume is read."""
         scans, rows = cases.inputs, train.tolist()
-        values, header = scans.stored, scans.header
+        values, header = scans.volumes, scans.header
         assert header is not None
         return cls(
             classes=cases.classes or (),
@@ -89,7 +89,7 @@ class VolumeState(ScanState):
 
     def decode(self, volumes: "Stored") -> Tensor:
         """Some volumes as the network takes them, `(batch, channels, *sizes)` float32."""
-        return self.scale.apply(torch.from_numpy(volumes.scans.stored).index_select(0, torch.from_numpy(volumes.rows)))
+        return self.scale.apply(torch.from_numpy(volumes.scans.volumes).index_select(0, torch.from_numpy(volumes.rows)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -286,7 +286,7 @@ class Examples:
         row = int(self.rows[index])
         if row in self.cache:
             return self.cache[row]
-        volume = self.scans.prepared(row)
+        volume = self.scans.prepare(row)
         mask = read_mask(self.scans, self.names, row)
         target = to_classes(mask, self.values, self.ignore, f"mask of {self.names[row]}")
         example = Example(values=volume.values, target=target, spacing=volume.spacing)

@@ -15,7 +15,7 @@ from multiway.config import Plain
 from multiway.data.findings import quote
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.dicom_seg import write_dicom_seg
-from multiway.data.sources.scans.grids import prepare, to_scan
+from multiway.data.sources.scans.grids import prepare, to_file
 from multiway.data.sources.scans.intensity import warn_of_spacings
 from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_grid
@@ -92,7 +92,7 @@ def predict_cases(
     """
 
     def predict(index: int) -> Probabilities:
-        volume = cases.inputs.prepared(index)
+        volume = cases.inputs.prepare(index)
         told.extend(f"{volume.source}: {words}" for words in run.guarded(volume, volume.source, far=far))
         outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
         if maps is not None:
@@ -208,7 +208,8 @@ def predict_scene(run: Run, scene: Scene, *, far: bool = False) -> tuple[Array, 
 def predict_volume(run: Run, volume: Volume, *, far: bool = False) -> tuple[Array, list[str]]:
     """Mask of one volume on its own grid, in the values of the training masks, and how far it lies outside of it."""
     classes, told = _predict_image(run, prepare(volume, run.config.read), far)
-    return _mask_values(run, to_scan(classes, volume, run.config.read, nearest=True)), told
+    options = run.config.read
+    return _mask_values(run, to_file(classes, volume.header, options, volume.source, nearest=True)), told
 
 
 def _predict_image(run: Run, volume: Volume, far: bool) -> tuple[NDArray[np.int64], list[str]]:

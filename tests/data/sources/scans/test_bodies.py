@@ -57,8 +57,8 @@ def test_the_size_that_is_needed_is_the_least_that_loses_nothing():
 
 def test_a_share_is_of_the_voxels_before_the_cut():
     room = Room(whole=header((48, 48, 48)), needed=(40, 20, 20))
-    assert room.kept((16, 16, 8)) == pytest.approx(16 * 16 * 8 / 48**3)
-    assert room.kept((64, 48, 24)) == 0.5 and room.kept(None) == 1
+    assert room.share((16, 16, 8)) == pytest.approx(16 * 16 * 8 / 48**3)
+    assert room.share((64, 48, 24)) == 0.5 and room.share(None) == 1
     assert room.is_cut((39, 20, 20)) and not room.is_cut((40, 20, 20))
 
 

@@ -10,7 +10,7 @@ from multiway import workflows
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.scans.classes import TASK
-from tasks.volumes.blocks import make_config, make_volumes, write_npz, write_table
+from tasks.scans.classes.blocks import make_config, make_volumes, write_npz, write_table
 
 
 def found(report):
@@ -125,7 +125,7 @@ def test_scaling_by_all_volumes_is_found(rows, tmp_path):
     config = make_config(write_npz(tmp_path / "set.npz"), read={"normalise": "train"})
     prepared = TASK.prepare(config, tmp_path / "set.npz")
     used = prepared.rows(rows)
-    scale = IntensityScale.fit(prepared.raw.inputs.stored.__getitem__, used, config.read)
+    scale = IntensityScale.fit(prepared.raw.inputs.volumes.__getitem__, used, config.read)
     run = SimpleNamespace(state=SimpleNamespace(scale=scale))
     assert found(TASK.audit(config, run)) == (set() if rows == "train" else {"statistics"})
 

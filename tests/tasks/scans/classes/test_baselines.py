@@ -11,7 +11,7 @@ from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.networks import VolumeLoss, batches_to_evaluate, build_classifier, scan_probabilities
 from multiway.training import seed_everything
-from tasks.volumes.blocks import NETWORK, SIZES, make_config, make_volumes
+from tasks.scans.classes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from multiway.errors import DataError
 from multiway.tasks.scans.masks import TASK
-from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import config_of, write_boxes, write_scene
 
 
 def said(report):

@@ -23,7 +23,7 @@ from multiway.tasks.scans.networks import PatchLoss, predictor_of
 from multiway.tasks.scans.predict import predict_volume
 from multiway.training import Interrupted
 from multiway_papers.cell_rows import cell_row
-from tasks.segmentation.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
 
 
 @pytest.fixture(scope="module")

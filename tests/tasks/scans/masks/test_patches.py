@@ -9,7 +9,7 @@ from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.tasks.scans.encode import Example
 from multiway.tasks.scans.patches import GridPatches, TrainingPatches, cut
 from multiway.training.losses import IGNORED
-from tasks.segmentation.lesion_files import prepared_at, write_boxes
+from tasks.scans.masks.lesion_files import prepared_at, write_boxes
 from tolerances import assert_same
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from multiway.data.sources.scans.cases import Scans, scan_cases
-from multiway.data.sources.scans.grids import to_scan
+from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.reading import read_header, read_volume
@@ -88,7 +88,7 @@ def make_cases(folder, options, shapes=((8, 12, 9),) * 3, affine=AFFINE):
 def test_a_case_is_explained_whole(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     found = explain_case(run, cases, 1)
-    logits = run.model(run.state.scale.apply(torch.from_numpy(cases.inputs.prepared(1).values)[None]))
+    logits = run.model(run.state.scale.apply(torch.from_numpy(cases.inputs.prepare(1).values)[None]))
     np.testing.assert_allclose(found.probabilities, logits.detach().double().softmax(-1)[0], rtol=LONG32)
     assert (found.name, found.label, found.patient) == ("scan1", 1, "p1")
     assert found.attention.shape == found.gradients.shape == SIZES
@@ -111,16 +111,16 @@ def test_the_same_seed_explains_the_same(tmp_path):
 
 def test_shapes_are_halved_as_in_evaluation(tmp_path):
     run, cases = make_run(), make_cases(tmp_path, ClassOptions())
-    plain = network_input(run, cases.inputs.prepared(0))
+    plain = network_input(run, cases.inputs.prepare(0))
     shapes = make_run(read=ClassOptions(shape_transform=True))
-    torch.testing.assert_close(network_input(shapes, cases.inputs.prepared(0)), plain / 2)
+    torch.testing.assert_close(network_input(shapes, cases.inputs.prepare(0)), plain / 2)
 
 
 def test_probabilities_are_those_of_the_prediction(tmp_path):
     """Averaged over reflections where the run says so, as in its table."""
     run, cases = make_run(), make_cases(tmp_path, ClassOptions())
     flipping = dataclasses.replace(run, config=run.config.replace(evaluate_flips=True))
-    x = network_input(run, cases.inputs.prepared(0))
+    x = network_input(run, cases.inputs.prepare(0))
     some = [run.model(x.flip(axes) if axes else x).detach().double().softmax(-1)[0].numpy() for axes in REFLECTIONS]
     found = explain_case(flipping, cases, 0, gradients=False, deletion=False).probabilities
     np.testing.assert_allclose(found, np.mean(some, axis=0), rtol=LONG32)
@@ -170,8 +170,8 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
     place = grid @ AFFINE[:3, :3].T + AFFINE[:3, 3]
     values = (place @ np.array([0.3, -0.2, 0.1]) + 100).astype(np.float32)
     write_nifti(cases.inputs.files.paths[0], values, AFFINE)
-    prepared = cases.inputs.prepared(0)
-    found = to_scan(prepared.values[0], cases.inputs.read(0), cases.inputs.options)
+    prepared = cases.inputs.prepare(0)
+    found = to_file(prepared.values[0], cases.inputs.file_header(0), cases.inputs.options, "scan")
     assert found.shape == values.shape
     inverse = np.linalg.inv(prepared.affine)
     there = place @ inverse[:3, :3].T + inverse[:3, 3]
@@ -191,7 +191,8 @@ def test_a_map_goes_back_to_where_its_voxels_came_from(tmp_path, options):
 def test_bare_arrays_keep_their_grid(tmp_path):
     cases = make_cases(tmp_path, ClassOptions(size=(8, 6, 9)), shapes=[SIZES], affine=None)
     scan = cases.inputs.read(0)
-    found = to_scan(cases.inputs.prepared(0).values[0].astype(np.float32), scan, cases.inputs.options)
+    values = cases.inputs.prepare(0).values[0].astype(np.float32)
+    found = to_file(values, scan.header, cases.inputs.options, "scan")
     np.testing.assert_array_equal(found[:, 3:9], scan.values[0][:, 3:9])
     assert found[:, :3].max() == found[:, 9:].max() == 0
 
@@ -211,7 +212,7 @@ def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
         np.testing.assert_allclose(image.affine, scan.affine)
         assert image.shape == scan.shape
         item = explain_case(run, cases, 2, deletion=False)
-        expected = to_scan(getattr(item, name), cases.inputs.read(2), cases.inputs.options)
+        expected = to_file(getattr(item, name), cases.inputs.file_header(2), cases.inputs.options, "scan")
         np.testing.assert_allclose(image.get_fdata(), expected, rtol=SUMS32, atol=SUMS32)
     maps = load_maps(tmp_path / "out" / "maps.npz")
     assert [item.sample for item in maps[::6]] == ["mean over 2 cases", "scan2", "scan0"]

@@ -8,7 +8,7 @@ import pytest
 
 from multiway.tasks.scans.networks import Constant, Threshold, Voxelwise
 from multiway.tasks.scans.scores import case_weights, mean_dice, measure, overlap_rows
-from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 from tolerances import ROUNDING64
 
 

@@ -12,7 +12,7 @@ from multiway.tasks import lifecycle as runs
 from multiway.tasks.scans.classes import TASK as task
 from multiway.tasks.scores import score_table
 from multiway.tasks.targets import thresholds_of
-from tasks.volumes.blocks import SIZES, make_config, make_volumes, write_npz, write_table
+from tasks.scans.classes.blocks import SIZES, make_config, make_volumes, write_npz, write_table
 from tolerances import SUMS32
 
 

@@ -5,7 +5,7 @@ import pytest
 from multiway.errors import ConfigError
 from multiway.tasks.scans.encode import find_patch, mask_baselines
 from multiway.tasks.scans.patches import GridPatches
-from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 
 
 def test_baselines_fit_the_data(tmp_path):

@@ -11,7 +11,7 @@ from multiway.tasks.run import digest_of
 from multiway.tasks.scans.encode import to_classes
 from multiway.tasks.scans.masks import TASK
 from multiway.training.losses import IGNORED
-from tasks.segmentation.lesion_files import prepared_at, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 
 
 def test_the_values_of_a_mask_become_classes(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.tasks.scans.masks import TASK
-from tasks.segmentation.lesion_files import config_of, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import config_of, write_boxes, write_scene
 
 
 def found(report):

@@ -11,8 +11,8 @@ from multiway import workflows
 from multiway.data.sources.scans.intensity import spacings_of, warn_of_spacing
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.errors import MultiwayWarning
-from tasks.segmentation.lesion_files import FAST, box_case
-from tasks.volumes.blocks import NETWORK
+from tasks.scans.classes.blocks import NETWORK
+from tasks.scans.masks.lesion_files import FAST, box_case
 
 EIGHT, SIX = (np.diag([size, size, size, 1.0]) for size in (8.0, 6.0))
 SEGMENTER = {**FAST, "training": {**FAST["training"], "epochs": 1}, "baselines": ["background"]}

@@ -18,7 +18,7 @@ from multiway.tasks.scores import score_table
 from multiway.tasks.targets import thresholds_of
 from multiway.training import Interrupted
 from multiway_papers.cell_rows import cell_row
-from tasks.volumes.blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
+from tasks.scans.classes.blocks import NETWORK, SIZES, FakeCell, make_config, write_npz, write_table
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
 from multiway.tasks.scans.classes import TASK
-from tasks.volumes.blocks import make_config, make_volumes, write_table
+from tasks.scans.classes.blocks import make_config, make_volumes, write_table
 
 
 def prepare(config, source):
@@ -61,7 +61,7 @@ def test_the_real_set(real_data):
     assert {split: len(rows) for split, rows in prepared.splits.items()} == {
         "train": 1188, "validation": 98, "test": 298,
     }  # fmt: skip
-    assert prepared.raw.inputs.stored.shape[1:] == (1, 28, 28, 28)
+    assert prepared.raw.inputs.volumes.shape[1:] == (1, 28, 28, 28)
     voxels = prepared.part("validation").gather(torch.arange(98))["inputs"]
     assert (float(voxels.min()), float(voxels.max())) == (0.0, 1.0)
     size = voxels.mean((1, 2, 3, 4)).numpy()

@@ -7,7 +7,7 @@ from sklearn.base import clone
 import multiway
 from multiway.errors import ConfigError, DataError, NotFittedError, RunError
 from multiway.tasks.run import load
-from tasks.volumes.blocks import NETWORK, SIZES, make_volumes, write_npz
+from tasks.scans.classes.blocks import NETWORK, SIZES, make_volumes, write_npz
 
 TRAINING = {"batch_size": 8, "warmup_steps": 2, "learning_rate": 3e-3}
 SETTINGS = {"model": NETWORK, "training": TRAINING, "draws": 20}

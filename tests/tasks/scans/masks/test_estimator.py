@@ -7,7 +7,7 @@ import pytest
 import multiway
 from multiway.errors import ConfigError, DataError, MultiwayWarning, NotFittedError
 from multiway.tasks.run import load
-from tasks.segmentation.lesion_files import FAST, box_case, write_boxes, write_scene
+from tasks.scans.masks.lesion_files import FAST, box_case, write_boxes, write_scene
 
 TRAINING = {"batch_size": 4, "warmup_steps": 1, "learning_rate": 0.01}
 SETTINGS = {"model": FAST["model"], "training": TRAINING, "draws": 5}
