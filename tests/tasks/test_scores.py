@@ -16,7 +16,7 @@ def run_with(scores, metric="acc", low=None):
         {"model": model, "split": "test", "metric": metric, "value": value, "low": low, "high": low}
         for model, value in scores.items()
     ]
-    task = types.SimpleNamespace(metrics=lambda config: METRICS, scored_as=lambda run: run.answer.name)
+    task = types.SimpleNamespace(metrics=lambda config: METRICS, score_name=lambda run: run.answer.name)
     return types.SimpleNamespace(task=task, config=None, scores=rows, answer=choice_of_settings("network"))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import AfterValidator
 
-from multiway.lazy import extensions, load_extension
+from multiway.lazy import extensions, is_installed, load_extension
 
 if TYPE_CHECKING:  # names of candidates are read without torch
     from torch import nn
@@ -45,6 +45,10 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
     rank: ClassVar[int] = NET
     counts_words: ClassVar[str] = ""
     library: ClassVar[tuple[str, str] | None] = None
+
+    def is_installed(self) -> bool:
+        """Whether the library that it needs is there."""
+        return self.library is None or is_installed(self.library[0])
 
     def allowed(self, facts: FactsT) -> bool:
         """Whether data with these facts can be answered so."""

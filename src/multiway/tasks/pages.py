@@ -45,7 +45,7 @@ class Subject:
     kicker: str
     rows: str
     setting: Callable[[Run], Mapping[str, str]]
-    selected_by: Callable[[Run], str]
+    selected_by: Callable[[Run], str] = lambda run: "lowest validation loss"
     models: Mapping[str, str] = dataclasses.field(default_factory=dict)
     interval: str = ""
     about: Sequence[str] = ()

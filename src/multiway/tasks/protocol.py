@@ -17,7 +17,7 @@ from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks import known
 from multiway.tasks.answers import Answer
-from multiway.tasks.candidate import AnyCandidate, ranks_of
+from multiway.tasks.candidate import ranks_of
 from multiway.tasks.choice import BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
 from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
@@ -222,8 +222,8 @@ def no_update(run: Run, data: str) -> Run:
 
 def score_later(run: Run, data: str, split: str) -> list[Row]:
     """Scores on other data with everything as it was fitted."""
-    task, prepared = run.task, run.scored_on(datasets.locate(data))
-    return task.score(run, task.predict(run, prepared, split), split)
+    task = run.task
+    return task.score(run, task.predict(run, run.scored_on(task.locate(data)), split), split)
 
 
 def write_headline(run: Run) -> str:
@@ -299,7 +299,7 @@ class Task:
 
     # Models.
 
-    candidates: Callable[[], Mapping[str, AnyCandidate]] = dict
+    candidates: Callable[[], Mapping[str, Any]] = dict
     """What can answer, by name."""
     settle: Callable[..., Settled] = keep_settings
     """Fill in what a config leaves open, by prepared data; given the seconds that they took."""

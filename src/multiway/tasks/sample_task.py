@@ -191,7 +191,7 @@ def build_model(candidates: Candidates, config: Any, state: Any, name: str) -> n
 
 def fit_model(run: Run, name: str, prepared: Prepared[Any, Any], context: Context) -> Fitted:
     """Fit a candidate on the samples as it sees them."""
-    candidate = run.task.candidates()[name]
+    candidate: AnySampleCandidate = run.task.candidates()[name]
     training, validation = (
         Lesson(candidate.inputs(run, prepared.part(split)), run, context) for split in ("train", "validation")
     )

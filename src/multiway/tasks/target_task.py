@@ -20,7 +20,7 @@ from multiway.errors import MultiwayError
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, join_own_columns, write_answer
 from multiway.tasks.choice import Evidence
-from multiway.tasks.protocol import NETWORK, Context, Row, State, Task, choose_by
+from multiway.tasks.protocol import NETWORK, Context, State, Task, choose_by
 from multiway.tasks.run import Models, Run
 from multiway.tasks.sample_candidate import FOLDS
 from multiway.tasks.sample_task import SampleKind, arrange_samples, find_later, sample_task

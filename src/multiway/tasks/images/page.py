@@ -15,7 +15,6 @@ from multiway.tasks.images.explain import METHODS, Seen, images_as_seen, method_
 from multiway.tasks.page_parts import add_headings
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
-from multiway.tasks.targets import WORDS
 from multiway.training.validation import matrices_of
 
 MOST = 6
@@ -24,8 +23,6 @@ MOST = 6
 SUBJECT = pages.Subject(
     kicker="Report on images",
     rows="images",
-    selected_by=lambda run: "lowest validation loss",
-    models=WORDS,
     setting=lambda run: {
         "Images": " × ".join(map(str, run.state.sizes)),
         "Channels": str(run.state.channels),

@@ -2,12 +2,12 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
@@ -21,20 +21,20 @@ from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import Values, lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
 from multiway.errors import Fix
-from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.candidate import discover
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.sample_task import SampleKind, check_source, describe_splits
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
 from multiway.tasks.series.source import series_of
+from multiway.tasks.target_task import target_task
 
 
 def is_series(source: object) -> bool:
@@ -56,7 +56,7 @@ def propose_columns(config: SeriesConfig, source: object) -> tuple[Fix, ...] | N
 
 def check_series(config: SeriesConfig, source: object) -> CheckReport:
     """What is in the data, by the columns of recordings where none is named."""
-    return SampleTask.check(TASK, config_with_columns(config, source)[0], source)
+    return check_source(KIND, config_with_columns(config, source)[0], source)
 
 
 def read_samples(
@@ -99,23 +99,9 @@ def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
     return audit_sequences(prepared, None if run is None else run.state.scaler)
 
 
-def build_model(config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
-    """A network, or a baseline."""
-    variates, classes = len(state.variates), len(state.classes)
-    if name != NETWORK:
-        return build_series_baseline(name, state.length, variates, classes)
-    return config.network(variates=variates, num_classes=classes)
-
-
-def fit_baseline(model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
-    """By a closed form or a convex solver."""
-    rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
-    return fit_series_baseline(model, *rows, *held)
-
-
-def describe_run(run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
+def describe_run(run: Run, prepared: Prepared[Values, SeriesState], predictions: targets.Predictions) -> Plain:
     """Splits, and what moved the answer to test series."""
-    return {**SampleTask.describe(TASK, run, prepared), "importance": importance(run, prepared.part("test"))}
+    return {**describe_splits(run, prepared), "importance": importance(run, prepared.part("test"))}
 
 
 def find_far(run: Run, samples: Samples[Values]) -> Sequence[Far]:
@@ -158,26 +144,28 @@ def check_constant(samples: Samples[Values], findings: Findings) -> None:
         findings.add("constant", "warning", "series never change", "Leave them out if that is not meant.", places)
 
 
-TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
+KIND = SampleKind(
+    read=read_samples,
+    learn=learn_state,
+    describe=describe_series,
+    missing=count_missing,
+    checks=lambda config: (check_constant, check_fillers),
+    label=series_label,
+)
+TASK = target_task(
+    KIND,
     **SERIES.parts,
     needs="series. Give some",
-    page=page.PAGE,
     state=SeriesState,
     facts=SeriesFacts,
-    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
+    page=page.PAGE,
+    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
+    candidates=partial(discover, "multiway.tasks.series.candidates", "series"),
     recognises=is_series,
     could_take=may_be_series,
     proposal=propose_columns,
     check=check_series,
-    called=series_label,
-    read=read_samples,
-    learnt=learn_state,
-    described=describe_series,
-    missing=count_missing,
-    hooks=lambda config: (check_constant, check_fillers),
     audit=audit_series,
-    build=build_model,
-    fit_baseline=fit_baseline,
     describe=describe_run,
     far=find_far,
     explain=explain_series,
