@@ -47,6 +47,7 @@ CELLS = {
     "peers": 120,
     "segmentation": 2,
     "short-hot-tables-3-5": 84,
+    "tga-controls": 35,
     "tga-figure-2": 147,
 }
 

@@ -15,9 +15,10 @@ from multiway.data.scaling import Scaler
 from multiway.data.targets import classes_of
 from multiway.errors import DataError
 from multiway.tasks import pages, targets
+from multiway.tasks.kind import SampleKind
 from multiway.tasks.options import NetworkConfig
 from multiway.tasks.sample_candidate import Logistic, Majority, TargetNetwork
-from multiway.tasks.sample_task import SampleKind
+from multiway.tasks.sample_task import Encoding
 from multiway.tasks.target_page import class_page
 from multiway.tasks.target_task import target_task
 from multiway.training import TrainingConfig
@@ -86,7 +87,7 @@ SUBJECT = pages.Subject(
 )
 CANDIDATES = {each.name: each for each in (Majority(), Logistic(), SpectraNetwork())}
 TASK = target_task(
-    SampleKind(read=read_spectra, learn=learn_spectra),
+    Encoding(learn=learn_spectra),
     name="spectra",
     purpose="Classes of spectra.",
     example="--data some.spectra",
@@ -96,6 +97,6 @@ TASK = target_task(
     candidates=lambda: CANDIDATES,
     page=class_page(SUBJECT),
     metrics=lambda config: targets.CLASSES,
-    recognises=lambda source: str(source).endswith(".spectra"),
+    kind=SampleKind(recognises=lambda source: str(source).endswith(".spectra"), read=read_spectra),
     audit=audit_spectra,
 )

@@ -132,5 +132,6 @@ def run_of_texts(name, texts):
     scores = [{"model": name, "split": "test", "metric": "acc", "value": 0.0}]
     return SimpleNamespace(
         tables={"predictions": table}, answer=SimpleNamespace(name=name), scores=scores,
-        state=SimpleNamespace(classes=("a", "b")), task=SimpleNamespace(score_name=lambda run: run.answer.name, candidates=task_of("text").candidates),
+        state=SimpleNamespace(classes=("a", "b")), 
+        task=SimpleNamespace(score_name=lambda run: run.answer.name, candidates=task_of("text").candidates),
     )  # fmt: skip

@@ -17,7 +17,9 @@ from multiway import lazy, workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
+from multiway.tasks import settings
 from multiway.tasks.answers import Answer
+from multiway.tasks.kind import Kind
 from multiway.tasks.options import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Settled, Task
 from multiway.tasks.run import FORMAT
@@ -56,6 +58,13 @@ class ToyData:
         return [self.source]
 
 
+class ToyKind(Kind):
+    """Data that a check says the settings of."""
+
+    def check(self, config, source):
+        return CheckReport(source=source, summary=config.read, findings=())
+
+
 class Toy(Task):
     def locate(self, data):
         return data
@@ -69,7 +78,8 @@ def make_toy():
     """A task whose score is its width and its seed."""
     return Toy(
         name="volumes",
-        example="",
+        example="--data x.npz",
+        kind=ToyKind(),
         config=ToyConfig,
         state=ToyState,
         page=SimpleNamespace(
@@ -86,7 +96,6 @@ def make_toy():
         score=score_width,
         metrics=lambda config: (Metric(name="auc", title="AUC"),),
         sentence=lambda run: f"width {run.config.width}",
-        check=lambda config, source: CheckReport(source=source, summary=config.read, findings=()),
         audit=lambda config, run=None: None,
         answer=lambda run, data, out, options: Answer(
             notes=[f"seed {run.config.training.seed}", str(data), str(options)]
@@ -102,7 +111,10 @@ def toy(monkeypatch):
     module.TASK = make_toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
     monkeypatch.setitem(lazy._OURS["tasks"], "volumes", "toy_task:TASK")
-    return module.TASK
+    monkeypatch.setitem(settings.PLACES, "volumes", "toy_task:TASK")
+    settings.settings_of.cache_clear()
+    yield module.TASK
+    settings.settings_of.cache_clear()
 
 
 def train(folder, **options):

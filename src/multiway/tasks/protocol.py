@@ -9,17 +9,15 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, merge
-from multiway.data import CheckReport, datasets
+from multiway.config import Plain
+from multiway.data import datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Fix, Message, warn
+from multiway.errors import ConfigError, Message, warn
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
-from multiway.tasks import known
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import ranks_of
 from multiway.tasks.choice import BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
-from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
 from multiway.tasks.declarations import SPLITS as SPLITS
@@ -31,13 +29,14 @@ from multiway.tasks.declarations import Prepared as Prepared
 from multiway.tasks.declarations import Row as Row
 from multiway.tasks.declarations import State as State
 from multiway.tasks.declarations import TaskConfig as TaskConfig
+from multiway.tasks.kind import Kind
 from multiway.tasks.options import AUTO
-from multiway.tasks.settings import task_named
+from multiway.tasks.settings import configure, task_named
 from multiway.tasks.stored import Facts as Facts
 from multiway.training import RunFolder
 
 if TYPE_CHECKING:
-    from multiway.tasks.sample_task import SampleKind
+    from multiway.tasks.sample_task import Encoding
 
 ValueT = TypeVar("ValueT")
 
@@ -269,29 +268,20 @@ class Task:
     """Name of the model that a run is about."""
     fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
-    samples: "SampleKind | None" = None
-    """How samples are read and encoded, a `SampleKind`; None where data are no samples."""
+    encoding: "Encoding | None" = None
+    """How samples are learnt from and encoded; None where data are no samples."""
     needs: str = ""
     """What `predict` is given, and how, to say where there is none."""
 
     # Data.
 
-    recognises: Callable[[object], bool] = lambda source: False
-    """Whether data, on disk or in memory, look like they are for this task."""
-    could_take: Callable[..., bool] = lambda source, *, is_chosen=False: False
-    """Whether data that are not surely for this task may be.
-
-    `is_chosen`: the options that are given are of few tasks, and of this one.
-    """
-    proposal: Callable[[Any, object], tuple[Fix, ...] | None] = nothing
-    """Settings without which no run can be trained on data that a check found usable; None where none can."""
+    kind: Kind
+    """What is known of its data before any model: whether a source holds them, and what is in it."""
     prepare: Callable[..., Any]
     """Read and check everything, before anything is written.
 
     With a `state`, what training learnt, the data is a later one, and nothing is learnt from it.
     """
-    check: Callable[..., CheckReport]
-    """What is in a path or in data in memory, and what is wrong with it under a config."""
     warnings: Callable[[Any, Any], Sequence[str | Message]] = nothing
     """What a check of prepared data warns of, a line each: a training says it too."""
     audit: Callable[..., AuditReport]
@@ -387,14 +377,7 @@ class Task:
     def __reduce__(self) -> "tuple[Callable[[str], AnyTask], tuple[str]]":
         return task_named, (self.name,)
 
-    def configure(self, settings: Mapping[str, object], overrides: Mapping[str, object] | None = None) -> Any:
-        """Overrides over settings over what a known data set brings."""
-        given = merge(dict(settings), dict(overrides or {}))
-        data = given.get("data")
-        if not isinstance(data, str | Path | None):
-            kind = type(data).__name__
-            raise ConfigError(f"data: a path or the name of a known data set is needed. Got {kind}. {IN_MEMORY}")
-        return self.config.parse(merge(known.settings_for(data, self.name), given), "settings")
+    configure = configure
 
     def name_answers(self, config: Any, state: Any) -> tuple[str, ...]:
         """Names of what can answer: all models where one of them is chosen, and its own elsewhere."""

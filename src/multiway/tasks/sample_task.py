@@ -10,15 +10,12 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.config import Config, Plain
-from multiway.data import CheckReport
-from multiway.data.checking import Hook, check_samples, warnings_of
-from multiway.data.findings import Findings
-from multiway.data.samples import Prepared, Rows, Samples, read_samples
-from multiway.data.sources.bytes import within
-from multiway.data.sources.tables import source_name
+from multiway.data.checking import warnings_of
+from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, notes_on_draws, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
+from multiway.tasks.kind import SampleKind
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import AnySampleCandidate, Basis, Lesson, Network
@@ -55,46 +52,35 @@ def encode_by_state(config: Any, samples: Samples[Any], state: Any, *, progress:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SampleKind:
-    """How samples of a kind are read, learnt from and encoded.
+class Encoding:
+    """What training learns of samples, and how they are encoded by it.
 
-    read: Samples of a source, with flaws noted in findings; later ones are matched by name to a state.
     learn: What the training rows say, which is the state: classes, sizes, scales, levels, words.
     encode: Samples as the network takes them; numbers to predict are scaled.
     arrange: Samples of splits, learnt from and encoded at once, where one needs the other.
     split_later: Splits of samples that come after the training; none if not given.
-    describe: Facts that a check says first.
-    missing: Missing values by column.
-    checks: What a check looks for in samples of the kind, besides what it looks for in all.
     remarks: What a reader of the scores should know of the splits, one line each.
-    label: What messages call a source.
     split_field: Names the column of splits, where there can be one.
     """
 
-    read: Callable[..., Samples[Any]]
     learn: Callable[[Any, Samples[Any], Rows], Any]
     encode: Callable[..., Samples[Any]] = encode_by_state
     arrange: Callable[..., Prepared[Any, Any]] | None = None
     split_later: Callable[[Any, Samples[Any]], Splits] = lambda config, samples: {}
-    describe: Callable[[Samples[Any]], Mapping[str, object]] = lambda samples: {samples.word: len(samples)}
-    missing: Callable[[Samples[Any]], dict[str, int]] = lambda samples: {}
-    checks: Callable[[Any], Sequence[Hook]] = lambda config: ()
     remarks: Callable[[Samples[Any], Splits], Iterable[str]] = notes_on_draws
-    label: Callable[[object], str] = source_name
     split_field: Fix | None = None
 
 
-def sample_task(kind: SampleKind, **parts: Any) -> Task:
-    """A task on samples of a kind, whose candidates are `SampleCandidate`s; parts that are given stand above these.
+def sample_task(encoding: Encoding, **parts: Any) -> Task:
+    """A task on samples, whose candidates are `SampleCandidate`s; parts that are given stand above these.
 
     What it predicts are `SplitPredictions`.
     """
     usual: Plain = {
-        "samples": kind,
+        "encoding": encoding,
         "facts": SampleFacts,
-        "prepare": partial(prepare_samples, kind),
-        "check": partial(check_source, kind),
-        "warnings": partial(list_warnings, kind),
+        "prepare": partial(prepare_samples, parts["kind"], encoding),
+        "warnings": partial(list_warnings, parts["kind"]),
         "names": partial(name_models, parts["candidates"]),
         "build": partial(build_model, parts["candidates"]),
         "fit": fit_model,
@@ -110,6 +96,7 @@ def sample_task(kind: SampleKind, **parts: Any) -> Task:
 
 def prepare_samples(
     kind: SampleKind,
+    encoding: Encoding,
     config: Any,
     source: object,
     state: Any = None,
@@ -121,55 +108,40 @@ def prepare_samples(
 
     labelled: Whether targets are needed.
     """
-    samples = read_soundly(kind, config, source, state, has_target=labelled)
+    samples = kind.read_sound(config, source, state, has_target=labelled)
     if state is not None:
-        splits = kind.split_later(config, samples) if labelled else {}
-        encoded = kind.encode(config, samples, state, progress=progress)
+        splits = encoding.split_later(config, samples) if labelled else {}
+        encoded = encoding.encode(config, samples, state, progress=progress)
         return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=encoded.notes)
     if samples.target is None and samples.labelling:
         raise ConfigError(f"{samples.source}: a target to predict is needed. ", *samples.labelling)
-    splits = split(samples, config.split, fix=kind.split_field)
-    return (kind.arrange or partial(arrange_samples, kind))(config, samples, splits, progress=progress)
+    splits = split(samples, config.split, fix=encoding.split_field)
+    return arrange(encoding, config, samples, splits, progress=progress)
 
 
-def read_soundly(
-    kind: SampleKind, config: Any, source: object, state: Any = None, *, has_target: bool = True
-) -> Samples[Any]:
-    """Samples of a source without a flaw."""
-
-    def read(findings: Findings) -> Samples[Any]:
-        with within(config.read, source):
-            return kind.read(config, source, findings, state, has_target=has_target)
-
-    return read_samples(kind.label(source), read)
+def arrange(
+    encoding: Encoding, config: Any, samples: Samples[Any], splits: Splits, *, progress: bool = False
+) -> Prepared[Any, Any]:
+    """Samples encoded by what the training ones among them say, in the task's own way where it has one."""
+    if encoding.arrange is not None:
+        return encoding.arrange(config, samples, splits, progress=progress)
+    return learn_and_encode(encoding, config, samples, splits, progress=progress)
 
 
-def arrange_samples(
-    kind: SampleKind, config: Any, samples: Samples[Any], splits: Splits, *, progress: bool = False
+def learn_and_encode(
+    encoding: Encoding, config: Any, samples: Samples[Any], splits: Splits, *, progress: bool = False
 ) -> Prepared[Any, Any]:
     """Samples encoded by what the training ones among them say."""
-    state = kind.learn(config, samples, splits["train"])
-    encoded = kind.encode(config, samples, state, progress=progress)
-    notes = (*encoded.notes, *kind.remarks(encoded, splits))
+    state = encoding.learn(config, samples, splits["train"])
+    encoded = encoding.encode(config, samples, state, progress=progress)
+    notes = (*encoded.notes, *encoding.remarks(encoded, splits))
     return Prepared(raw=samples, encoded=encoded, state=state, splits=splits, notes=notes)
-
-
-def check_source(kind: SampleKind, config: Any, source: object) -> CheckReport:
-    """What is in the data, and all that is wrong with them."""
-
-    def read(findings: Findings) -> Samples[Any]:
-        with within(config.read, source):
-            return kind.read(config, source, findings)
-
-    return check_samples(
-        kind.label(source), read, config.split, facts=kind.describe, missing=kind.missing, hooks=kind.checks(config)
-    )
 
 
 def list_warnings(kind: SampleKind, config: Any, prepared: Prepared[Any, Any]) -> Sequence[str | Message]:
     """What a check warns of."""
     raw = prepared.raw
-    return (*raw.warned, *warnings_of(raw, prepared.splits, kind.checks(config)))
+    return (*raw.warned, *warnings_of(raw, prepared.splits, kind.hooks(config)))
 
 
 Candidates = Callable[[], Mapping[str, AnySampleCandidate]]

@@ -23,7 +23,7 @@ from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import NETWORK, Context, State, Task, choose_by
 from multiway.tasks.run import Models, Run
 from multiway.tasks.sample_candidate import FOLDS
-from multiway.tasks.sample_task import SampleKind, arrange_samples, find_later, sample_task
+from multiway.tasks.sample_task import Encoding, arrange, find_later, sample_task
 from multiway.tasks.scores import sentence_of
 from multiway.training.processes import best_device, device_of
 
@@ -47,7 +47,7 @@ class SampleState(State, Protocol):
         """Scale of a target that is a number."""
 
 
-def target_task(kind: SampleKind, **parts: Any) -> Task:
+def target_task(encoding: Encoding, **parts: Any) -> Task:
     """A task on samples with a class or a number each, whose state is a `SampleState`; see `sample_task`."""
     usual: Plain = {
         "choose": partial(choose_by, measure_targets),
@@ -57,7 +57,7 @@ def target_task(kind: SampleKind, **parts: Any) -> Task:
         "cell_facts": lambda runs: {"test_samples": runs[0].facts["splits"]["test"]["samples"]},
         "answer": answer_targets,
     }
-    return sample_task(kind, **{**usual, **parts})
+    return sample_task(encoding, **{**usual, **parts})
 
 
 def compute_outputs(run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
@@ -195,12 +195,11 @@ def fit_folds(
     run: Run, samples: Samples[Any], counts: Mapping[str, int], validation: float
 ) -> Iterator[tuple[Run, list[str]]]:
     """Runs that were fitted as this one, each without a part of some samples, its test split; and their models."""
-    task, kind = run.task, run.task.samples
-    assert kind is not None
-    arrange = kind.arrange or partial(arrange_samples, kind)
+    task = run.task
+    assert task.encoding is not None
     for number, splits in enumerate(folds(samples, FOLDS, validation, run.config.training.seed)):
         check_splits(samples, splits)
-        part = arrange(run.config, samples, splits)
+        part = arrange(task.encoding, run.config, samples, splits)
         models = Models(task, run.config, part.state)
         fold = Run(task=task, config=run.config, state=part.state, models=models, prepared=part)
         names = [name for name, count in counts.items() if number < count]

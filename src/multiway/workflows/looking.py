@@ -8,6 +8,7 @@ from typing import Any
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
+from multiway.config import Config
 from multiway.data import CheckReport, datasets
 from multiway.data.findings import Finding, Findings, quote
 from multiway.data.sources.bytes import reading_once
@@ -15,12 +16,10 @@ from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
-from multiway.tasks.protocol import AnyTask
+from multiway.tasks.kind import Kind
 from multiway.tasks.registry import task_of, task_of_data
-from multiway.tasks.scores import warn_of_lopsided
-from multiway.tasks.settings import TASKS
+from multiway.tasks.settings import TASKS, configure, settings_of
 from multiway.workflows.recipe import under_recipe
-from multiway.workflows.using import load_run
 
 
 def check(
@@ -40,18 +39,19 @@ def check(
         overrides: More such settings, which win.
     """
     with reading_once():
-        chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
-        with concerning(chosen.name):
-            config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
-            source = chosen.locate(str(data)) if is_path else data
-            report = dataclasses.replace(chosen.check(config, source), task=chosen.name)
-        return _with_proposal(report, chosen, config, source) if is_path and report.is_usable else report
+        name, is_path = task or task_of_data(data), isinstance(data, str | Path)
+        known = settings_of(name)
+        with concerning(name):
+            config = configure(known, {**(options or {}), "data": str(data) if is_path else None}, overrides)
+            source = datasets.locate(str(data)) if is_path else data
+            report = dataclasses.replace(known.kind.check(config, source), task=name)
+        return _with_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
 
 
-def _with_proposal(report: CheckReport, task: AnyTask, config: Any, source: object) -> CheckReport:
+def _with_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
     """What a training needs besides; why there can be none is a finding."""
     try:
-        proposal = task.proposal(config, source)
+        proposal = kind.proposal(config, source)
         findings = _with_target(report.findings, proposal or ())
         return dataclasses.replace(report, proposal=proposal, findings=findings)
     except MultiwayError as error:
@@ -119,6 +119,9 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         raise ConfigError(f"audit: {path} is no task and no run folder{near} Tasks are {', '.join(TASKS)}.")
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
+    from multiway.tasks.scores import warn_of_lopsided  # needs torch, which looking at data does not
+    from multiway.workflows.using import load_run
+
     run = load_run(path)
     if run.config.data is None:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")

@@ -6,6 +6,8 @@ from multiway_papers.networks.hot_stock_classifier import HOTStockClassifierConf
 from multiway_papers.networks.language_model import OPT_125M, OPT_350M
 from multiway_papers.networks.language_model import CausalTransformer as CausalTransformer
 from multiway_papers.networks.language_model import CausalTransformerConfig as CausalTransformerConfig
+from multiway_papers.networks.tga_controls import TGAControl as TGAControl
+from multiway_papers.networks.tga_controls import TGAControlConfig as TGAControlConfig
 
 register("hot_stock_classifier", HOTStockClassifier)
 register("hot_stock_classifier_paper", HOTStockClassifier, **HOTStockClassifierConfig.paper())
@@ -14,3 +16,5 @@ register("opt_125m", CausalTransformer, **OPT_125M)
 register("opt_350m", CausalTransformer, **OPT_350M)
 register("opt_125m_ndlinear", CausalTransformer, **OPT_125M, layer="nd_linear")
 register("opt_350m_ndlinear", CausalTransformer, **OPT_350M, layer="nd_linear")
+for control in ("no_time", "trains", "filter"):
+    register(f"tga_text_classifier_{control}", TGAControl, control=control)

@@ -8,11 +8,8 @@ import numpy as np
 
 from multiway.auditing import AuditReport
 from multiway.config import Config, Plain
-from multiway.data.checking import Hook
-from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Rows, Samples
-from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import Splits, split
 from multiway.errors import DataError, Fix
 from multiway.models.arima import load_statsforecast
@@ -21,13 +18,13 @@ from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, choose_by
 from multiway.tasks.run import Run
-from multiway.tasks.sample_task import SampleKind, describe_splits, read_soundly, sample_task
+from multiway.tasks.sample_task import Encoding, describe_splits, sample_task
 from multiway.tasks.sample_task import name_models as name_usual_models
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stored import SplitFacts, same_length
 from multiway_papers.stocks.answers import explain_stocks, predict_next
 from multiway_papers.stocks.audit import audit_stocks
-from multiway_papers.stocks.checking import check_days, check_unpriced, count_labels, describe_market
+from multiway_papers.stocks.checking import MARKET
 from multiway_papers.stocks.config import STOCKS, StockConfig
 from multiway_papers.stocks.encode import (
     PreparedStocks,
@@ -45,8 +42,7 @@ from multiway_papers.stocks.network import (
     intervals_of_means,
 )
 from multiway_papers.stocks.page import PAGE
-from multiway_papers.stocks.samples import StockWindows, samples_of
-from multiway_papers.stocks.source import looks_like_stocks, market_of, source_label
+from multiway_papers.stocks.samples import StockWindows
 from multiway_papers.stocks.state import StockState
 
 COUNT = Metric(name="count", title="Movements", higher=None)
@@ -92,27 +88,6 @@ class StockFacts(SplitFacts[SplitCounts]):
     encoder: str | None
 
 
-def looks_right(source: object) -> bool:
-    """Prices in any of the known layouts."""
-    return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
-
-
-def read_samples(
-    config: StockConfig,
-    source: object,
-    findings: Findings,
-    state: StockState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[StockWindows]:
-    """Target days of prices and texts; later ones of the run's stocks, or the next session where none is known."""
-    if state is None:
-        return samples_of(market_of(source, config.read, findings), config.protocol)
-    market = market_of(source, config.read.replace(start=None, end=None), findings)
-    state.check(market[0])
-    return samples_of(market, state.protocol(config.protocol), ahead=not has_target)
-
-
 def learn_state(config: StockConfig, samples: Samples[StockWindows], train: Rows) -> StockState:
     """What arranging learns."""
     return encode_splits(config, samples, split(samples, config.split)).state
@@ -141,14 +116,9 @@ def encode_samples(
     return samples.with_inputs(StockInputs.of(samples.inputs, state, seen))
 
 
-def list_checks(config: StockConfig) -> Sequence[Hook]:
-    """Odd days, numbers that mean missing, and what the labels of the protocol are."""
-    return check_days, check_unpriced, functools.partial(count_labels, how=config.split, protocol=config.protocol)
-
-
 def audit_run(config: StockConfig, run: Run | None = None) -> AuditReport:
     """See `multiway_papers.stocks.audit`; nothing is encoded for it."""
-    samples = read_soundly(KIND, config, TASK.locate(config.data or ""))
+    samples = MARKET.read_sound(config, TASK.locate(config.data or ""))
     texts, encoder = samples.inputs.texts, None
     if texts is not None and texts.count and config.modality != "price":
         encoder = encoder_of(texts, config.text) if run is None else run.state.encoder
@@ -267,18 +237,13 @@ def _check_needs(config: StockConfig, windows: StockWindows) -> None:
         load_statsforecast()
 
 
-KIND = SampleKind(
-    read=read_samples,
-    learn=learn_state,
-    encode=encode_samples,
-    arrange=encode_splits,
-    split_later=lambda config, samples: split(samples, config.split),
-    describe=describe_market,
-    checks=list_checks,
-    label=source_label,
-)
 TASK = sample_task(
-    KIND,
+    Encoding(
+        learn=learn_state,
+        encode=encode_samples,
+        arrange=encode_splits,
+        split_later=lambda config, samples: split(samples, config.split),
+    ),
     **STOCKS.parts,
     state=StockState,
     facts=StockFacts,
@@ -286,7 +251,6 @@ TASK = sample_task(
     page=PAGE,
     metrics=list_metrics,
     candidates=candidates,
-    recognises=looks_right,
     audit=audit_run,
     names=name_models,
     choose=functools.partial(choose_by, measure_candidates),

@@ -13,10 +13,10 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import widths
 from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.forecasts import backtest_frame, factors_at, forecast_columns, score_backtest
+from multiway.tasks.forecasting.held_out import Stretch
 from multiway.tasks.forecasting.intervals import USUAL, Bands, fit_bands
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.widths import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of

@@ -13,10 +13,10 @@ from multiway.models.regression import Regressors
 from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, answers_of
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.forecasts import backtest_frame, forecast_columns
+from multiway.tasks.forecasting.held_out import Stretch
 from multiway.tasks.forecasting.intervals import SLOPES, Bands, fit_bands
-from multiway.tasks.forecasting.network import WindowLoss, model_of
+from multiway.tasks.forecasting.networks import WindowLoss, model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.training import Interrupted
@@ -63,7 +63,7 @@ def held(bands, windows, spread=None):
 def test_covariates_make_bands_hold_on_flagged_days_what_they_should():
     bands = fit_bands([Stretch(flagged(3000, 1), zero)], (80.0,))["multiway"]
     assert bands.by_covariates.tolist() == [True, False] and not bands.by_network.any()
-    alone = fit_bands([Stretch(flagged(3000, 1).of_covariates(None), zero)], (80.0,))["multiway"]
+    alone = fit_bands([Stretch(flagged(3000, 1).replace(covariates=None), zero)], (80.0,))["multiway"]
     on, off = held(bands, flagged(3000, 2))
     assert held(alone, flagged(3000, 2))[0, 0] < 0.35
     assert abs(on[0] - 0.8) < 0.06 and abs(off[0] - 0.8) < 0.03

@@ -16,13 +16,13 @@ from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.weighed_forecasts import WeighedForecasts, has_quantiles
 from multiway.ops.simplex import few_weights
 from multiway.tasks.choice import BLEND, Candidate, Choice
-from multiway.tasks.forecasting.candidate import Sizes, candidates
+from multiway.tasks.forecasting.candidate import Sizes, any_stepped, candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.intervals import Bands, errors_of, fit_bands
-from multiway.tasks.forecasting.stretches import Products, Stretch, products_of, stretches
+from multiway.tasks.forecasting.held_out import Products, Stretch, errors_of, products_of, stretches
+from multiway.tasks.forecasting.intervals import Bands, fit_bands
 from multiway.tasks.options import AUTO
-from multiway.tasks.protocol import NETWORK, OURS, Row
+from multiway.tasks.protocol import OURS, Row
 
 Floats = NDArray[np.float64]
 SKILL, NONE = 0.25, 1e-6
@@ -44,7 +44,7 @@ def decide(
     """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     # bands of steps have weights of their own where validation is long enough to have trained a network
-    stops = (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
+    stops = ops.horizon_bands(model.horizon) if any_stepped(model.names) else (model.horizon,)
     chosen = choose_weights(products_of(parts, model.names, stops), config.answer)
     if config.metric != "mse" and config.answer == AUTO:
         chosen = _by_metric(config.metric, chosen, parts, scale)
@@ -64,7 +64,7 @@ def decide(
         **dict(following),
         "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
-    return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.floor.facts()}, "intervals": intervals}
+    return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.ridge.facts()}, "intervals": intervals}
 
 
 def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale: Floats) -> "Weighing":
@@ -167,7 +167,7 @@ class Weighing:
         if self.name == BLEND:
             what = f"a blend ({', '.join(f'{name} {weight:.0%}' for name, weight in self.means.items())})"
         else:
-            what = "the network" if self.name == NETWORK else self.name
+            what = f"the {self.name}" if any_stepped([self.name]) else self.name
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
         side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
         figures = f"{self.metric} {answer:.4f} against {ridge:.4f}"
@@ -187,7 +187,7 @@ def choose_weights(products: Products, answer: str) -> Weighing:
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
     if answer == AUTO:
         rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
-        plain = [place for place, name in enumerate(names) if name != NETWORK and candidates()[name].is_plain]
+        plain = [place for place, name in enumerate(names) if candidates()[name].is_plain]
         columns = [
             ops.blend_weights(band, ridge, stop, products.validation, _doubts(names, band), plain)
             for band, stop in rows
@@ -214,12 +214,12 @@ def _doubts(names: Sequence[str], products: Floats) -> list[float]:
     Where not even ridge beats the last value, the series wanders and what a network adds is noise. The forms of ridge
     are one kind and share its weight: three near copies are no three witnesses. With a network each counts for one.
     """
-    if NETWORK not in names:
+    if not any_stepped(names):
         kinds = [candidates()[name].kind or name for name in names]
         return [float(kinds.count(kind)) for kind in kinds]
     ridge, last = (float(products[:, place, place].mean()) for place in map(names.index, ("ridge", "naive")))
     skill = (1 - ridge / last) / SKILL if last > 0 else 0.0
-    return [1 / min(max(skill, NONE), 1.0) if name == "network" else 1.0 for name in names]
+    return [1 / min(max(skill, NONE), 1.0) if any_stepped([name]) else 1.0 for name in names]
 
 
 def _errors(products: Products, weights: Floats) -> dict[str, float]:

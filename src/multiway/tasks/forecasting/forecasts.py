@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
+from multiway.data.scaling import Floats
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models.regression import Regressors
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
 from multiway.tasks.forecasting.intervals import Bands
-from multiway.tasks.forecasting.network import all_forecasts, model_of
-from multiway.tasks.forecasting.outputs import as_written, lowest_of
+from multiway.tasks.forecasting.networks import model_of
+from multiway.tasks.forecasting.outputs import as_written, at_least_zero, lowest_of
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.refit import fit_before
@@ -38,6 +40,27 @@ Inputs = tuple[Tensor, Tensor | None, Regressors]
 """A past, which cells of it are there, and covariates."""
 Cutoffs = int | Sequence[object]
 """Last known times, or how many."""
+
+
+def all_forecasts(
+    run: Run,
+    past: Tensor,
+    observed: Tensor | None = None,
+    covariates: Regressors | None = None,
+    *,
+    use: str = "test",
+    fitted: WeighedForecasts | None = None,
+    low: Floats | None = None,
+) -> dict[str, Tensor]:
+    """The chosen forecast, `multiway`, and every baseline's.
+
+    By what was `fitted` on rows whose smallest values are `low`; if not given, by what a use is fitted on.
+    """
+    fitted = model_of(run).fitted_for(use) if fitted is None else fitted
+    low = run.state.low_for(use) if low is None else low
+    baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
+    forecasts = {**fitted.all_forecasts(past, observed, covariates), **baselines}
+    return at_least_zero(forecasts, past, run.config, run.state, low)
 
 
 def future_frame(
@@ -73,6 +96,7 @@ def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
     if context.folder is None or not (shared or is_main()):
         return
     past, observed = last_window(prepared.panel, run.state.scaler, run.config.lookback)
+    model_of(run).floor.set_weight(prepared.ridge.weight)
     with torch.no_grad():
         scaled = model_of(run).ridge(past, observed)[0].double().numpy()
     columns = {OURS: run.state.target_scaler.inverse(scaled)}

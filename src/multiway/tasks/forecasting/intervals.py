@@ -14,7 +14,7 @@ from torch import Tensor
 from multiway import ops
 from multiway.errors import ConfigError, Fix, end_sentence
 from multiway.metrics.quantiles import TENTHS, pinball_errors
-from multiway.tasks.forecasting.stretches import Stretch
+from multiway.tasks.forecasting.held_out import Stretch, errors_of
 from multiway.tasks.forecasting.widths import (
     RecentErrors,
     features_ahead,
@@ -235,19 +235,6 @@ def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1
     starts = np.concatenate([part.windows.start_rows()[::stride] for part in parts]).tolist()
     every = {OURS: ((*LEVELS, *levels), steps, starts, spread_of(parts, stride), features_known(parts, stride))}
     return {name: Bands.fit(errors.pop(name), *every.get(name, (OF_TENTHS, steps))) for name in list(errors)}
-
-
-@torch.no_grad()
-def errors_of(parts: Sequence[Stretch], stride: int = 1) -> dict[str, Errors]:
-    """Errors y - f of every k-th window by model, `(horizon, variates, windows)`; NaN where nothing was observed."""
-    errors: dict[str, list[Tensor]] = {}
-    for part in parts:
-        for batch in part.windows.batches(torch.arange(0, len(part.windows), stride)):
-            observed = batch.get("future_observed")
-            truth = batch["future"] if observed is None else torch.where(observed, batch["future"], torch.nan)
-            for name, forecast in part.forecast(*inputs_of(batch)).items():
-                errors.setdefault(name, []).append((truth - forecast).permute(1, 2, 0))
-    return {name: torch.cat(batches, -1).numpy() for name, batches in errors.items()}
 
 
 @torch.no_grad()

@@ -175,6 +175,7 @@ VOLUMES = TaskSettings(
     purpose="Classes of scans.",
     example="--data scans.csv --orientation RAS",
     config=VolumeConfig,
+    data="read:SCANS",
     uses={"predict": VolumePredict, "explain": ScanExplain},
 )
 SEGMENT = TaskSettings(
@@ -182,5 +183,6 @@ SEGMENT = TaskSettings(
     purpose="A class for every voxel of a volume or pixel of a scene.",
     example="--data scans.csv",
     config=SegmentConfig,
+    data="read:MASKS",
     uses={"predict": MaskPredict, "explain": ScanExplain},
 )

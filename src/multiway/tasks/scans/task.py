@@ -1,35 +1,19 @@
-"""What the tasks on scans share: options of the command line, sources, checks, and batches that fit."""
+"""What the tasks on scans share once they are read: batches that fit, and what lies far outside the training."""
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from multiway.config import Plain
 from multiway.data.matching import Far, far_levels
-from multiway.data.samples import Prepared, Samples
-from multiway.data.sources.scans.arrays import Arrays
-from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.checking import check_scans, describe_scans
-from multiway.data.sources.scans.intensity import Spacings, find_far, warn_of_spacings
-from multiway.data.sources.scans.loading import Source
+from multiway.data.samples import Prepared
+from multiway.data.sources.scans.cases import Scans
+from multiway.data.sources.scans.intensity import find_far
 from multiway.data.sources.scans.volume import Array, Volume
-from multiway.data.sources.tables import pair_of, source_name
 from multiway.tasks.protocol import Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import Basis
-from multiway.tasks.sample_task import Candidates, SampleKind, name_models
+from multiway.tasks.sample_task import Candidates, name_models
 from multiway.training.memory import fit_batches
-
-
-def label_source(source: object) -> str:
-    """The file, or that there are arrays."""
-    return source_name(source) if isinstance(source, str | Path) else "arrays in memory"
-
-
-def scan_kind(**parts: Any) -> SampleKind:
-    """Scans, as samples; parts that are given stand above these."""
-    usual = {"label": label_source, "describe": describe_scans, "checks": lambda config: (check_scans,)}
-    return SampleKind(**{**usual, **parts})
 
 
 def scan_parts(
@@ -73,16 +57,3 @@ def list_cautions(run: Run) -> list[str]:
 def find_far_scan(run: Run, later: Volume) -> Sequence[Far]:
     """Intensities and voxels of another unit than those of the training, in one prepared scan."""
     return find_far(later.values, later.spacing, run.state.scale, run.state.spacings)
-
-
-def in_arrays(source: object, *, masks: bool = False) -> Source:
-    """A path or what was read as it is; a pair in memory as volumes with classes, or with masks."""
-    if isinstance(source, str | Path | Arrays | Samples):
-        return source
-    x, y = pair_of(source)
-    return Arrays(x=x, masks=y) if masks else Arrays(x=x, y=y)
-
-
-def warn_of_other_voxels(cases: Cases, trained: Spacings | None) -> None:
-    """Warn once where later scans have larger or smaller voxels than those of the training."""
-    warn_of_spacings({name: cases.inputs.spacing(row) for row, name in enumerate(cases.names["case"])}, trained)

@@ -14,13 +14,10 @@ from torch import Tensor
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
-from multiway.data.checking import check_fillers, check_levels
-from multiway.data.findings import Findings, list_some
-from multiway.data.looking import look_at, read_frame
+from multiway.data.looking import read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
-from multiway.data.sources.scans.checking import lists_scans
-from multiway.errors import ConfigError, Fix
+from multiway.errors import ConfigError
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
@@ -28,48 +25,13 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import Basis
-from multiway.tasks.sample_task import SampleKind, arrange_samples, describe_splits
+from multiway.tasks.sample_task import Encoding, describe_splits, learn_and_encode
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TABULAR, TabularConfig
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import TableFacts, importance_of_some, measure_of, write_importance
 from multiway.tasks.tabular.page import PAGE, threshold_notes
-from multiway.tasks.tabular.source import rows_of
 from multiway.tasks.target_task import answer_targets, compute_precisely, predict_targets, summarise, target_task
-
-
-def is_table(source: object) -> bool:
-    """Tables of rows that are not steps of series, and rows with targets."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-    return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
-
-
-def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
-    """Tables without times; any table where options of this task are given."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-    if look is None or len(look.kinds) < 2:
-        return False
-    return is_chosen or (look.time is None and not _lists_scans(source))
-
-
-def propose_target(config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
-    """A column to predict, where none is named: one that is called so, else the last."""
-    look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
-    if look is None:
-        return ()
-    return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
-
-
-def read_rows(
-    config: TabularConfig,
-    source: object,
-    findings: Findings,
-    state: TableState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Cells]:
-    """Rows of a table, or a pair of rows and targets."""
-    return rows_of(source, config.read, findings, state, has_target=has_target)
 
 
 def learn_state(config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
@@ -81,24 +43,12 @@ def encode_splits(
     config: TabularConfig, samples: Samples[Cells], splits: Splits, *, progress: bool = False
 ) -> Prepared[Cells, TableState]:
     """Samples encoded by what the training rows say; these have means of other rows alone."""
-    prepared = arrange_samples(KIND, config, samples, splits, progress=progress)
+    prepared = learn_and_encode(ENCODING, config, samples, splits, progress=progress)
     if not prepared.state.means:
         return prepared
     train, inputs = splits["train"], prepared.encoded.inputs.clone()
     inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
     return dataclasses.replace(prepared, encoded=prepared.encoded.with_inputs(inputs))
-
-
-def describe_rows(samples: Samples[Cells]) -> Plain:
-    """Columns of either kind."""
-    cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
-    return {
-        "rows": len(samples),
-        "numbers": list_some(cells.of_numbers, 12) or None,
-        "categories": list_some(cells.of_words, 12) or None,
-        "kind": None if samples.target is None else kind,
-        "missing cells": sum(cells.missing().values()),
-    }
 
 
 def audit_rows(config: TabularConfig, run: Run | None = None) -> AuditReport:
@@ -176,21 +126,9 @@ def explain_columns(run: Run, out: Path | None, options: Plain) -> Answer:
     return write_importance(run, prepared.raw.take(prepared.rows("test")), out)
 
 
-def _lists_scans(source: object) -> bool:
-    """Whether the rows of a table are files of scans."""
-    return isinstance(source, str | Path) and lists_scans(Path(source))
-
-
-KIND = SampleKind(
-    read=read_rows,
-    learn=learn_state,
-    arrange=encode_splits,
-    describe=describe_rows,
-    missing=lambda samples: samples.inputs.missing(),
-    checks=lambda config: (check_fillers, partial(check_levels, most=config.read.max_levels)),
-)
+ENCODING = Encoding(learn=learn_state, arrange=encode_splits)
 TASK = target_task(
-    KIND,
+    ENCODING,
     **TABULAR.parts,
     needs="rows. Give a table",
     state=TableState,
@@ -198,9 +136,6 @@ TASK = target_task(
     page=PAGE,
     metrics=lambda config: (*targets.OF_RARE, *targets.METRICS),
     candidates=partial(discover, "multiway.tasks.tabular.candidates", "tabular"),
-    recognises=is_table,
-    could_take=may_be_table,
-    proposal=propose_target,
     audit=audit_rows,
     settle=choose_baselines,
     outputs=compute_precisely,

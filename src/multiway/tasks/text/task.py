@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from torch import Tensor
 
@@ -27,22 +26,18 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.sample_task import SampleFacts, SampleKind, describe_splits
+from multiway.tasks.sample_task import Encoding, SampleFacts, describe_splits
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.target_task import answer_targets, target_task
 from multiway.tasks.text.audit import audit_texts
-from multiway.tasks.text.config import OF_TEXTS, TARGET_NAMES, TEXT, TextConfig
+from multiway.tasks.text.config import OF_TEXTS, TEXT, TextConfig
 from multiway.tasks.text.encode import TextState
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
     Strings,
-    likely_target,
     list_texts,
     load_texts,
-    looks_like_texts,
-    may_hold_texts,
-    texts_of,
 )
 
 EXPLAINED = 10
@@ -71,29 +66,6 @@ class TextFacts(SampleFacts):
     """Trained numbers of its attention layers, where it counts them."""
 
 
-def propose_target(config: TextConfig, source: object) -> tuple[Fix, ...] | None:
-    """A column of classes, where none is named or has a usual name."""
-    target = likely_target(source, config.read)
-    if target is None:
-        return None
-    return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
-
-
-def read_samples(
-    config: TextConfig,
-    source: object,
-    findings: Findings,
-    state: TextState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Strings]:
-    """Texts; later ones matched by the names of their columns."""
-    if state is None:
-        return texts_of(source, config.read, findings)
-    target = state.target_name if has_target else None
-    return texts_of(source, config.read, findings, state.columns, target, state.classes)
-
-
 def encode_splits(
     config: TextConfig, samples: Samples[Strings], splits: Splits, *, progress: bool = False
 ) -> Prepared[Strings, TextState]:
@@ -115,17 +87,6 @@ def encode_texts(
 ) -> Samples[Tensor]:
     """Ids of words, scaled vectors, or ids of tokens."""
     return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
-
-
-def describe_texts(samples: Samples[Strings]) -> Plain:
-    """Texts and their lengths."""
-    lengths = [len(words_in(text)) for text in samples.inputs]
-    return {
-        "rows": len(samples),
-        "text": " and ".join(samples.columns),
-        "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
-        "different texts": len(set(samples.keys or ())),
-    }
 
 
 def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
@@ -185,16 +146,13 @@ def explain_texts(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(words, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
 
 
-KIND = SampleKind(
-    read=read_samples,
-    learn=learn_state,
-    encode=encode_texts,
-    arrange=encode_splits,
-    describe=describe_texts,
-    split_field=Fix("read.split", like="NAME"),
-)
 TASK = target_task(
-    KIND,
+    Encoding(
+        learn=learn_state,
+        encode=encode_texts,
+        arrange=encode_splits,
+        split_field=Fix("read.split", like="NAME"),
+    ),
     **TEXT.parts,
     needs="texts. Give a table, or one text on each line,",
     state=TextState,
@@ -210,9 +168,6 @@ TASK = target_task(
     ),
     metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"]),
     candidates=partial(discover, "multiway.tasks.text.candidates", "text"),
-    recognises=looks_like_texts,
-    could_take=lambda source, *, is_chosen=False: may_hold_texts(source),
-    proposal=propose_target,
     audit=audit_run,
     settle=name_encoder,
     describe=describe_run,

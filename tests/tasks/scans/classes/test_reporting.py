@@ -190,7 +190,7 @@ def test_a_scan_that_a_size_cuts_is_shown_whole_with_what_is_left_bright(tmp_pat
 def test_a_case_names_its_patient_once(patient, words, tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     item = explain_case(run, reload_cases(run), 0, gradients=False, deletion=False)
-    assert sections._view(run, dataclasses.replace(item, patient=patient)).remark == words
+    assert sections._show_case(run, dataclasses.replace(item, patient=patient)).remark == words
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from multiway.tasks.forecasting import floor as floors
-from multiway.tasks.forecasting.floor import PENALTIES, complete_moments, fit_floor, normal_equations
+from multiway.tasks.forecasting import ridge as ridges
+from multiway.tasks.forecasting.ridge import PENALTIES, choose_ridge, complete_moments, normal_equations
 from multiway.tasks.forecasting.windows import Windows
 from tasks.forecasting.panels import make_windows
 from tolerances import LONG64, SUMS32, assert_same
@@ -20,7 +20,7 @@ def test_a_series_so_smooth_that_its_windows_hardly_move_has_a_penalty_below_one
     rows = 1e-3 * torch.arange(120.0)[:, None] + 0.01 * torch.sin(0.3 * torch.arange(120.0))[:, None]
     cut = {"lookback": 12, "horizon": 4}
     training, validation = (Windows(rows, None, start=start, stop=stop, **cut) for start, stop in ((0, 90), (90, 120)))
-    floor = fit_floor(training, validation)
+    floor = choose_ridge(training, validation)
     best = min(row["validation_mse"] for row in floor.candidates if row["penalty"] >= 1)
     assert floor.penalty < 1 and floor.validation_mse < best / 4
 
@@ -41,7 +41,7 @@ def test_moments_of_stretches_add_up():
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_weights_are_ridge_regression_and_own_ones_are_drawn_towards_the_shared(shared):
     training, validation = make_windows(200, 3, 8, 5), make_windows(120, 3, 8, 5, seed=4)
-    floor = fit_floor(training, validation)
+    floor = choose_ridge(training, validation)
     penalty = next(row["penalty"] for row in floor.candidates if row == best_of(floor, shared=True))
     common = solved(training, penalty, None)
     vx, vy = steps_of(validation)
@@ -66,7 +66,7 @@ def best_of(floor, *, shared):
 
 def test_the_penalty_is_the_best_over_stretches_of_which_validation_counts_one_half():
     training, validation = make_windows(300, 3, 8, 5), make_windows(220, 3, 8, 5, seed=4)
-    floor = fit_floor(training, validation)
+    floor = choose_ridge(training, validation)
     total = len(training)
     borders = [int(part * total) for part in (0.4, 0.6, 0.8, 1.0)]
     x, y = steps_of(training)
@@ -92,10 +92,10 @@ def test_windows_of_a_stretch_do_not_change_the_fit_that_is_tried_on_it(monkeypa
     seen = []
     real = normal_equations
     monkeypatch.setattr(
-        "multiway.tasks.forecasting.floor.normal_equations", lambda w, stop=None: seen.append(stop) or real(w, stop)
+        "multiway.tasks.forecasting.ridge.normal_equations", lambda w, stop=None: seen.append(stop) or real(w, stop)
     )
     training = make_windows(300, 3, 8, 5)
-    fit_floor(training, make_windows(60, 3, 8, 5))
+    choose_ridge(training, make_windows(60, 3, 8, 5))
     total = len(training)
     assert seen == [*(int(part * total) - 5 for part in (0.4, 0.6, 0.8)), None]
 
@@ -117,23 +117,23 @@ def opposite(rows: int) -> Windows:
 
 
 def test_own_matrices_are_taken_where_they_are_clearly_better():
-    floor = fit_floor(opposite(400), opposite(200))
+    floor = choose_ridge(opposite(400), opposite(200))
     assert not floor.shared
     assert floor.gain_deviation is not None and floor.gain_of_own > floor.gain_deviation
 
 
 def test_own_matrices_are_not_taken_on_a_gain_within_their_standard_error(monkeypatch):
-    monkeypatch.setattr("multiway.tasks.forecasting.floor.STANDARD_ERRORS", 1e9)
-    assert fit_floor(opposite(400), opposite(200)).shared
+    monkeypatch.setattr("multiway.tasks.forecasting.ridge.STANDARD_ERRORS", 1e9)
+    assert choose_ridge(opposite(400), opposite(200)).shared
 
 
 def test_own_matrices_are_not_taken_when_validation_is_too_short_to_tell():
-    floor = fit_floor(opposite(30), opposite(14))
+    floor = choose_ridge(opposite(30), opposite(14))
     assert floor.gain_of_own > 0 and floor.shared and floor.gain_deviation is None
 
 
 def test_a_single_variate_is_shared():
-    floor = fit_floor(make_windows(100, 1, 8, 5), make_windows(60, 1, 8, 5))
+    floor = choose_ridge(make_windows(100, 1, 8, 5), make_windows(60, 1, 8, 5))
     assert floor.shared and len(floor.candidates) == len(PENALTIES)
 
 
@@ -182,14 +182,14 @@ def test_normal_equations_with_gaps_agree_with_a_loop_over_windows():
 
 
 def test_a_tenth_of_the_cells_missing_leaves_nearly_the_same_forecast():
-    whole = fit_floor(make_windows(3000, 2, 8, 5), make_windows(300, 2, 8, 5, seed=4))
-    gaps = fit_floor(make_windows(3000, 2, 8, 5, missing=0.1), make_windows(300, 2, 8, 5, missing=0.1, seed=4))
+    whole = choose_ridge(make_windows(3000, 2, 8, 5), make_windows(300, 2, 8, 5, seed=4))
+    gaps = choose_ridge(make_windows(3000, 2, 8, 5, missing=0.1), make_windows(300, 2, 8, 5, missing=0.1, seed=4))
     assert gaps.validation_mse < 1.2 * whole.validation_mse
 
 
 def test_masked_validation_errors_count_observed_cells_alone():
     training, validation = make_windows(200, 2, 8, 5), make_windows(120, 2, 8, 5, missing=0.2, seed=4)
-    floor = fit_floor(training, validation)
+    floor = choose_ridge(training, validation)
     batch = validation.gather(torch.arange(len(validation)))
     from multiway.models.windows import fill_gaps
 
@@ -203,9 +203,9 @@ def test_masked_validation_errors_count_observed_cells_alone():
 
 def test_of_many_series_only_sums_are_held_and_they_are_those_of_each(monkeypatch):
     training, validation = make_windows(200, 5, 7, 3), make_windows(120, 5, 7, 3, seed=4)
-    expected, apart = fit_floor(training, validation, own=False), normal_equations(training)
-    monkeypatch.setattr(floors, "MOST_OWN", 2)
-    pooled, found = normal_equations(training), fit_floor(training, validation)
+    expected, apart = choose_ridge(training, validation, own=False), normal_equations(training)
+    monkeypatch.setattr(ridges, "MOST_OWN", 2)
+    pooled, found = normal_equations(training), choose_ridge(training, validation)
     assert found.shared and len(found.weight) == 1 and found.penalty == expected.penalty
     assert_same(found.weight, expected.weight)
     for one, each in zip(pooled, apart, strict=True):
@@ -219,7 +219,7 @@ def test_of_many_series_with_gaps_a_step_counts_as_often_as_it_is_observed(monke
     windows = Windows(rows, seen, **cut)
     single = [Windows(rows[:, [place]], seen[:, [place]], **cut) for place in range(5)]
     expected = sum(normal_equations(each)[0] for each in single)
-    monkeypatch.setattr(floors, "MOST_OWN", 2)
+    monkeypatch.setattr(ridges, "MOST_OWN", 2)
     gram, cross = normal_equations(windows)
     assert_same(gram, expected)
     assert cross.shape == (1, 7, 3) and bool(cross.isfinite().all())

@@ -1,4 +1,4 @@
-"""The closed-form answer: ridge regression from each window to its future, penalty chosen on validation."""
+"""Ridge from each window to its future: one path of penalties, and one choice among them on several stretches."""
 
 import dataclasses
 import functools
@@ -32,8 +32,8 @@ EARLIER = (0.4, 0.6, 0.8, 1.0)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Floor:
-    """A fitted ridge forecast.
+class ChosenRidge:
+    """Ridge under the penalties that were chosen for it.
 
     weight: `(variates or 1, horizon, lookback)`, acting on windows with their last value subtracted.
     common: The best one that all variates share.
@@ -62,6 +62,10 @@ class Floor:
         names = [field.name for field in dataclasses.fields(self) if field.name not in ("weight", "common")]
         return {name: getattr(self, name) for name in names}
 
+    def refit(self, windows: Windows) -> Tensor:
+        """The matrices of other windows, of the same kind, under the same penalties for each window."""
+        return fit_under(self.shared_penalty, None if self.shared else self.penalty, windows, self.windows)
+
 
 class _Fold(NamedTuple):
     """Moments of the windows to fit on, their share of all, and the windows after them to try the fit on.
@@ -78,11 +82,6 @@ class _Fold(NamedTuple):
     weight: float
     kept: dict[tuple[int, int], ops.Moments] | None
 
-    @property
-    def blocks(self) -> int:
-        """Stretches of time that share no rows."""
-        return (self.stop - self.start) // (self.windows.lookback + self.windows.horizon)
-
 
 class _Best(NamedTuple):
     """The best penalty of one kind: its weights and error on every fold, the last being validation."""
@@ -93,7 +92,7 @@ class _Best(NamedTuple):
     tried: list[dict[str, float]]
 
 
-def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Floor:
+def choose_ridge(training: Windows, validation: Windows, *, own: bool = True) -> ChosenRidge:
     """Fit a shared ridge forecast and one per variate, and let several stretches of time choose penalty and kind.
 
     Each of three later stretches of the training windows is forecast by a fit on what lies before it, and validation
@@ -114,7 +113,7 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     is_shared = deviation is None or gain <= STANDARD_ERRORS * deviation
     best = shared if is_shared else apart
     young = training.never_observed[:, None, None]
-    return Floor(
+    return ChosenRidge(
         weight=shared.weights[-1] if is_shared else torch.where(young, shared.weights[-1], apart.weights[-1]),
         shared=is_shared,
         penalty=best.penalty,
@@ -128,44 +127,41 @@ def fit_floor(training: Windows, validation: Windows, *, own: bool = True) -> Fl
     )
 
 
-def refit_floor(floor: Floor, windows: Windows) -> Tensor:
-    """The matrices of other windows, of the same kind, under the same penalties for each window."""
-    own = None if floor.shared else floor.penalty
-    return fit_under(floor.shared_penalty, own, windows, floor.windows)
-
-
 def fit_under(penalty: float, own: float | None, windows: Windows, fitted: int) -> Tensor:
     """The matrices of windows under penalties that were chosen for so many; one for all variates without `own`."""
     gram, cross = normal_equations(windows)
     share = len(windows) / fitted
-    [shared] = _fit_shared(gram, cross, windows, [penalty * share])
+    [shared] = _path(gram, cross, windows, [penalty * share])
     if own is None:
         return shared
-    [apart] = _own_weights(gram, cross, [own * share], shared)
+    [apart] = _path(gram, cross, windows, [own * share], shared)
     return torch.where(windows.never_observed[:, None, None], shared, apart)
 
 
 def _folds(training: Windows, validation: Windows) -> Iterator[_Fold]:
     """Stretches of training that hold a block, after fits on at least as much; then validation."""
-    total, block = len(training), training.lookback + training.horizon
+    total, block, is_kept = len(training), training.lookback + training.horizon, training.all_targets <= MOST_KEPT
     borders = [int(part * total) for part in EARLIER]
     pairs = [(start, stop) for start, stop in itertools.pairwise(borders) if stop - start >= block]
     for start, stop in pairs:
         fitted = start - training.horizon  # whose last step lies before the first that is forecast
         equations = normal_equations(training, fitted)
-        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs), _keep_moments(training))
+        yield _Fold(*equations, fitted / total, training, start, stop, 0.5 / len(pairs), {} if is_kept else None)
     weight = 0.5 if pairs else 1.0
-    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), weight, _keep_moments(training))
-
-
-def _keep_moments(windows: Windows) -> dict[tuple[int, int], ops.Moments] | None:
-    return {} if windows.all_targets <= MOST_KEPT else None
+    yield _Fold(*normal_equations(training), 1.0, validation, 0, len(validation), weight, {} if is_kept else None)
 
 
 def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _Best:
     """One matrix for all variates; or one for each, drawn towards those that are shared."""
-    paths = [_path(fold, matrix) for fold, matrix in zip(folds, shared or itertools.repeat(None), strict=False)]
-    errors = torch.stack([_errors(fold, path) for fold, path in zip(folds, paths, strict=True)])
+    paths, every = [], []
+    for fold, matrix in zip(folds, shared or itertools.repeat(None), strict=False):
+        # a penalty shrinks with the windows that are fitted on
+        penalties = [penalty * fold.share for penalty in PENALTIES]
+        path = _path(fold.gram, fold.cross, fold.windows, penalties, matrix)
+        sums, count = _sum_errors(fold, path, fold.start, fold.stop)
+        paths.append(path)
+        every.append(sums / count.clamp_min(1))
+    errors = torch.stack(every)
     relative = errors / errors.min(1, keepdim=True).values.clamp_min(torch.finfo(errors.dtype).tiny)
     best = int((torch.tensor([fold.weight for fold in folds], dtype=errors.dtype) @ relative).argmin())
     tried = [
@@ -175,61 +171,47 @@ def _best_penalty(folds: Sequence[_Fold], shared: Sequence[Tensor] | None) -> _B
     return _Best([path[best] for path in paths], PENALTIES[best], errors[:, best], tried)
 
 
-def _path(fold: _Fold, shared: Tensor | None) -> list[Tensor]:
-    """Weights for each penalty, which shrinks with the windows that are fitted on."""
-    penalties = [penalty * fold.share for penalty in PENALTIES]
-    if shared is None:
-        return _fit_shared(fold.gram, fold.cross, fold.windows, penalties)
-    return _own_weights(fold.gram, fold.cross, penalties, shared)
-
-
-def _fit_shared(gram: Tensor, cross: Tensor, windows: Windows, penalties: Sequence[float]) -> list[Tensor]:
-    """One matrix for all variates, those of other processes too, for each penalty."""
-    sums = [gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)]
-    if not _sums_at_once(windows):
-        sums = windows.total(*sums)
-    return [weight.float() for weight in ops.ridge_path(sums[0], sums[1], penalties)]
-
-
-def _own_weights(gram: Tensor, cross: Tensor, penalties: Sequence[float], shared: Tensor) -> list[Tensor]:
-    """One matrix for each variate, drawn towards one that all share, for each penalty."""
-
-    def path(part: tuple[Tensor, Tensor]) -> list[Tensor]:
-        return [weight.float() for weight in ops.ridge_path(*part, penalties, towards=shared)]
-
+def _path(
+    gram: Tensor, cross: Tensor, windows: Windows, penalties: Sequence[float], towards: Tensor | None = None
+) -> list[Tensor]:
+    """For each penalty one matrix for all variates, those of other processes too; or one for each, drawn `towards`."""
+    if towards is None:
+        sums = [gram.sum(0, keepdim=True), cross.sum(0, keepdim=True)]
+        if windows.all_targets <= MOST_OWN:
+            sums = windows.total(*sums)
+        return [weight.float() for weight in ops.ridge_path(sums[0], sums[1], penalties)]
     parts = list(zip(gram.split(TOGETHER), cross.split(TOGETHER), strict=True))
-    return [torch.cat(weights) for weights in zip(*ops.over_parts(path, parts), strict=True)]
-
-
-def _errors(fold: _Fold, weights: Sequence[Tensor]) -> Tensor:
-    """Mean squared error of each weight on a fold's stretch."""
-    sums, count = _block_errors(fold, weights, fold.start, fold.stop)
-    return sums / count.clamp_min(1)
+    paths = ops.over_parts(
+        lambda part: [weight.float() for weight in ops.ridge_path(*part, penalties, towards=towards)], parts
+    )
+    return [torch.cat(weights) for weights in zip(*paths, strict=True)]
 
 
 def _gain(shared: _Best, own: _Best, folds: Sequence[_Fold]) -> tuple[float, float | None]:
-    """Share of the error that own matrices save, and its standard error over the blocks of all folds."""
+    """Share of the error that own matrices save, and its standard error over the blocks of all folds.
+
+    A block is as long as a window, so that two of them share no rows.
+    """
     errors = zip(folds, shared.errors, own.errors, strict=True)
     gain = sum((fold.weight * (1 - float(theirs / ours)) for fold, ours, theirs in errors if ours > 0), 0.0)
-    pairs = zip(folds, shared.errors, shared.weights, own.weights, strict=True)
-    parts = [_block_gains(fold, error, pair) for fold, error, *pair in pairs if fold.blocks]
-    count = sum(len(gains) for gains, _ in parts)
-    if count < 2 or gain <= 0:
+    gains, weights = [], []
+    for fold, error, *pair in zip(folds, shared.errors, shared.weights, own.weights, strict=True):
+        blocks = (fold.stop - fold.start) // (fold.windows.lookback + fold.windows.horizon)
+        if blocks:
+            parts = torch.arange(fold.start, fold.stop).tensor_split(blocks)
+            found = [_sum_errors(fold, pair, int(part[0]), int(part[-1]) + 1) for part in parts]
+            sums, count = (torch.stack(tensors) for tensors in zip(*found, strict=True))
+            gains.append((sums[:, 0] - sums[:, 1]) / (count.clamp_min(1) * error))
+            weights.append(fold.weight * count / count.sum())
+    number = sum(map(len, gains))
+    if number < 2 or gain <= 0:
         return gain, None
-    gains, weights = (torch.cat(tensors) for tensors in zip(*parts, strict=True))
-    return gain, math.sqrt(count / (count - 1) * float((weights * (gains - gain)).square().sum()))
+    squares = (torch.cat(weights) * (torch.cat(gains) - gain)).square().sum()
+    return gain, math.sqrt(number / (number - 1) * float(squares))
 
 
-def _block_gains(fold: _Fold, error: Tensor, weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """What own matrices save against shared ones on each block, as a share of its error; and a block's weight."""
-    parts = torch.arange(fold.start, fold.stop).tensor_split(fold.blocks)
-    blocks = [_block_errors(fold, weights, int(part[0]), int(part[-1]) + 1) for part in parts]
-    sums, count = (torch.stack(tensors) for tensors in zip(*blocks, strict=True))
-    return (sums[:, 0] - sums[:, 1]) / (count.clamp_min(1) * error), fold.weight * count / count.sum()
-
-
-def _block_errors(fold: _Fold, weights: Sequence[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
-    """From moments where nothing is missing, from forecasts elsewhere."""
+def _sum_errors(fold: _Fold, weights: Sequence[Tensor], start: int, stop: int) -> tuple[Tensor, Tensor]:
+    """Squared errors of each weight on some windows, and cells: from moments where nothing is missing."""
     windows, kept = fold.windows, {} if fold.kept is None else fold.kept
     sums, count = torch.zeros(len(weights), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
     stretches, rest = complete_stretches(windows, start, stop)
@@ -251,16 +233,11 @@ def complete_moments(windows: Windows, start: int = 0, stop: int | None = None) 
     """Moments of windows from `start` up to `stop` without a missing cell; sums over series where these are many."""
     stop = len(windows) if stop is None else stop
     rows = windows.rows[start : stop + windows.lookback + windows.horizon - 1].T
-    if not _sums_at_once(windows):
+    if windows.all_targets <= MOST_OWN:
         return ops.ridge_moments(rows.contiguous(), stop - start, windows.lookback)
     parts = torch.split(rows, AT_ONCE)
     sums = (ops.ridge_moments(part.contiguous(), stop - start, windows.lookback).shared() for part in parts)
     return functools.reduce(ops.Moments.plus, sums)
-
-
-def _sums_at_once(windows: Windows) -> bool:
-    """Whether series are too many for moments of each."""
-    return windows.all_targets > MOST_OWN
 
 
 def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor, Tensor]:
@@ -271,8 +248,8 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
     Where cells are missing, gaps in the past hold the last observed value, and a target step counts where it is
     observed: its sums are scaled up to the number of windows, so that a few missing cells do not cost whole windows.
     """
-    lookback, horizon = windows.lookback, windows.horizon
-    groups = 1 if _sums_at_once(windows) else windows.num_variates
+    lookback, horizon, are_many = windows.lookback, windows.horizon, windows.all_targets > MOST_OWN
+    groups = 1 if are_many else windows.num_variates
     gram = torch.zeros(groups, lookback, lookback, dtype=torch.float64)
     cross = torch.zeros(groups, lookback, horizon, dtype=torch.float64)
     count = torch.zeros(groups, horizon, dtype=torch.float64)
@@ -290,7 +267,7 @@ def normal_equations(windows: Windows, stop: int | None = None) -> tuple[Tensor,
         cross.baddbmm_(x.mT, y)
         count += keep.sum(1)
         used += some.sum((1, 2))
-    if _sums_at_once(windows):
+    if are_many:
         gram, cross, count, used = windows.total(gram, cross, count, used)
     return gram, cross * (used[:, None] / count.clamp_min(1))[:, None]
 

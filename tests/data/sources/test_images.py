@@ -8,10 +8,9 @@ from PIL import Image
 
 import multiway
 from multiway.data.sources import bytes as limits
+from multiway.data.sources.images import looks_like_images, read_images
 from multiway.errors import DataError
-from multiway.tasks.images import archives
 from multiway.tasks.images.config import ImageOptions
-from multiway.tasks.images.source import looks_like_images, read_images
 
 COLOURS = np.arange(2 * 4 * 4 * 3, dtype=np.uint8).reshape(2, 4, 4, 3)
 
@@ -257,7 +256,7 @@ def test_the_binary_archive_of_cifar_100_has_the_fine_classes(tmp_path, monkeypa
     cifar(path, "cifar-100-binary", {**files, "test.bin": b"\x09", "fine_label_names.txt": b"cat\ndog\n"})
     with pytest.raises(DataError, match=r"records of 3074 bytes\. Got 1\. Fetch it again"):
         read_images(path)
-    monkeypatch.setattr(archives, "MAX_BYTES", 1000)
+    monkeypatch.setattr("multiway.data.sources.images.MAX_BYTES", 1000)
     with pytest.raises(DataError, match=r"gz: an archive may take 1,000 bytes\. This one takes 6,148\. "):
         read_images(path)
     path.write_bytes(path.read_bytes()[:80])
