@@ -92,17 +92,17 @@ def rows(count=120):
 
 
 def test_one_of_another_distribution_is_fitted_compared_stored_and_answers(plugin, tmp_path):
-    settings = {"answer": "nearest", "draws": 0, "training": {"epochs": 1}}
+    settings = {"draws": 0, "training": {"epochs": 1}}
     run = fit_in_memory(task_of("tabular"), TabularConfig.parse(settings), rows())
-    assert [*run.models][:2] == [NETWORK, "majority"] and "nearest" in run.models
+    assert [*run.models][:3] == [NETWORK, "majority", "nearest"]
     assert run.facts["learnt"]["nearest"] == {"centres": 2}
-    assert {each.name for each in run.answer.candidates} == {*run.models} and run.answer.cases > 50  # of the folds
+    assert {each.name: each.cases for each in run.answer.candidates}["nearest"] > 50  # those of the folds
     right = {row["model"]: row["value"] for row in run.scores if (row["metric"], row["split"]) == ("acc", "test")}
-    assert right["nearest"] > 0.9 and run.answer.name == "nearest"
+    assert right["nearest"] > 0.9
     save_run(run, tmp_path / "run")
-    loaded = load(tmp_path / "run")
-    assert torch.equal(loaded.models["nearest"].centres, run.models["nearest"].centres)
-    assert "Nearest centre" in run.task.page.report([loaded])
+    loaded = load(tmp_path / "run").answered_by("nearest")
+    assert torch.equal(loaded.answering.centres, run.models["nearest"].centres)
+    assert "nearest centre" in run.task.page.report([loaded])
 
 
 def test_one_that_is_not_installed_is_unknown():
