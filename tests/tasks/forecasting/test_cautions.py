@@ -12,9 +12,9 @@ from command import outcome
 from multiway.errors import MultiwayWarning
 from multiway.ops import conformal_radii
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.facts import cautions
 from multiway.tasks.forecasting.held_out import Stretch, errors_of
-from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.page import report
 from tasks.forecasting.short_series import cover, series

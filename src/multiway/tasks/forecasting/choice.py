@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,11 +16,12 @@ from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.weighed_forecasts import WeighedForecasts, has_quantiles
 from multiway.ops.simplex import few_weights
 from multiway.tasks.choice import BLEND, Candidate, Choice
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.candidate import Sizes, any_stepped, candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.held_out import Products, Stretch, errors_of, products_of, stretches
-from multiway.tasks.forecasting.intervals import Bands, fit_bands
+from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import OURS, Row
 
@@ -41,48 +42,48 @@ def decide(
     sizes: Sizes,
     scale: Floats,
 ) -> tuple["Weighing", dict[str, Bands], Row]:
-    """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
+    """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much.
+
+    scale: That of MASE, where it decides.
+    """
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     # bands of steps have weights of their own where validation is long enough to have trained a network
     stops = ops.horizon_bands(model.horizon) if any_stepped(model.names) else (model.horizon,)
     chosen = choose_weights(products_of(parts, model.names, stops), config.answer)
     if config.metric != "mse" and config.answer == AUTO:
-        chosen = _by_metric(config.metric, chosen, parts, scale)
+        weights, errors = weights_by(config.metric, parts, chosen.names, stops, chosen.weights, scale)
+        alone = bool((weights[chosen.names.index("ridge")] == 1).all())
+        chosen = dataclasses.replace(
+            chosen,
+            weights=weights,
+            errors=errors,
+            reason=": no other candidate adds to it" if alone else "",
+            metric="pinball loss" if config.metric == "pinball" else config.metric.upper(),
+        )
     model.weight.copy_(torch.from_numpy(chosen.steps))
-    bands = fit_bands([_with_answer(model, part) for part in parts], config.levels, len(model.names) + 1)
+    spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
+    bands = fit_bands([_with_answer(model, part, spread) for part in parts], config.levels, len(model.names) + 1)
     training = prepared.windows["train"].of_targets()
-    learnt = ~training.never_observed
-    few = torch.tensor(bands[OURS].by_student(config.levels, learnt.numpy())) * learnt.sum()
-    varying = (bands[OURS].follow, bands[OURS].by_network, bands[OURS].by_covariates)
-    few, series, *counts = training.total(
-        few, learnt.sum(), *(torch.tensor(int((each & learnt.numpy()).sum())) for each in varying)
-    )
-    following = zip(("following", "by_network", "by_covariates"), map(int, counts), strict=True)
+    learnt, causes = (~training.never_observed).numpy(), bands[OURS].causes
+    few = torch.tensor(bands[OURS].by_student(config.levels, learnt)) * int(learnt.sum())
+    following = (torch.tensor(int((series & learnt).sum())) for series in causes.values())
+    few, series, *counts = training.total(few, torch.tensor(int(learnt.sum())), *following)
     intervals = {
         "windows": sum(len(part.windows) for part in parts),
         "by_student": (few / series).tolist(),
-        **dict(following),
+        **dict(zip(causes, map(int, counts), strict=True)),
         "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.ridge.facts()}, "intervals": intervals}
 
 
-def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale: Floats) -> "Weighing":
-    """The weighing by another metric than squared error; `scale` is that of MASE."""
-    weights, errors = weights_by(metric, parts, squared.names, squared.stops, squared.weights, scale)
-    alone = bool((weights[squared.names.index("ridge")] == 1).all())
-    reason = ": no other candidate adds to it" if alone else ""
-    return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=metric_in_words(metric))
-
-
-def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
+def _with_answer(model: WeighedForecasts, part: Stretch, spread: Callable[..., Tensor] | None) -> Stretch:
     """A stretch whose forecasts have the answer among them."""
 
     def forecast(*inputs: Any) -> Mapping[str, Tensor]:
         forecasts = part.forecast(*inputs)
         return {OURS: model.mix(forecasts), **forecasts}
 
-    spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
     return Stretch(part.windows, forecast, spread)
 
 
@@ -161,8 +162,10 @@ class Weighing:
 
     def sentence(self) -> str:
         """Which forecast answers and why, in one sentence."""
+        where = f"{self.windows:,} window{'s' if self.windows != 1 else ''} of validation"
+        where = where if self.windows == self.validation else f"{where} and training"
         if self.name == "ridge":
-            return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {self._where()})."
+            return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {where})."
         answer, ridge = self.errors[OURS], self.errors["ridge"]
         if self.name == BLEND:
             what = f"a blend ({', '.join(f'{name} {weight:.0%}' for name, weight in self.means.items())})"
@@ -171,14 +174,7 @@ class Weighing:
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
         side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
         figures = f"{self.metric} {answer:.4f} against {ridge:.4f}"
-        return f"{what}, {side} ridge on {self._where()} ({figures}){self.reason}."
-
-    def _where(self) -> str:
-        """What was compared on."""
-        windows = f"{self.windows:,} window{'s' if self.windows != 1 else ''} of validation"
-        if self.windows == self.validation:
-            return windows
-        return f"{windows} and training"
+        return f"{what}, {side} ridge on {where} ({figures}){self.reason}."
 
 
 def choose_weights(products: Products, answer: str) -> Weighing:
@@ -254,16 +250,13 @@ def weights_by(
     absolute = np.stack([_absolute_weights(band, unit) for band in np.split(errors, stops[:-1], axis=1)], 1)
     alone = {name: np.repeat(np.eye(len(names))[:, [place]], len(stops), 1) for place, name in enumerate(names)}
     options = [alone["ridge"], *alone.values(), squared, absolute]
-    losses = [loss(_mix_errors(errors, weights, stops)) for weights in options]
+    losses = []
+    for weights in options:  # errors of a blend, as weights sum to one
+        steps = np.repeat(weights, np.diff([0, *stops]), axis=1)
+        used = steps.any(1)
+        losses.append(loss(np.asarray(np.einsum("kh,khvw->hvw", steps[used], errors[used]))))
     best = int(np.argmin(losses))
     return options[best], {OURS: losses[best], **dict(zip(alone, losses[1:], strict=False))}
-
-
-def _mix_errors(errors: NDArray[np.float32], weights: Floats, stops: Sequence[int]) -> Floats:
-    """Errors of a blend, as weights sum to one."""
-    steps = np.repeat(weights, np.diff([0, *stops]), axis=1)
-    used = steps.any(1)
-    return np.asarray(np.einsum("kh,khvw->hvw", steps[used], errors[used]))
 
 
 def _absolute_weights(errors: NDArray[np.float32], unit: Floats) -> Floats:
@@ -290,8 +283,3 @@ def _pinball(errors: Floats, unit: Floats) -> float:
         for level, share in zip(levels, TENTHS, strict=True)
     ]
     return float(np.mean([np.nanmean(each) for each in losses]))
-
-
-def metric_in_words(metric: str) -> str:
-    """The metric as a sentence has it."""
-    return "pinball loss" if metric == "pinball" else metric.upper()

@@ -17,17 +17,16 @@ from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models.regression import Regressors
 from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.covariates import Covariates
 from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
-from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.outputs import as_written, at_least_zero, lowest_of
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.refit import fit_before
 from multiway.tasks.forecasting.sharing import join_frames
-from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -195,7 +194,7 @@ def factors_at(run: Run, panel: Panel, bands: Bands, ends: Sequence[int]) -> NDA
 
     The fit before the test rows makes them: what was refitted has seen these rows.
     """
-    windows = _later_windows(run, panel) if bands.follow.any() else None
+    windows = _later_windows(run, panel) if bands.causes["following"].any() else None
     if windows is None or not len(windows):
         return np.ones((len(ends), bands.offsets.shape[-1]))
     model, recent = model_of(run).fitted_for("test"), bands.recent(windows.horizon, windows.start_rows().tolist())

@@ -21,6 +21,7 @@ from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
 from multiway.tasks.forecasting import budget, encode, forecasts, page, refit, scores
 from multiway.tasks.forecasting.audit import audit_forecast
+from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
@@ -36,14 +37,13 @@ from multiway.tasks.forecasting.explain import (
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words, words_on_following
 from multiway.tasks.forecasting.headline import headline
 from multiway.tasks.forecasting.held_out import Stretch
-from multiway.tasks.forecasting.intervals import SHARES, Bands, calibration_of, fit_bands, tenths_of
+from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.forecasting.networks import build_forecast_baseline, fit_forecast_baseline, model_of, samples_of
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
 from multiway.tasks.forecasting.sharing import join_frames, join_words, words_on_shares
-from multiway.tasks.forecasting.widths import stretch
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Settled, Task
 from multiway.tasks.run import Run
@@ -252,7 +252,9 @@ def check_stored(run: Run) -> None:
 def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
     forecast = partial(forecasts.all_forecasts, run, use=split)
-    around = {name: scores.Around(tenths, _edges(run, name)) for name, tenths in tenths_of(run.calibration)}
+    around = {
+        name: scores.Around(tenths, _edges(run, name)) for name, tenths in run.calibration.items() if name not in PARTS
+    }
     bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], _edges(run, OURS)
     spread = model_of(run).fitted_for(split).spread
     following = scores.Following(bands, windows, spread) if bands.vary else None
