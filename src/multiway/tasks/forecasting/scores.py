@@ -232,8 +232,10 @@ def forecast_rows(
         for scale, metric, value in _scores(error.first(steps), units)
         if scale == "scaled" and metric in ("mse", "mae")
     ]
-    names = ("model", "scale", "metric", "value")
-    return [{**dict(zip(names, row, strict=True)), "split": split, "low": None, "high": None} for row in rows]
+    return [
+        {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
+        for model, scale, metric, value in rows
+    ]
 
 
 def _scores(error: ForecastErrors, units: Units, has_bands: bool = False) -> Iterator[tuple[str, str, float | None]]:
