@@ -20,9 +20,10 @@ from multiway.data.sources.scans.volume import Array
 from multiway.data.splitting import absent_classes, notes_on_draws
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, Metric, Row
 from multiway.tasks.run import Run
-from multiway.tasks.sample_task import Encoding, find_later
+from multiway.tasks.sample_task import find_later
 from multiway.tasks.scans import class_page as page
 from multiway.tasks.scans.config import VOLUMES, VolumeConfig
 from multiway.tasks.scans.encode import Stored, VolumeState

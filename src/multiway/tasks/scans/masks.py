@@ -23,9 +23,10 @@ from multiway.data.splitting import notes_on_draws
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, choose_by, score_later
 from multiway.tasks.run import Run
-from multiway.tasks.sample_task import Encoding, SampleFacts, SplitPredictions, describe_splits, sample_task
+from multiway.tasks.sample_task import SampleFacts, SplitPredictions, describe_splits, sample_task
 from multiway.tasks.scans import mask_page as page
 from multiway.tasks.scans.config import SEGMENT, SegmentConfig
 from multiway.tasks.scans.encode import (
