@@ -89,12 +89,12 @@ def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, l
     reading = ReadOptions(id_column=names, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
     names_of = _columns(table.names, options, where, labelled)
-    columns = {kind: words(table.frame[name]) for kind, name in names_of.items()}
+    columns = {kind: table.columns[name].words for kind, name in names_of.items()}
     root = path.parent if options.root is None else Path(options.root)
     if options.mask in table.names:
-        add_input(*(root / cell for cell in words(table.frame[options.mask]) if cell))
+        add_input(*(root / cell for cell in table.columns[options.mask].words if cell))
     entries = []
-    for row in range(len(table.frame)):
+    for row in range(len(table.rows)):
         cells = {kind: column.iloc[row] or None for kind, column in columns.items()}
         with keep_errors(failures):
             entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
