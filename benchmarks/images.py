@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 from benchmarks.rows import machine
 from multiway.data.samples import Prepared
+from multiway.data.sources.images import image_samples
 from multiway.data.sources.pictures import Bytes
 from multiway.models import create_model
 from multiway.tasks.images import ImageConfig
-from multiway.tasks.images.archives import images_of
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.images.task import TASK
 from multiway.training import TrainingConfig, train
@@ -53,7 +53,7 @@ def make_images(count: int) -> Prepared[Bytes, ImageState]:
     """Images of chance: so many to train on and a few to validate and test."""
     draw = np.random.default_rng(0)
     total = count + 20
-    images = images_of(
+    images = image_samples(
         draw.integers(0, 256, (total, 32, 32, 3), dtype=np.uint8),
         list(map(str, range(total))),
         "chance",

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.rows import machine
-from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
+from multiway.tasks.forecasting.sizes import Borders
+from multiway.tasks.forecasting.windows import Windows, split_windows
 from multiway_papers.bench import median, rounds
 
 LOOKBACK, HORIZON, BATCH = 96, 96, 128
@@ -19,7 +20,8 @@ class PerSample(Dataset[tuple[Tensor, Tensor]]):
     """One window per item: the usual way to write it."""
 
     def __init__(self, windows: Windows) -> None:
-        self.past, self.future = windows.past_view(), windows.future_view()
+        self.past = windows.rows.unfold(0, windows.lookback, 1)[: len(windows)]
+        self.future = windows.rows.unfold(0, windows.horizon, 1)[windows.lookback :]
 
     def __len__(self) -> int:
         return len(self.past)

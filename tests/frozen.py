@@ -36,9 +36,9 @@ from frozen_layers import layers
 from multiway.tasks.settings import TASKS
 from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import make_frame
-from tasks.segmentation.lesion_files import FAST, write_scene
+from tasks.scans.classes.blocks import write_npz
+from tasks.scans.masks.lesion_files import FAST, write_scene
 from tasks.tiny import TINY, Tiny, forecast, segment, stocks, volumes
-from tasks.volumes.blocks import write_npz
 
 Entries = dict[str, Any]
 

@@ -25,7 +25,7 @@ FIRST = (
     "tests/nn/",
     "tests/training/",
     "tests/papers/stocks/",
-    "tests/tasks/volumes/",
+    "tests/tasks/scans/classes/",
 )
 """Lanes that take longest, by the beginning of their names; the many short ones after them fill what is left."""
 DEALT_OUT = ("tests/test_documents.py", "tests/test_surroundings.py", "tests/test_processors.py")

@@ -11,7 +11,7 @@ from multiway.config import merge
 from multiway.tasks.protocol import Row
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import Recipe
-from multiway_papers.reproducing import _chosen
+from multiway_papers.reproducing import choose_cells
 
 CHOICES = ("rows", "variants", "forms", "horizons")
 
@@ -22,7 +22,7 @@ def reproduced(command: str) -> dict[str, Recipe]:
     assert (program, verb) == ("multiway", "reproduce")
     given = dict(zip(options[::2], options[1::2], strict=True))
     chosen = {name: given[f"--{name}"].split(",") for name in CHOICES if f"--{name}" in given}
-    return _chosen(table, chosen)
+    return choose_cells(table, chosen)
 
 
 def settings_apart(command: str, name: str, row: Row) -> dict[str, Any]:

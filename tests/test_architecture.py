@@ -82,6 +82,7 @@ PAPERS_MAY_IMPORT = {
     "open_benchmarks": {"cell_rows", "open_floor", "open_tasks"},
     "rows": {"cells", "open_benchmarks", "printed"},
     "page": {"cells", "charts", "printed", "rows", "verdicts"},
+    "queue": {"reproducing"},
     "reproducing": {"cell_rows", "cells", "open_benchmarks", "page", "verdicts"},
     "bench": set(),
     "commands": {"bench", "stocks"},

@@ -2,17 +2,20 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from documents import blocks
+from tasks.tiny import write_spectra
 
 ROOT = Path(__file__).parent
+PARTS = ("", "_answers", "_inputs", "_integrity", "_screens", "_tuning")
+"""Of the contract: those with a test that looks at one run of any task."""
 WORDS = (
     "check some.spectra",
     "train spectra --data some.spectra --out run --quiet",
@@ -53,24 +56,15 @@ def installed(tmp_path_factory):
     return folder
 
 
-def write_spectra(folder):
-    """Spectra of three classes, each with a peak of its own; later ones, and some that lack a value."""
-    drawn = np.random.default_rng(0)
-    labels, values = np.arange(120) % 3, drawn.normal(size=(120, 16)) / 4
-    values[np.arange(120), 5 * labels] += 2
-    lines = [f"{'abc'[label]} {' '.join(map(str, row))}" for label, row in zip(labels, values.round(3), strict=True)]
-    later = [f"? {line[2:]}" for line in lines[:6]]
-    named = {"some": lines, "new": later, "one": later[4:5], "lacking": [*lines, f"a {'nan ' * 16}"]}
-    for name, text in named.items():
-        (folder / f"{name}.spectra").write_text("\n".join(text) + "\n")
+def run_beside(installed, words, folder):
+    """Python in a process of its own that finds the package."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])}
+    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
 
 
 def test_a_task_of_another_package_is_checked_trained_audited_and_reported(installed, tmp_path):
     write_spectra(tmp_path)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    done = run_beside(installed, ["-c", PROGRAM], tmp_path)
     assert done.returncode == 0, done.stderr
     checked, trained, scores, _, _, audited, page, lacking, listed, is_known = json.loads(done.stdout.splitlines()[-1])
     assert "train: multiway train spectra --data some.spectra" in checked and is_known
@@ -79,10 +73,18 @@ def test_a_task_of_another_package_is_checked_trained_audited_and_reported(insta
     assert accuracy["logistic"] > 0.9 > accuracy["majority"]
     later, alone = pd.read_csv(tmp_path / "new.csv"), pd.read_csv(tmp_path / "one.csv")
     assert "".join(later["predicted"]) == "abcabc"
-    pd.testing.assert_frame_equal(alone, later[4:5].reset_index(drop=True))
+    pd.testing.assert_frame_equal(alone, later[4:5].assign(spectrum="line 1").reset_index(drop=True))
     assert "none of 120 spectra is in two splits" in audited and Path(tmp_path, page.strip()).is_file()
     assert "a spectrum lacks a value" in lacking and "121" in lacking
     assert "spectra" in listed and "Classes of spectra." in listed
+
+
+def test_the_task_keeps_what_every_task_promises(installed):
+    """The contract's own tests, where the package is one of those installed."""
+    files = [ROOT / "tasks" / f"test_contract{part}.py" for part in PARTS]
+    words = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "spectra", *map(str, files)]
+    done = run_beside(installed, words, ROOT.parent)
+    assert done.returncode == 0 and re.search(r"\b[2-9]\d passed", done.stdout), done.stdout
 
 
 def test_the_guide_prints_the_task():

@@ -15,7 +15,7 @@ CORE = (
     "nn/test_tt_linear.py",
     "kernels",
     "data/encoders",
-    "tasks/forecasting/test_floor.py",
+    "tasks/forecasting/test_ridge.py",
 )
 
 pytestmark = pytest.mark.slow

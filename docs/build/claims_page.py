@@ -25,7 +25,7 @@ from multiway_papers.verdicts import (
 FOLDER = ROOT / "docs" / "papers"
 CLAIMS, COSTS = FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
 VERDICTS = ("holds", "does not", "leaks", "untested")
-OWN = {"adrenal", "floor", "peers", "segmentation"}
+OWN = {"adrenal", "floor", "peers", "segmentation", "tga-controls"}
 CUT = {
     "ndlinear-figure-17",
     "ndlinear-opt",

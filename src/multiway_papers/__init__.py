@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from multiway_papers.cells import reproducible_names as reproducible_names
     from multiway_papers.printed import load_published as load_published
     from multiway_papers.printed import published_tables as published_tables
+    from multiway_papers.queue import run_queue as run_queue
     from multiway_papers.reproducing import reproduce as reproduce
     from multiway_papers.rows import compare_published as compare_published
     from multiway_papers.rows import list_published as list_published

@@ -78,7 +78,9 @@ def _published_lines(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def reproduce_command(
-    table: Annotated[str, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=complete_tables)],
+    table: Annotated[
+        str | None, typer.Argument(help="A table's name, such as hot-table-1.", autocompletion=complete_tables)
+    ] = None,
     rows: Annotated[
         str | None, typer.Option(help="Only these data sets, separated by commas; all if not given.")
     ] = None,
@@ -109,10 +111,26 @@ def reproduce_command(
     report: Annotated[
         Path | None, typer.Option(help="Draw published and measured as one HTML page.", show_default="none")
     ] = None,
+    queue: Annotated[
+        Path | None,
+        typer.Option(help="Run what is left of the cells in this file, the cheapest first.", show_default="none"),
+    ] = None,
     sets: Sets = None,
     quiet: Quiet = False,
 ) -> Output:
-    """Run the recipes of a table and print measured and published figures, then every published method with ours."""
+    """Run the recipes of a table and print measured and published figures, then every published method with ours.
+
+    With --queue the cells are those of a file; any number of processes may work at it, and be killed.
+    """
+    if queue is not None:
+        others = (table, rows, variants, horizons, forms, out, runs, measured, report, sets)
+        if any(others) or seeds > 1:
+            raise ConfigError(f"--queue: {queue} names the cells and their settings. Leave out the rest.")
+        finished = papers.run_queue(queue, progress=not quiet)
+        lines = (line for row in finished for line in show.align_rows([row]))
+        return Output(lines=lines, document=lambda: show.uniform(list(finished)))
+    if table is None:
+        raise ConfigError("reproduce: give a table, such as hot-table-1, or --queue FILE.")
     cells = papers.reproduce(
         table,
         rows=options.split_names(rows),

@@ -67,7 +67,7 @@ def reproduce(
         others |= {"from": measured, "report": report, "seeds": seeds if seeds > 1 else None}
         yield from reproduce_open(table, rows, out, [name for name, value in others.items() if value])
         return
-    chosen = _chosen(table, {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms})
+    chosen = choose_cells(table, {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms})
     with files.sparing_inputs():
         files.add_input(measured)
         files.check_place(out, runs, report)
@@ -80,7 +80,7 @@ def reproduce(
         cells = _measured_cells(chosen, seeds, out, runs, overrides or {}, progress)
     shown = list[Row]()
     for cell in cells:
-        plain = _plain(cell)
+        plain = scalars_of(cell)
         shown.append({**plain, **_device(cell)})
         yield plain
     if report is not None:
@@ -88,7 +88,8 @@ def reproduce(
         files.write_text(report, page_of(table, shown))
 
 
-def _chosen(table: str, given: Mapping[str, Sequence[str] | None]) -> dict[str, Recipe]:
+def choose_cells(table: str, given: Mapping[str, Sequence[str] | None]) -> dict[str, Recipe]:
+    """Recipes of a table with the given rows, variants, horizons and forms, by name; None takes all."""
     names = {name: set(values) for name, values in given.items() if values is not None}
     chosen = {name: recipe for name, recipe in recipes_of(table).items() if _is_chosen(recipe, names)}
     if "horizons" in names:
@@ -119,7 +120,7 @@ def _measured_cells(
 ) -> Iterator[Row]:
     for name, recipe in chosen.items():
         with tempfile.TemporaryDirectory() as scratch:
-            cell = _measure_cell(name, recipe, seeds, runs or Path(scratch), overrides, progress)
+            cell = measure_cell(name, recipe, seeds, runs or Path(scratch), overrides, progress)
         if out is not None:
             files.append_text(out, json.dumps(cell) + "\n")
         yield cell
@@ -129,7 +130,7 @@ def stored_cells(path: Path, table: str, chosen: Mapping[str, Recipe]) -> list[R
     """Cells that were measured before, in the table's order; of one measured twice the last."""
     if not path.is_file():
         raise ConfigError(f"{path} is not a file. Give the JSON lines that `multiway reproduce` wrote.")
-    rows = {row["recipe"]: row for row in _json_lines(path) if _is_of(row, chosen)}
+    rows = {row["recipe"]: row for row in read_json_lines(path) if _is_of(row, chosen)}
     if not rows:
         adds = write_command("reproduce", table, out=path)
         raise ConfigError(f"{path} holds no chosen cell of {table}. `{adds}` adds them.")
@@ -143,7 +144,8 @@ def _is_of(row: Row, chosen: Mapping[str, Recipe]) -> bool:
     return recipe is not None and {*stated}.issubset(map(str, recipe.horizons))
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
+def read_json_lines(path: Path) -> Iterator[Row]:
+    """Rows of a file of JSON lines."""
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         try:
             row = json.loads(line)
@@ -153,7 +155,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
             yield row
 
 
-def _plain(cell: Row) -> Row:
+def scalars_of(cell: Row) -> Row:
     """What a reader sees of a cell: its scalars, and how many parameters the network has."""
     count = own_parameters(cell)
     scalars = {key: value for key, value in cell.items() if not isinstance(value, dict | list)}
@@ -166,9 +168,8 @@ def _device(cell: Row) -> Row:
     return {"device": device} if device else {}
 
 
-def _measure_cell(
-    name: str, recipe: Recipe, seeds: int, folder: Path, overrides: dict[str, Any], progress: bool
-) -> Row:
+def measure_cell(name: str, recipe: Recipe, seeds: int, folder: Path, overrides: dict[str, Any], progress: bool) -> Row:
+    """Run a cell with so many seeds, in a folder whose runs are loaded or continued, and give its row."""
     task, runs = task_of(recipe.task), list[Run]()
     for settings in recipe.settings_of_runs():
         config = task.configure(settings, overrides)

@@ -13,7 +13,7 @@ from sklearn import datasets as bundled
 from leak_sets import masks, scans
 from leak_sets.maker import Draw, LeakSet
 from multiway.data import datasets
-from multiway.tasks.images.source import read_images
+from multiway.data.sources.images import read_images
 
 Bytes = NDArray[np.uint8]
 TRAIN, VALIDATION, TEST = slice(0, 400), slice(400, 480), slice(480, 640)

@@ -7,7 +7,7 @@ import torch
 from multiway.tasks.forecasting.candidate import Rows, Sizes
 from multiway.tasks.forecasting.candidates import ridge
 from multiway.tasks.forecasting.candidates.autoregression import CANDIDATE, Autoregression, run_on
-from multiway.tasks.forecasting.floor import fit_floor
+from multiway.tasks.forecasting.ridge import choose_ridge
 from multiway.tasks.forecasting.windows import Windows
 from tolerances import LONG32, LONG64
 
@@ -30,7 +30,7 @@ def test_without_a_fit_it_is_the_last_value():
     past = torch.randn(2, LOOKBACK, 3, generator=torch.Generator().manual_seed(0))
     model = Autoregression(LOOKBACK, 4)
     torch.testing.assert_close(model(past), past[:, -1:].expand(-1, 4, -1))
-    model.set_step(torch.zeros(1, 1, LOOKBACK))
+    model.set_weight(torch.zeros(1, 1, LOOKBACK))
     torch.testing.assert_close(model(past), past[:, -1:].expand(-1, 4, -1), rtol=LONG32, atol=0)
 
 
@@ -43,10 +43,10 @@ def test_it_is_ridge_of_the_next_step_and_refitted_under_its_penalty():
     rng = np.random.default_rng(1)
     rows = torch.from_numpy(np.cumsum(rng.standard_normal((110, 2)), 0)).float()
     training, validation = splits(rows, 5)
-    floor = fit_floor(training, validation)
+    floor = choose_ridge(training, validation)
     model, repeated = Autoregression(LOOKBACK, 5), Autoregression(LOOKBACK, 5)
     CANDIDATE.fit(model, Rows(training, floor), Rows(validation, floor))
-    one = fit_floor(*splits(rows, 1), own=False)
+    one = choose_ridge(*splits(rows, 1), own=False)
     expected = run_on(one.weight.flatten().double(), 5)
     torch.testing.assert_close(model.floor.weight[0].double(), expected, rtol=LONG32, atol=1e-6)
     assert float(model.penalty) == one.penalty
@@ -65,7 +65,7 @@ def test_a_step_errs_less_than_a_map_of_every_step_where_rows_are_few():
         parts = ((0, 57), (50, 80), (80, 260))
         cut = {"lookback": LOOKBACK, "horizon": 10}
         training, validation, later = (Windows(rows, None, start=start, stop=stop, **cut) for start, stop in parts)
-        floor, model = fit_floor(training, validation), Autoregression(LOOKBACK, 10)
+        floor, model = choose_ridge(training, validation), Autoregression(LOOKBACK, 10)
         CANDIDATE.fit(model, Rows(training, floor), Rows(validation, floor))
         batch = later.gather(torch.arange(len(later)))
         direct = ridge.CANDIDATE.build(sizes(10))

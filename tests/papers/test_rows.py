@@ -138,7 +138,7 @@ def test_a_mean_over_horizons_is_not_read_as_one_of_them(tmp_path):
 
 def test_a_cell_of_several_horizons_is_measured_at_the_chosen_ones(monkeypatch):
     found = {}
-    monkeypatch.setattr(reproducing, "_measure_cell", lambda name, recipe, *rest: found.setdefault(name, recipe) and {})
+    monkeypatch.setattr(reproducing, "measure_cell", lambda name, recipe, *rest: found.setdefault(name, recipe) and {})
     list(papers.reproduce("hot-table-3", rows=["weather"], variants=["attends time"], horizons=["720", "96"]))
     cells = {name: [run["horizon"] for run in recipe.settings_of_runs()] for name, recipe in found.items()}
     assert cells["hot-order-weather-time"] == [96, 720] and found["hot-order-weather-time"].figures == {}

@@ -9,12 +9,14 @@ from multiway.auditing.duplicates import sample_digest
 from multiway.auditing.samples import check_copies, report_on_samples
 from multiway.config import Config
 from multiway.data.findings import Place
-from multiway.data.options import ReadOptions, SplitShares
+from multiway.data.options import Budget, SplitShares
 from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
 from multiway.data.targets import classes_of
+from multiway.errors import DataError
 from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
+from multiway.tasks.kind import SampleKind
 from multiway.tasks.options import NetworkConfig
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.samples import SampleTask
@@ -25,7 +27,7 @@ from multiway.training import TrainingConfig
 class SpectraConfig(NetworkConfig):
     NETWORK, BY_DATA = "tabular_mlp", {"in_features": 1, "num_outputs": 2}
 
-    read: ReadOptions = ReadOptions()
+    read: Budget = Budget()
     split: SplitShares = SplitShares()
     baselines: tuple[str, ...] = ("majority", "logistic")
     training: TrainingConfig = TrainingConfig(loss="cross_entropy", epochs=20)
@@ -42,14 +44,20 @@ class SpectraState(Config):
 
 
 def read_spectra(config, source, findings, state=None, *, has_target=True):
-    labels, *values = zip(*(line.split() for line in Path(source).read_text().splitlines()), strict=True)
-    inputs = np.array(values, dtype=float).T
+    try:
+        labels, *values = zip(*(line.split() for line in Path(source).read_text().splitlines()), strict=True)
+        inputs = np.array(values, dtype=float).T
+    except ValueError:
+        raise DataError(f"{source}: a line is a class and as many numbers as the lines above it.") from None
+    if state is not None and inputs.shape[1] != len(state.scaler.mean):
+        raise DataError(f"{source}: training had {len(state.scaler.mean)} numbers a line, not {inputs.shape[1]}.")
     lacking = [Place(row=row + 1) for row in np.flatnonzero(~np.isfinite(inputs).all(1))]
     if lacking:
         findings.add("missing", "error", "a spectrum lacks a value", "Leave it out.", lacking)
     classes = state.classes if state else classes_of(labels, source, "spectra")
     target = np.array([classes.index(label) for label in labels]) if has_target else None
-    return Samples(inputs=inputs, source=str(source), word="spectra", target=target, classes=classes)
+    names = {"spectrum": [f"line {number}" for number in range(1, len(inputs) + 1)]}
+    return Samples(inputs=inputs, source=str(source), word="spectra", names=names, target=target, classes=classes)
 
 
 def build_model(config, state, name):
@@ -82,8 +90,7 @@ TASK = SampleTask(
     state=SpectraState,
     page=class_page(SUBJECT),
     scored=targets.CLASSES,
-    recognises=lambda source: str(source).endswith(".spectra"),
-    read=read_spectra,
+    kind=SampleKind(recognises=lambda source: str(source).endswith(".spectra"), read=read_spectra),
     learnt=lambda config, samples, train: SpectraState(
         classes=samples.classes, scaler=Scaler.fit(samples.inputs[train])
     ),

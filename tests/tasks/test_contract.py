@@ -22,7 +22,7 @@ from multiway.tasks.lifecycle import load
 from multiway.tasks.protocol import Task
 from multiway.tasks.registry import task_of
 from multiway.tasks.scores import words_of
-from multiway.tasks.settings import TASKS
+from multiway.tasks.settings import TASKS, settings_of
 from report_pages import Page
 from tasks.finished import SEED, finished, stopped
 from tasks.tiny import TINY
@@ -221,8 +221,8 @@ def test_the_help_of_a_task_shows_its_options_with_their_defaults(name, monkeypa
     monkeypatch.setenv("COLUMNS", "300")
     text = printed("train", name, "--help")
     shown = set(re.findall(r"--([a-z][a-z-]*)", text))
-    own = {option.name.replace("_", "-"): option for option in task_of(name).options if "train" in option.commands}
-    every = {option.name.replace("_", "-") for task in TASKS for option in task_of(task).options}
+    own = {option.name.replace("_", "-"): option for option in settings_of(name).options if "train" in option.commands}
+    every = {option.name.replace("_", "-") for task in TASKS for option in settings_of(task).options}
     assert own.keys() <= shown and not shown & (every - own.keys())
     usual = task_of(name).config.parse({}).plain()
     for flag, option in own.items():

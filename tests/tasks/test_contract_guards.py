@@ -16,13 +16,13 @@ from multiway.data.findings import Findings
 from multiway.data.matching import far_columns, hold_to_training
 from multiway.data.options import FileOptions
 from multiway.data.scaling import Scaler
+from multiway.data.sources.images import read_images
 from multiway.data.sources.scans.intensity import IntensityScale, find_far
 from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.read import _follows
-from multiway.tasks.images.source import read_images
 from multiway.tasks.run import load
 from multiway_papers.language.config import TextOptions
 from multiway_papers.language.source import documents_of

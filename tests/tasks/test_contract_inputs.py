@@ -15,7 +15,7 @@ from multiway import files
 from multiway.errors import RunError
 from multiway.tasks.settings import TASKS
 from tasks.finished import finished
-from tasks.segmentation.lesion_files import FAST, write_boxes
+from tasks.scans.masks.lesion_files import FAST, write_boxes
 from tasks.tiny import leaves_of
 
 REFUSED = "is an input of this command, and nothing is written onto an input. Choose another place."

@@ -20,6 +20,7 @@ from tasks.tiny import TINY, leaves_of
 SPACE = {"training.learning_rate": [0.003, 0.01], "model.num_heads": [1, 3]}
 SPACES = {
     "tabular": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]},
+    "spectra": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[8], []]},
     "text": {"training.learning_rate": [0.003, 0.01], "model.dim": [8, 0]},
     "images": {"training.learning_rate": [0.003, 0.01], "model.hidden": [[3, 2, 2], []]},
 }

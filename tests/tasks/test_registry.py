@@ -9,7 +9,7 @@ from multiway.errors import ConfigError, RunError
 from multiway.tasks.protocol import Metric
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import name_of
-from multiway.tasks.settings import TASKS
+from multiway.tasks.settings import TASKS, settings_of
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -21,8 +21,8 @@ def test_a_task_is_called_as_it_is_registered_and_pickled_by_that(name):
 def test_an_audit_takes_the_options_of_training_that_data_or_split_depend_on():
     lacking = {
         option.name
-        for task in map(task_of, TASKS)
-        for option in task.options
+        for name in TASKS
+        for option in settings_of(name).options
         if "train" in option.commands and "audit" not in option.commands
     }
     assert lacking == {"refit", "budget", "metric"}

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from multiway.tasks.settings import TASKS
 from papers.stocks.quotes import settings as stock_settings
 from papers.stocks.quotes import write_stocks
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.images.shapes import invert, write_folder, write_picture
-from tasks.segmentation.lesion_files import FAST, write_boxes
-from tasks.volumes.blocks import NETWORK, write_table
+from tasks.scans.classes.blocks import NETWORK, write_table
+from tasks.scans.masks.lesion_files import FAST, write_boxes
 
 SAVING = {"checkpoint_seconds": 0}
 """A state after every step, so that a kill at any of them has one to go on from."""
@@ -355,6 +356,40 @@ def copied(path: Path, folder: Path) -> Path:
     return folder
 
 
+def spectra(folder: Path) -> Tiny:
+    """The task of `tests/plugin`, where that is installed."""
+    path = write_spectra(folder)["some"]
+    training = {**SAVING, "epochs": 3, "batch_size": 16, "warmup_steps": 2, "learning_rate": 0.02}
+
+    def alone(target: Path) -> Path:
+        return written(target / "some.spectra", path.read_text().splitlines()[:1])
+
+    def lacking(target: Path) -> Path:
+        return written(target / "some.spectra", [line.rpartition(" ")[0] for line in path.read_text().splitlines()])
+
+    return Tiny(
+        task="spectra",
+        data=path,
+        settings={"model": {"hidden": [8]}, "draws": 20, "training": training},
+        still={**STILL, "baselines": ["majority"]},
+        alone=alone,
+        lacking=lacking,
+        changes={"value": lambda: last_digit(path), "class": lambda: edit(path, "\na", "\nb")},
+        spoil=lambda: edit(path, "\na ", "\na nan "),
+    )
+
+
+def write_spectra(folder: Path) -> dict[str, Path]:
+    """Spectra of three classes, each with a peak of its own; later ones, and some that lack a value."""
+    drawn = np.random.default_rng(0)
+    labels, values = np.arange(120) % 3, drawn.normal(size=(120, 16)) / 4
+    values[np.arange(120), 5 * labels] += 2
+    lines = [f"{'abc'[label]} {' '.join(map(str, row))}" for label, row in zip(labels, values.round(3), strict=True)]
+    later = [f"? {line[2:]}" for line in lines[:6]]
+    named = {"some": lines, "new": later, "one": later[4:5], "lacking": [*lines, f"a {'nan ' * 16}"]}
+    return {name: written(folder / f"{name}.spectra", text) for name, text in named.items()}
+
+
 TINY: dict[str, Callable[[Path], Tiny]] = {
     "forecast": forecast,
     "series": series,
@@ -365,4 +400,4 @@ TINY: dict[str, Callable[[Path], Tiny]] = {
     "tabular": tabular,
     "images": images,
     "language": language,
-}
+} | ({"spectra": spectra} if "spectra" in TASKS else {})

@@ -12,9 +12,9 @@ from papers.stocks.quotes import make_prices, trading_days
 from tasks.forecasting.panels import QUICK, make_frame
 from tasks.forecasting.panels import TINY as FORECASTER
 from tasks.images.shapes import make_shapes
-from tasks.segmentation.lesion_files import FAST, box_case
+from tasks.scans.classes.blocks import NETWORK, make_volumes
+from tasks.scans.masks.lesion_files import FAST, box_case
 from tasks.tiny import notes, people, stories, waves
-from tasks.volumes.blocks import NETWORK, make_volumes
 
 Split = tuple[Any, Any]
 

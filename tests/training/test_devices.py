@@ -4,7 +4,8 @@ import accelerate
 import pytest
 import torch
 
-from multiway.training.processes import Engine, fastest
+from multiway.training.processes import fastest
+from multiway.training.steps import Engine
 from training.toy import make_config, make_model
 
 

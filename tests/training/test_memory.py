@@ -13,8 +13,8 @@ from multiway.tasks.scans.classes import TASK
 from multiway.tasks.scans.masks import TASK as SEGMENT
 from multiway.training import TrainingConfig, memory
 from multiway.workflows.training import with_seed
-from tasks.segmentation.lesion_files import FAST, prepared_at, write_boxes, write_scene
-from tasks.volumes.blocks import NETWORK, make_config, make_volumes, write_table
+from tasks.scans.classes.blocks import NETWORK, make_config, make_volumes, write_table
+from tasks.scans.masks.lesion_files import FAST, prepared_at, write_boxes, write_scene
 
 
 def test_what_a_network_keeps_is_counted_once_per_storage():

@@ -14,8 +14,7 @@ import torch
 import children
 from multiway.errors import RunError
 from multiway.training import Interrupted, RunFolder, loop, train
-from multiway.training.processes import Engine
-from multiway.training.steps import Standing, Steps
+from multiway.training.steps import Engine, Standing, Steps
 from multiway.training.validation import Validation
 from resealing import read_state, save_resealed
 from training.toy import Points, make_config, make_model, objective, run_to_the_end, toy

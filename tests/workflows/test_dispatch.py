@@ -17,14 +17,17 @@ from multiway import lazy, workflows
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
+from multiway.tasks import settings
 from multiway.tasks.answers import Answer
+from multiway.tasks.kind import Kind
 from multiway.tasks.options import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Task
 from multiway.tasks.run import FORMAT
-from multiway.training import TrainingConfig
+from multiway.training import RunFolder, TrainingConfig
 from multiway.workflows import recipe
 from multiway.workflows.recipe import Recipe
 from multiway_papers import reproducing
+from multiway_papers.queue import read_queue
 
 
 class ToyConfig(Answering):
@@ -55,10 +58,18 @@ class ToyData:
         return [self.source]
 
 
+class ToyKind(Kind):
+    """Data that a check says the settings of."""
+
+    def check(self, config, source):
+        return CheckReport(source=source, summary=config.read, findings=())
+
+
 class Toy(Task):
     """A task whose score is its width and its seed."""
 
-    name, config, state, options = "volumes", ToyConfig, ToyState, ()
+    name, example, config, state, options = "volumes", "--data x.npz", ToyConfig, ToyState, ()
+    kind = ToyKind()
     page = SimpleNamespace(SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(name_models=str, models=list)))
 
     def locate(self, data):
@@ -91,9 +102,6 @@ class Toy(Task):
     def sentence(self, run):
         return f"width {run.config.width}"
 
-    def check(self, config, source):
-        return CheckReport(source=source, summary=config.read, findings=())
-
     def audit(self, config, run=None):
         raise NotImplementedError
 
@@ -117,6 +125,10 @@ def toy(monkeypatch):
     module.TASK = Toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
     monkeypatch.setitem(lazy._OURS["tasks"], "volumes", "toy_task:TASK")
+    monkeypatch.setitem(settings.PLACES, "volumes", "toy_task:TASK")
+    settings.settings_of.cache_clear()
+    yield
+    settings.settings_of.cache_clear()
 
 
 def train(folder, **options):
@@ -274,3 +286,68 @@ def test_a_recipe_names_the_recipe_of_a_run_that_it_needs_before_it_reads_data(t
     own = {"data": "none", "distill": {"teacher": "mine"}}
     with pytest.raises(MultiwayError, match=r"^(?!runs/cifar10-teacher)"):
         workflows.train(own, recipe="vit-small-cifar10-nd-20-3")
+
+
+def write_queue(folder, *entries):
+    (folder / "queue.yaml").write_text(json.dumps({"out": "rows.jsonl", "runs": "runs", "cells": entries}))
+    return folder / "queue.yaml"
+
+
+def rows_in(folder):
+    path = folder / "rows.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_a_queue_runs_the_cheapest_cells_first_and_each_once(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
+    dear = {"table": "t", "variants": ["HOT"], "seeds": 2, "set": {"width": 7}, "hours": 3}
+    queue = write_queue(tmp_path, dear, {"table": "t", "variants": ["other"], "hours": 0.5})
+    assert [(row["recipe"], row["seeds"]) for row in papers.run_queue(queue)] == [("b", 1), ("a", 2)]
+    assert [row["queue"]["set"] for row in rows_in(tmp_path)] == [{}, {"width": 7}]
+    assert [row["hours"] for row in rows_in(tmp_path)] == [0, 0]
+    assert list(papers.run_queue(queue)) == [] and len(rows_in(tmp_path)) == 2
+    queue = write_queue(tmp_path, {**dear, "seeds": 3})
+    assert [row["seeds"] for row in papers.run_queue(queue)] == [3]
+
+
+def test_a_queue_that_was_killed_goes_on_with_the_runs_that_are_left(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
+    fits = []
+
+    def fit(self, run, *rest):
+        fits.append(run.config.training.seed)
+        if fits == [0, 1]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Toy, "fit", fit)
+    queue = write_queue(tmp_path, {"table": "t", "variants": ["HOT"], "seeds": 3, "hours": 1})
+    with pytest.raises(KeyboardInterrupt):
+        list(papers.run_queue(queue))
+    assert rows_in(tmp_path) == []
+    assert [row["recipe"] for row in papers.run_queue(queue)] == ["a"] and fits == [0, 1, 1, 2]
+    assert len(rows_in(tmp_path)[0]["each"]) == 3
+
+
+def test_a_queue_leaves_what_another_process_holds_and_goes_on_after_an_error(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
+    queue = write_queue(tmp_path, {"table": "t", "hours": 1})
+    _, (held, _) = read_queue(queue)
+    (tmp_path / "runs" / held.key).mkdir(parents=True)
+    with RunFolder(tmp_path / "runs" / held.key).lock():
+        assert [row["recipe"] for row in papers.run_queue(queue)] == ["b"]
+
+    def refuse(*given, **more):
+        raise ConfigError("toy: no.")
+
+    monkeypatch.setattr(Toy, "prepare", refuse)
+    assert [(row["recipe"], row["error"]) for row in papers.run_queue(queue)] == [("a", "toy: no.")]
+    assert [row["recipe"] for row in rows_in(tmp_path)] == ["b"]
+
+
+def test_what_is_wrong_with_a_queue_is_one_line(tmp_path):
+    with pytest.raises(ConfigError, match=r"queue\.yaml is not a file\. Give the YAML file of a queue"):
+        list(papers.run_queue(tmp_path / "queue.yaml"))
+    with pytest.raises(ConfigError, match=r"queue\.yaml: cells\.0\.hours"):
+        list(papers.run_queue(write_queue(tmp_path, {"table": "hot-table-1"})))
+    with pytest.raises(ConfigError, match="no cell of hot-table-1 has rows mars"):
+        list(papers.run_queue(write_queue(tmp_path, {"table": "hot-table-1", "rows": ["mars"], "hours": 1})))

@@ -123,7 +123,11 @@ class _Comparison:
     def scores(self) -> PagePart:
         """The model that answers for each run, under the run's name."""
         rows = [
-            [{**row, "model": name} for row in self.subject.rows_of(run) if row["model"] == run.task.scored_as(run)]
+            [
+                {**row, "model": name}
+                for row in self.subject.rows_of(run, self.subject.metrics(run))
+                if row["model"] == run.task.scored_as(run)
+            ]
             for name, runs in zip(self.names, self.groups, strict=True)
             for run in runs
         ]

@@ -18,7 +18,6 @@ NETWORK, OURS = "network", "multiway"
 SPLITS = ("train", "validation", "test")
 VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
 """See `Task.fields_of_validation`; a seed is no setting to choose."""
-IN_MEMORY = "Write it to a file, or use multiway.check and the estimators, which take data in memory."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """What tasks of samples share: read, split, learnt from and encoded, then a network trained on them by steps."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -8,17 +8,14 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.config import Config, Plain
-from multiway.data import CheckReport
-from multiway.data.checking import Hook, check_samples, warnings_of
-from multiway.data.findings import Findings
+from multiway.data.checking import warnings_of
 from multiway.data.matching import Far
-from multiway.data.samples import InputsT, Prepared, Samples, read_samples
-from multiway.data.sources.bytes import within
-from multiway.data.sources.tables import source_name
+from multiway.data.samples import InputsT, Prepared, Samples
 from multiway.data.splitting import Splits, notes_on_draws, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
 from multiway.tasks.fitting import Rival, nearing
+from multiway.tasks.kind import SampleKind
 from multiway.tasks.lifecycle import announce
 from multiway.tasks.options import RunConfig
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Metric, Row, State, Task
@@ -64,8 +61,8 @@ LearntT = TypeVar("LearntT", bound=State)
 class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[ConfigT, InputsT, LearntT]):
     """A network that is trained by steps on encoded samples of one split, and baselines fitted on the same.
 
-    A task gives `read` (its source), `learnt` and `encode` (what training learns), `build`, `objective`,
-    `fit_baseline`, and what a check says of its kind. What it predicts are `SplitPredictions`.
+    A task gives the `kind` of its samples, `learnt` and `encode` (what training learns), `build`, `objective`,
+    and `fit_baseline`. What it predicts are `SplitPredictions`.
     """
 
     facts: type[SplitFacts[Any]] = SampleFacts
@@ -88,11 +85,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     counted_by: str = "acc"
     """Metric of theirs that two splits have alike."""
 
-    read: Callable[..., Samples[Any]]
-    """Samples of a source, with flaws noted.
-
-    Later samples are matched by name to a `state`, which training learnt.
-    """
+    kind: SampleKind
 
     learnt: Callable[..., Any]
     """What the training rows say: classes, sizes, scales, levels, words."""
@@ -102,18 +95,6 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         encoded: Samples[Any] = state.encoded(samples)
         return encoded
 
-    def described(self, samples: Samples[InputsT]) -> Mapping[str, object]:
-        """Facts that a check says first."""
-        return {samples.word: len(samples)}
-
-    def missing(self, samples: Samples[InputsT]) -> dict[str, int]:
-        """Missing values by column."""
-        return {}
-
-    def hooks(self, config: ConfigT) -> Sequence[Hook]:
-        """What a check looks for in samples of the kind, besides what it looks for in all."""
-        return ()
-
     def remarks(self, samples: Samples[Any], splits: Splits) -> Iterable[str]:
         """What a reader of the scores should know of the splits, one line each."""
         return notes_on_draws(samples, splits)
@@ -122,7 +103,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
         self, config: ConfigT, source: object, state: LearntT | None = None, *, progress: bool = False
     ) -> Prepared[InputsT, LearntT]:
         """Samples, split and encoded; later ones matched to the training."""
-        samples = self._soundly(config, source, state)
+        samples = self.kind.read_sound(config, source, state)
         if state is not None:
             return self._prepared(config, samples, state, self.later_splits(config, samples), progress=progress)
         if samples.target is None and samples.labelling:
@@ -133,7 +114,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     def warned(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> Sequence[str | Message]:
         """What a check warns of."""
         raw = prepared.raw
-        return (*raw.warned, *warnings_of(raw, prepared.splits, self.hooks(config)))
+        return (*raw.warned, *warnings_of(raw, prepared.splits, self.kind.hooks(config)))
 
     def later_splits(self, config: ConfigT, samples: Samples[InputsT]) -> Splits:
         """Splits of samples that come after the training; none, unless a task says so."""
@@ -147,28 +128,7 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
 
     def unlabelled(self, config: ConfigT, source: object, state: LearntT) -> Prepared[InputsT, LearntT]:
         """Later samples, on disk or in memory, whose targets nobody needs to know."""
-        return self._prepared(config, self._soundly(config, source, state, has_target=False), state, {})
-
-    def _soundly(
-        self, config: ConfigT, source: object, state: LearntT | None, *, has_target: bool = True
-    ) -> Samples[InputsT]:
-        """Samples without a flaw."""
-        return read_samples(
-            self.called(source),
-            lambda findings: self._within_budget(config, source, findings, state, has_target=has_target),
-        )
-
-    def _within_budget(
-        self,
-        config: ConfigT,
-        source: object,
-        findings: Findings,
-        state: LearntT | None = None,
-        *,
-        has_target: bool = True,
-    ) -> Samples[InputsT]:
-        with within(config.read, source):
-            return self.read(config, source, findings, state, has_target=has_target)
+        return self._prepared(config, self.kind.read_sound(config, source, state, has_target=False), state, {})
 
     def _prepared(
         self, config: ConfigT, samples: Samples[InputsT], state: LearntT, splits: Splits, *, progress: bool = False
@@ -180,21 +140,6 @@ class EncodedTask(Task[ConfigT, Prepared[InputsT, LearntT], LearntT], Generic[Co
     def far_scored(self, run: Run, prepared: Prepared[InputsT, LearntT]) -> Sequence[Far]:
         """As in data that are answered."""
         return self.far(run, prepared.raw)
-
-    def called(self, source: object) -> str:
-        """What messages call a source."""
-        return source_name(source)
-
-    def check(self, config: ConfigT, source: object) -> CheckReport:
-        """What is in the data, and all that is wrong with them."""
-        return check_samples(
-            self.called(source),
-            lambda findings: self._within_budget(config, source, findings),
-            config.split,
-            facts=self.described,
-            missing=self.missing,
-            hooks=self.hooks(config),
-        )
 
     def learn(self, config: ConfigT, prepared: Prepared[InputsT, LearntT]) -> LearntT:
         """What the training samples say."""

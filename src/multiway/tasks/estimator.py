@@ -21,10 +21,12 @@ from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.hub import save_with_card
+from multiway.tasks.known import settings_for
 from multiway.tasks.options import Spelling
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run, save_run
+from multiway.tasks.settings import settings_of
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
@@ -56,7 +58,7 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **named)
         except MultiwayError as error:
             places = {place: name for name, place in _places(type(self)).items()}
-            spelling = Spelling(options=task_of(self.task).options, arguments=places, own=known)
+            spelling = Spelling(options=settings_of(self.task).options, arguments=places, own=known)
             error.args = (spelling.of(error.args),)
             raise
 
@@ -100,7 +102,7 @@ class Estimator:
         `known` names a known data set, which brings settings of its own; other values bring none.
         """
         task = task_of(self.task)
-        settings = task.brought(known)
+        settings = settings_for(known, self.task)
         for name, place in _places(type(self)).items():
             value = getattr(self, name)
             if value is not None:

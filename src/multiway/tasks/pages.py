@@ -56,17 +56,14 @@ class Subject:
         declared = self.order(run) if self.order is not None else run.task.metrics(run.config)
         return [metric for metric in declared if metric.of is None]
 
-    def rows_of(self, run: Run) -> list[Row]:
-        """Rows of a run that stand in the table of scores, on whatever scale."""
-        metrics = self.metrics(run)
+    def rows_of(self, run: Run, metrics: Sequence[Metric]) -> list[Row]:
+        """Rows of a run that are of some metrics, on whatever scale."""
         return [row for row in run.scores if any(m.measures({**row, "scale": m.where.get("scale")}) for m in metrics)]
 
     def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
-        first = runs[0]
-        return Scores(
-            [self.rows_of(run) for run in runs], self.metrics(first), first.task.scored_as(first), self.models
-        )
+        first, metrics = runs[0], self.metrics(runs[0])
+        return Scores([self.rows_of(run, metrics) for run in runs], metrics, first.task.scored_as(first), self.models)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

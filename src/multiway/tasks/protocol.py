@@ -10,16 +10,14 @@ import pandas as pd
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.config import Plain, Setting, merge
-from multiway.data import CheckReport, datasets
+from multiway.config import Plain
+from multiway.data import datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Fix, Message, closest, warn
+from multiway.errors import ConfigError, Message, closest, warn
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
-from multiway.tasks import known
 from multiway.tasks.answers import Answer
 from multiway.tasks.choice import BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
-from multiway.tasks.declarations import IN_MEMORY as IN_MEMORY
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
 from multiway.tasks.declarations import SPLITS as SPLITS
@@ -34,8 +32,9 @@ from multiway.tasks.declarations import Row as Row
 from multiway.tasks.declarations import State as State
 from multiway.tasks.declarations import StateT as StateT
 from multiway.tasks.declarations import TaskConfig as TaskConfig
+from multiway.tasks.kind import Kind
 from multiway.tasks.options import AUTO
-from multiway.tasks.settings import task_named
+from multiway.tasks.settings import configure, task_named
 from multiway.tasks.stored import Facts as Facts
 from multiway.training import RunFolder
 
@@ -187,7 +186,6 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
     state: type[StateT]
     facts: type[Facts] = Facts
     """What is stored of a run in addition to its state."""
-    options: tuple[Setting, ...] = ()
     page: Page
     fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
@@ -205,41 +203,16 @@ class Task(Generic[ConfigT, PreparedT, StateT]):
 
     # Config and data.
 
-    def configure(self, settings: Mapping[str, object], overrides: Mapping[str, object] | None = None) -> ConfigT:
-        """Overrides over settings over what a known data set brings."""
-        given = merge(dict(settings), dict(overrides or {}))
-        if not isinstance(given.get("data"), str | Path | None):
-            kind = type(given["data"]).__name__
-            raise ConfigError(f"data: a path or the name of a known data set is needed. Got {kind}. {IN_MEMORY}")
-        return self.config.parse(merge(self.brought(given.get("data")), given), "settings")
+    kind: Kind
+    """What is known of its data before any model: whether a source holds them, and what is in it."""
 
-    def brought(self, data: object) -> Plain:
-        """What a known data set brings to the config."""
-        return known.settings_for(data, self.name)
-
-    def recognises(self, source: object) -> bool:
-        """Whether data, on disk or in memory, look like they are for this task."""
-        return False
-
-    def could_take(self, source: object, *, is_chosen: bool = False) -> bool:
-        """Whether data that are not surely for this task may be.
-
-        `is_chosen`: the options that are given are of few tasks, and of this one.
-        """
-        return False
-
-    def proposal(self, config: ConfigT, source: object) -> tuple[Fix, ...] | None:
-        """Settings without which no run can be trained on data that a check found usable; None where none can."""
-        return ()
+    configure = configure
 
     prepare: Callable[..., Any]
     """Read and check everything, before anything is written.
 
     With a `state`, what training learnt, the data is a later one, and nothing is learnt from it.
     """
-
-    check: Callable[..., CheckReport]
-    """What is in a path or in data in memory, and what is wrong with it under a config."""
 
     audit: Callable[..., AuditReport]
     """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""

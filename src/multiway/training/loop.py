@@ -10,10 +10,10 @@ from torch import nn
 
 from multiway.training.config import Callback, Objective, Source, TrainingConfig
 from multiway.training.log import TrainingProgress
-from multiway.training.processes import Engine, Interrupted, StopRequest
+from multiway.training.processes import Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
-from multiway.training.steps import Standing, Steps, seed_everything
+from multiway.training.steps import Engine, Standing, Steps, seed_everything
 from multiway.training.tracking import Tracker
 from multiway.training.validation import BATCH, Stops, Validation, Watched
 
@@ -172,7 +172,8 @@ def _run(
         if stop is not None or standing.finished or is_due:
             saved = time.monotonic()
             standing.seconds = saved - started
-            checkpoint.save(standing)
+            if checkpoint.folder is not None:
+                checkpoint.save(standing)
         if stop is not None:
             where = checkpoint.how_to_continue()
             raise Interrupted(f"training stopped by {stop} after step {standing.step} of {last}. {where}")

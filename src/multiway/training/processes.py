@@ -1,11 +1,10 @@
 """Processes of one run: the first writes, the others wait; what they tell each other; a signal stops them together.
 
-Also where a model is and predicts fast, and what it is trained on: device and precision.
+Also where a model is, and where it predicts fast.
 """
 
 import atexit
 import contextlib
-import copy
 import functools
 import gc
 import itertools
@@ -13,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -24,7 +23,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.errors import RunError, StorageError
-from multiway.training.config import Batch, Source, TrainingConfig
 from multiway.training.run_folder import CONFIG, RunFolder, resuming
 
 WAITS, PAUSE = 600, 0.1
@@ -190,87 +188,3 @@ def best_device(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         model.to("cpu")
-
-
-class Engine:
-    """A model on its device, as Accelerate wraps it for several processes and for the precision of a training.
-
-    Attributes:
-        model: The model itself, or a copy of it whose weights lie in parts on all processes.
-        wrapped: What a training step calls.
-        sharded: Whether they do: FSDP2, where the launcher sets FSDP.
-        world: Number of processes.
-        rank: Which of them this is.
-        backward: Adds the gradient of a loss.
-    """
-
-    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
-        from accelerate import Accelerator
-        from accelerate.state import AcceleratorState
-
-        if world() > 1:
-            end_at_exit()
-        AcceleratorState._reset_state()  # another precision earlier in this process is none of ours
-        precision = "bf16" if config.precision == "bf16" else "no"
-        self._accelerator = Accelerator(mixed_precision=precision, cpu=fastest(model) == "cpu")
-        self.device, self.is_main = self._accelerator.device, self._accelerator.is_main_process
-        self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
-        self.backward: Callable[[Tensor], None] = self._accelerator.backward
-        self.sharded = self.world > 1 and os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"
-        self.model = shard(copy.deepcopy(model).to(self.device), config) if self.sharded else model.to(self.device)
-        compiled: nn.Module = torch.compile(self.model) if config.compile else self.model  # type: ignore[assignment]
-        self.wrapped: nn.Module = compiled if self.sharded else self._accelerator.prepare_model(compiled)
-
-    def gather(self, source: Source, index: Tensor) -> Batch:
-        """Samples on the device."""
-        batch = source.gather(index)
-        return batch if self.device.type == "cpu" else {name: part.to(self.device) for name, part in batch.items()}
-
-    def share(self, index: Tensor, source: Source) -> Tensor:
-        """Part of a global batch that is this process's: what it alone holds, else as much as each other has."""
-        held = getattr(source, "held", None)
-        own: Tensor = index.tensor_split(self.world)[self.rank] if held is None else held(index)
-        return own
-
-    def sync_gradients(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
-        """Processes exchange gradients once per step, with the last batch."""
-        if self.sharded:
-            self.model.set_requires_gradient_sync(is_last)  # type: ignore[operator]  # of FSDP's module
-            return contextlib.nullcontext()
-        return contextlib.nullcontext() if is_last else self._accelerator.no_sync(self.wrapped)
-
-    def sum(self, totals: Tensor) -> Tensor:
-        """Sums over all processes."""
-        if self.world == 1:
-            return totals
-        summed: Tensor = self._accelerator.reduce(totals.to(self.device), reduction="sum")
-        return summed.cpu()
-
-    def weights(self) -> dict[str, Tensor]:
-        """A copy of the whole state of the model; all processes take part where it lies in parts."""
-        state = {name: tensor.detach() for name, tensor in self.model.state_dict().items()}
-        whole = {name: part.full_tensor() if hasattr(part, "full_tensor") else part for name, part in state.items()}
-        return {name: tensor.cpu().clone() for name, tensor in whole.items()}
-
-    def unwrap(self) -> None:
-        """Leave the model in its own precision, which is a matter of the training."""
-        if not self.sharded:
-            self._accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)
-
-
-def shard(model: nn.Module, config: TrainingConfig) -> nn.Module:
-    """The model with its weights in parts on all processes: those of each outermost list of layers one by one."""
-    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-
-    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16 if config.precision == "bf16" else None)
-    for layer in _outermost(model):
-        if any(parameter.requires_grad for parameter in layer.parameters()):
-            fully_shard(layer, mp_policy=policy)
-    fully_shard(model, mp_policy=policy)
-    return model
-
-
-def _outermost(module: nn.Module) -> Iterator[nn.Module]:
-    """Members of lists of layers that are in no other list."""
-    for child in module.children():
-        yield from child if isinstance(child, nn.ModuleList) else _outermost(child)

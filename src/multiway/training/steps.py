@@ -1,11 +1,13 @@
 """A training step: batches in a seeded order, sums of losses over processes, one gradient; bad numbers are named.
 
-The optimiser has its settings by mode; the weights are averaged.
+The model is on its device, in its precision and on several processes; the optimiser has its settings by mode.
 """
 
 import contextlib
+import copy
 import dataclasses
 import math
+import os
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +20,7 @@ from multiway import ops
 from multiway.errors import RunError
 from multiway.nn import NdLinear
 from multiway.training.config import Batch, Objective, Source, TrainingConfig
-from multiway.training.processes import Engine, StopRequest
+from multiway.training.processes import StopRequest, end_at_exit, fastest, world
 
 
 def seed_everything(seed: int) -> None:
@@ -67,6 +69,103 @@ class Standing:
     finished: bool = False
     rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     best: dict[str, Tensor] = dataclasses.field(default_factory=dict)
+
+    def keep_if_best(self, engine: "Engine", loss: float, score: float | None, epoch: float) -> None:
+        """Keep the weights of a validation that is the best so far.
+
+        The score decides where there is one, and of equal scores the lower loss; one that is not a number never does.
+        """
+        best = -math.inf if self.best_score is None else self.best_score
+        is_better = loss < self.best_loss if score is None else (score, -loss) > (best, -self.best_loss)
+        if not is_better:
+            self.bad_validations += 1
+            return
+        self.best_loss, self.best_score, self.best_epoch, self.bad_validations = loss, score, epoch, 0
+        self.best = engine.weights()
+
+
+class Engine:
+    """A model on its device, as Accelerate wraps it for several processes and for the precision of a training.
+
+    Attributes:
+        model: The model itself, or a copy of it whose weights lie in parts on all processes.
+        wrapped: What a training step calls.
+        sharded: Whether they do: FSDP2, where the launcher sets FSDP.
+        world: Number of processes.
+        rank: Which of them this is.
+        backward: Adds the gradient of a loss.
+    """
+
+    def __init__(self, model: nn.Module, config: TrainingConfig) -> None:
+        from accelerate import Accelerator
+        from accelerate.state import AcceleratorState
+
+        if world() > 1:
+            end_at_exit()
+        AcceleratorState._reset_state()  # another precision earlier in this process is none of ours
+        precision = "bf16" if config.precision == "bf16" else "no"
+        self._accelerator = Accelerator(mixed_precision=precision, cpu=fastest(model) == "cpu")
+        self.device, self.is_main = self._accelerator.device, self._accelerator.is_main_process
+        self.world, self.rank = self._accelerator.num_processes, self._accelerator.process_index
+        self.backward: Callable[[Tensor], None] = self._accelerator.backward
+        self.sharded = self.world > 1 and os.environ.get("ACCELERATE_USE_FSDP", "").lower() == "true"
+        self.model = shard(copy.deepcopy(model).to(self.device), config) if self.sharded else model.to(self.device)
+        compiled: nn.Module = torch.compile(self.model) if config.compile else self.model  # type: ignore[assignment]
+        self.wrapped: nn.Module = compiled if self.sharded else self._accelerator.prepare_model(compiled)
+
+    def gather(self, source: Source, index: Tensor) -> Batch:
+        """Samples on the device."""
+        batch = source.gather(index)
+        return batch if self.device.type == "cpu" else {name: part.to(self.device) for name, part in batch.items()}
+
+    def share(self, index: Tensor, source: Source) -> Tensor:
+        """Part of a global batch that is this process's: what it alone holds, else as much as each other has."""
+        held = getattr(source, "held", None)
+        own: Tensor = index.tensor_split(self.world)[self.rank] if held is None else held(index)
+        return own
+
+    def sync_gradients(self, *, is_last: bool) -> contextlib.AbstractContextManager[Any]:
+        """Processes exchange gradients once per step, with the last batch."""
+        if self.sharded:
+            self.model.set_requires_gradient_sync(is_last)  # type: ignore[operator]  # of FSDP's module
+            return contextlib.nullcontext()
+        return contextlib.nullcontext() if is_last else self._accelerator.no_sync(self.wrapped)
+
+    def sum(self, totals: Tensor) -> Tensor:
+        """Sums over all processes."""
+        if self.world == 1:
+            return totals
+        summed: Tensor = self._accelerator.reduce(totals.to(self.device), reduction="sum")
+        return summed.cpu()
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the whole state of the model; all processes take part where it lies in parts."""
+        state = {name: tensor.detach() for name, tensor in self.model.state_dict().items()}
+        whole = {name: part.full_tensor() if hasattr(part, "full_tensor") else part for name, part in state.items()}
+        return {name: tensor.cpu().clone() for name, tensor in whole.items()}
+
+    def unwrap(self) -> None:
+        """Leave the model in its own precision, which is a matter of the training."""
+        if not self.sharded:
+            self._accelerator.unwrap_model(self.wrapped, keep_fp32_wrapper=False)
+
+
+def shard(model: nn.Module, config: TrainingConfig) -> nn.Module:
+    """The model with its weights in parts on all processes: those of each outermost list of layers one by one."""
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16 if config.precision == "bf16" else None)
+    for layer in _outermost(model):
+        if any(parameter.requires_grad for parameter in layer.parameters()):
+            fully_shard(layer, mp_policy=policy)
+    fully_shard(model, mp_policy=policy)
+    return model
+
+
+def _outermost(module: nn.Module) -> Iterator[nn.Module]:
+    """Members of lists of layers that are in no other list."""
+    for child in module.children():
+        yield from child if isinstance(child, nn.ModuleList) else _outermost(child)
 
 
 class Steps:

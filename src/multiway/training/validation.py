@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -13,8 +12,7 @@ from torch import Tensor, nn
 
 from multiway.errors import ConfigError
 from multiway.training.config import Objective, Source
-from multiway.training.processes import Engine
-from multiway.training.steps import Standing, Steps
+from multiway.training.steps import Engine, Standing, Steps
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 Watched = dict[str, list[float]]
@@ -53,7 +51,7 @@ class Validation:
             loss = self._loss(engine)
             score = None if self.score is None else self.score(engine.model)
             watched = None if self.watch is None else self.watch(engine.model)
-            _keep_if_best(standing, engine, loss, score, standing.step / steps.per_epoch)
+            standing.keep_if_best(engine, loss, score, standing.step / steps.per_epoch)
         engine.wrapped.train()
         row = _row(steps, standing, loss, score, time.monotonic() - started)
         row |= {} if watched is None else {"watched": watched}
@@ -103,22 +101,6 @@ def mean_loss(
     parts = [objective(model, samples.gather(part)) for part in torch.arange(len(samples)).split(size)]
     lost, count = total(*(torch.stack(list(sums)).double().sum() for sums in zip(*parts, strict=True)))
     return float(lost) / max(float(count), 1.0)
-
-
-def _keep_if_best(standing: Standing, engine: Engine, loss: float, score: float | None, epoch: float) -> None:
-    if not _is_better(standing, loss, score):
-        standing.bad_validations += 1
-        return
-    standing.best_loss, standing.best_score, standing.best_epoch, standing.bad_validations = loss, score, epoch, 0
-    standing.best = engine.weights()
-
-
-def _is_better(standing: Standing, loss: float, score: float | None) -> bool:
-    """Of equal scores that of the lower loss; one that is not a number never."""
-    if score is None:
-        return loss < standing.best_loss
-    best = -math.inf if standing.best_score is None else standing.best_score
-    return (score, -loss) > (best, -standing.best_loss)
 
 
 def _row(steps: Steps, standing: Standing, loss: float, score: float | None, seconds: float) -> dict[str, Any]:

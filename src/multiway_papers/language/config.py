@@ -104,5 +104,6 @@ LANGUAGE = TaskSettings(
     purpose="Each token of a text from those before it.",
     example="--data stories.txt",
     config=LanguageConfig,
+    data="source:TEXT",
     uses={"predict": LanguagePredict, "explain": Explain},
 )

@@ -10,11 +10,8 @@ from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
-from multiway.data.checking import Hook
-from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
 from multiway.data.samples import Rows, Samples, Splits
-from multiway.data.sources.tables import source_name
 from multiway.tasks.answers import Answer, in_folder, write_answer
 from multiway.tasks.choice import Evidence
 from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
@@ -29,42 +26,14 @@ from multiway_papers.language.audit import audit_documents
 from multiway_papers.language.config import LANGUAGE, LanguageConfig
 from multiway_papers.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
 from multiway_papers.language.scores import METRICS, Surprise, answers, continuations, nats_of, surprise_of, token_table
-from multiway_papers.language.source import Documents, cut, documents_of, looks_like_text
+from multiway_papers.language.source import Documents
 from multiway_papers.language.windows import TokenWindows
 from multiway_papers.networks.next_token import KneserNey
-
-UNKNOWN = "<unk>"
-"""What a word-level set such as WikiText writes for a rare word."""
-SHARED = "shares of the text in its order"
-
 
 LOST = (
     "The tokens lose text, as decoding them does not return it: bits per byte and perplexity of words are undefined. "
     "Tokens of bpe and bytes lose nothing."
 )
-
-
-def looks_right(source: object) -> bool:
-    """Prose in text files."""
-    return looks_like_text(source)
-
-
-def name_source(source: object) -> str:
-    """The file, or that there are texts."""
-    return source_name(source) if isinstance(source, str | Path) else "texts"
-
-
-def read_samples(
-    config: LanguageConfig,
-    source: object,
-    findings: Findings,
-    state: LanguageState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Documents]:
-    """Documents; a single one is cut for the splits of the training."""
-    texts = documents_of(source, config.read, findings, later=state is not None)
-    return texts if state is not None else cut(texts, config.split)
 
 
 def learn_state(config: LanguageConfig, samples: Samples[Documents], train: Rows) -> LanguageState:
@@ -77,25 +46,6 @@ def encode_samples(
 ) -> Samples[TokenDocuments]:
     """Documents as tokens of the training."""
     return samples.with_inputs(TokenDocuments.of(samples, state.vocabulary, config.tokens))
-
-
-def describe_samples(samples: Samples[Documents]) -> Plain:
-    """What a check says first of documents; one that was cut for its splits counts as one."""
-    documents = ["".join(samples.inputs)] if samples.sizes is None else samples.inputs
-    counts = [len(text.split()) for text in documents]
-    return {
-        "documents": len(documents),
-        "characters": f"{sum(map(len, documents)):,}",
-        "words": f"{sum(counts):,}",
-        "different words": f"{len({word for text in documents for word in text.split()}):,}",
-        "words of a document": f"{min(counts):,} to {max(counts):,}",
-        "split by": SHARED if samples.official is None or samples.sizes is None else "the names of the files",
-    }
-
-
-def list_checks(config: LanguageConfig) -> Sequence[Hook]:
-    """Words that were replaced before."""
-    return (check_unknown,)
 
 
 def list_remarks(samples: Samples[TokenDocuments], splits: Splits) -> Iterable[str]:
@@ -203,14 +153,6 @@ def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(frame, run.explanation(out), "surprise.csv", notes)
 
 
-def check_unknown(texts: Samples[Documents], findings: Findings) -> None:
-    """Note rare words that were replaced before: a score over them is easier than one over the words."""
-    count = sum(text.count(UNKNOWN) for text in texts.inputs)
-    if count:
-        rule = f"{count:,} words are written {UNKNOWN}, as rare ones were replaced"
-        findings.add("unknown", "note", rule, "Scores are comparable only with those on the same text.")
-
-
 TASK: EncodedTask[LanguageConfig, Documents, LanguageState] = EncodedTask(
     **LANGUAGE.parts,
     needs="texts. Give a file",
@@ -223,13 +165,8 @@ TASK: EncodedTask[LanguageConfig, Documents, LanguageState] = EncodedTask(
     counting=("unigram", "trigram"),
     counted_by="word_ppl",
     fields_of_validation=(*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context"),
-    recognises=looks_right,
-    called=name_source,
-    read=read_samples,
     learnt=learn_state,
     encode=encode_samples,
-    described=describe_samples,
-    hooks=list_checks,
     remarks=list_remarks,
     audit=audit_run,
     build=build_model,

@@ -41,8 +41,8 @@ def leaky_windows(windows: Windows, seed: int, source: str) -> dict[str, Windows
         raise DataError(f"{source}: its rows hold no two windows. Use a shorter look-back or horizon.")
     order = np.random.default_rng(seed).permutation(count)
     first, second = (torch.from_numpy(np.sort(half)) for half in (order[: count // 2], order[count // 2 :]))
-    scored = windows.only(second)
-    return {"train": windows.only(first), "validation": scored, "test": scored}
+    scored = windows.replace(chosen=second)
+    return {"train": windows.replace(chosen=first), "validation": scored, "test": scored}
 
 
 def ranged_windows(panel: Panel, windows: Mapping[str, Windows], scaler: Scaler) -> WindowSplit:

@@ -373,5 +373,6 @@ STOCKS = TaskSettings(
     purpose="Rise or fall of stocks on the next day, from prices and texts.",
     example="--data prices.csv --texts texts.jsonl",
     config=StockConfig,
+    data="checking:MARKET",
     uses={"explain": Explain, "backtest": Backtest},
 )

@@ -1,6 +1,5 @@
 """The task `stocks`."""
 
-import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -10,11 +9,8 @@ from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Config, Plain
-from multiway.data.checking import Hook
-from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Rows, Samples
-from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import Splits, split
 from multiway.errors import DataError, Fix
 from multiway.models.arima import load_statsforecast
@@ -29,7 +25,6 @@ from multiway.training import Objective
 from multiway_papers.stocks.answers import explain_stocks, predict_next
 from multiway_papers.stocks.audit import audit_stocks
 from multiway_papers.stocks.baselines import QUANTILES, StockBaseline, build_stock_baseline
-from multiway_papers.stocks.checking import check_days, check_unpriced, count_labels, describe_market
 from multiway_papers.stocks.config import STOCKS, StockConfig
 from multiway_papers.stocks.encode import (
     PreparedStocks,
@@ -52,8 +47,7 @@ from multiway_papers.stocks.network import (
 )
 from multiway_papers.stocks.page import PAGE
 from multiway_papers.stocks.regressions import OF_WORDS
-from multiway_papers.stocks.samples import StockWindows, samples_of
-from multiway_papers.stocks.source import looks_like_stocks, market_of, source_label
+from multiway_papers.stocks.samples import StockWindows
 from multiway_papers.stocks.state import StockState
 
 COUNT = Metric(name="count", title="Movements", higher=None)
@@ -99,32 +93,6 @@ class StockFacts(SplitFacts[SplitCounts]):
     encoder: str | None
 
 
-def looks_right(source: object) -> bool:
-    """Prices in any of the known layouts."""
-    return looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0])
-
-
-def name_source(source: object) -> str:
-    """The file or folder of prices."""
-    return source_label(source)
-
-
-def read_samples(
-    config: StockConfig,
-    source: object,
-    findings: Findings,
-    state: StockState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[StockWindows]:
-    """Target days of prices and texts; later ones of the run's stocks, or the next session where none is known."""
-    if state is None:
-        return samples_of(market_of(source, config.read, findings), config.protocol)
-    market = market_of(source, config.read.replace(start=None, end=None), findings)
-    state.check(market[0])
-    return samples_of(market, state.protocol(config.protocol), ahead=not has_target)
-
-
 def learn_state(config: StockConfig, samples: Samples[StockWindows], train: Rows) -> StockState:
     """What arranging learns."""
     return encode_splits(config, samples, split(samples, config.split)).state
@@ -158,19 +126,9 @@ def split_later(config: StockConfig, samples: Samples[StockWindows]) -> Splits:
     return split(samples, config.split)
 
 
-def describe_samples(samples: Samples[StockWindows]) -> Plain:
-    """How far prices and texts reach."""
-    return describe_market(samples)
-
-
-def list_checks(config: StockConfig) -> Sequence[Hook]:
-    """Odd days, numbers that mean missing, and what the labels of the protocol are."""
-    return check_days, check_unpriced, functools.partial(count_labels, how=config.split, protocol=config.protocol)
-
-
 def audit_run(config: StockConfig, run: Run | None = None) -> AuditReport:
     """See `multiway_papers.stocks.audit`; nothing is encoded for it."""
-    samples = TASK._soundly(config, TASK.locate(config.data or ""), None)
+    samples = TASK.kind.read_sound(config, TASK.locate(config.data or ""))
     texts, encoder = samples.inputs.texts, None
     if texts is not None and texts.count and config.modality != "price":
         encoder = encoder_of(texts, config.text) if run is None else run.state.encoder
@@ -331,15 +289,10 @@ TASK: EncodedTask[StockConfig, StockWindows, StockState] = EncodedTask(
     facts=StockFacts,
     counting=("tfidf", "tfidf_ticker"),
     fields_of_validation=(*VALIDATION, "protocol", "target", "quantiles", "select"),
-    recognises=looks_right,
-    called=name_source,
-    read=read_samples,
     learnt=learn_state,
     arranged=encode_splits,
     encode=encode_samples,
     later_splits=split_later,
-    described=describe_samples,
-    hooks=list_checks,
     audit=audit_run,
     names=name_models,
     build=build_model,

@@ -10,7 +10,7 @@ import torch
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting.candidates import aligned, robust
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.run import load, save_run
 from tasks.forecasting.panels import allowed, fitted, forecast, make_windows
 
@@ -73,7 +73,9 @@ def test_robust_ridge_takes_part_in_long_series_without_a_network(monkeypatch):
 
 def clocked(rows, horizon=5, season=7, features=0, network=False):
     known = torch.zeros(rows, 1, features)
-    windows = make_windows(rows, 3, 7, horizon).of_covariates(Regressors(known, known[..., :0], torch.arange(rows)))
+    windows = make_windows(rows, 3, 7, horizon).replace(
+        covariates=Regressors(known, known[..., :0], torch.arange(rows))
+    )
     return "aligned" in allowed(windows, season, network=network)
 
 

@@ -6,11 +6,12 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import budget, network
+from multiway.tasks.forecasting import budget
+from multiway.tasks.forecasting.candidates import network
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.forecasts import FIRST, last_window
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import load

@@ -311,10 +311,10 @@ def test_errors_of_a_table_with_its_static_one_name_the_file(tmp_path: Path):
 def test_check_says_how_columns_could_be_named(tmp_path: Path):
     path, spell = tmp_path / "stores.csv", command_line("forecast", "check")
     history(shop()).to_csv(path, index=False)
-    report = "\n".join(TASK.check(ForecastConfig(), str(path)).lines(spell))
+    report = "\n".join(TASK.kind.check(ForecastConfig(), str(path)).lines(spell))
     assert "name them (--future holiday --past weather,visitors --static region)" in report
     wide = shop(("north",))[["date", "sales", "holiday"]].assign(holiday=lambda each: each["holiday"].astype(int))
-    report = "\n".join(TASK.check(ForecastConfig(), wide).lines(spell))
+    report = "\n".join(TASK.kind.check(ForecastConfig(), wide).lines(spell))
     assert "holiday is true or false, and read as series to forecast" in report and "(--future holiday)" in report
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from multiway.tasks.forecasting.forecasts import backtest_frame
-from multiway.tasks.forecasting.network import all_forecasts
+from multiway.tasks.forecasting.networks import all_forecasts
 from multiway.tasks.forecasting.outputs import lowest_of
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.windows import last_window

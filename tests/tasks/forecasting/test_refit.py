@@ -9,13 +9,13 @@ import torch
 from multiway.compress import LowRank
 from multiway.tasks import lifecycle
 from multiway.tasks.compressed import compress_run
-from multiway.tasks.forecasting import refit
 from multiway.tasks.forecasting.candidate import candidates, series_in
+from multiway.tasks.forecasting.candidates import network
 from multiway.tasks.forecasting.encode import prepare_panel, sizes_of
-from multiway.tasks.forecasting.floor import fit_floor, refit_floor
-from multiway.tasks.forecasting.forecasts import last_window
-from multiway.tasks.forecasting.network import WindowLoss, all_forecasts, build_network
+from multiway.tasks.forecasting.forecasts import all_forecasts, last_window
+from multiway.tasks.forecasting.networks import WindowLoss, build_network
 from multiway.tasks.forecasting.refit import take_in
+from multiway.tasks.forecasting.ridge import choose_ridge
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.run import load, save_run
 from multiway.training import Interrupted, learning_rate_at, seed_everything
@@ -47,7 +47,7 @@ def test_ridge_is_refitted_on_the_rows_before_what_it_forecasts(use, rows):
     assert run.facts["refit"][use] == rows
     scaled = run.state.scaler.transform(frame.iloc[:, 1:].to_numpy()).astype(np.float32)
     windows = {"train": 210 - LOOKBACK - HORIZON + 1, use: rows - LOOKBACK - HORIZON + 1}
-    floor = run.prepared.floor
+    floor = run.prepared.ridge
     expected = by_hand(scaled[:rows].astype(np.float64), floor.penalty * windows[use] / windows["train"])
     found = run.model.fitted_for(use).floor.weight[0]
     torch.testing.assert_close(found, torch.from_numpy(expected).float(), rtol=ROUNDING32, atol=ROUNDING32)
@@ -57,21 +57,21 @@ def test_matrices_refitted_on_the_same_windows_are_the_same():
     windows = make_windows(400, 3, 7, 5)
     windows.rows[:, 1] *= -1
     for own in (False, True):
-        floor = fit_floor(windows, make_windows(90, 3, 7, 5, seed=4), own=own)
-        torch.testing.assert_close(refit_floor(floor, windows).expand_as(floor.weight), floor.weight)
+        floor = choose_ridge(windows, make_windows(90, 3, 7, 5, seed=4), own=own)
+        torch.testing.assert_close(floor.refit(windows).expand_as(floor.weight), floor.weight)
 
 
 def test_own_matrices_are_drawn_towards_the_shared_one():
     windows = make_windows(150, 2, 5, 3)
-    floor = fit_floor(windows, make_windows(60, 2, 5, 3, seed=4))
-    near = refit_floor(_with(floor, shared=False, penalty=1e12), windows)
-    torch.testing.assert_close(near, refit_floor(_with(floor, shared=True), windows).expand_as(near))
+    floor = choose_ridge(windows, make_windows(60, 2, 5, 3, seed=4))
+    near = _with(floor, shared=False, penalty=1e12).refit(windows)
+    torch.testing.assert_close(near, _with(floor, shared=True).refit(windows).expand_as(near))
     x = windows.rows.T.double().unfold(1, 5, 1)[:, : len(windows)]
     y = windows.rows.T.double()[:, 5:].unfold(1, 3, 1)
     last = x[..., -1:]
     pairs = zip((x - last).numpy(), (y - last).numpy(), strict=True)  # the last column is zero: by singular values
     alone = torch.from_numpy(np.stack([np.linalg.lstsq(*pair)[0].T for pair in pairs])).float()
-    far = refit_floor(_with(floor, shared=False, penalty=1e-6), windows)
+    far = _with(floor, shared=False, penalty=1e-6).refit(windows)
     torch.testing.assert_close(far, alone, rtol=1e-3, atol=1e-3)
 
 
@@ -180,7 +180,7 @@ def test_what_follows_is_forecast_by_the_network_of_all_rows(retrained, frame):
 
 
 def test_a_network_without_a_share_is_not_trained_once_more(frame, monkeypatch):
-    monkeypatch.setattr(refit, "train", None)
+    monkeypatch.setattr(network, "train", None)
     run = fitted(frame, refit="all", answer="ridge", network=True)
     assert run.facts["retrained"] == 0 and run.line.endswith("on all 300 for the future.")
     for name, weight in run.model.network.state_dict().items():

@@ -51,7 +51,7 @@ def test_windows_hold_the_targets_alone_in_their_future():
     assert torch.equal(batch["past"][0], rows[7:11]) and torch.equal(batch["future"][0], rows[11:13, 2:])
     own = windows.of_targets().gather(torch.tensor([7]))
     assert torch.equal(own["past"][0], rows[7:11, 2:]) and torch.equal(own["future"][0], rows[11:13, 2:])
-    chosen = windows.only(torch.tensor([1, 7, 9])).only(torch.tensor([1, 2]))
+    chosen = windows.replace(chosen=torch.tensor([7, 9]))
     assert len(chosen) == 2 and chosen.start_rows().tolist() == [7, 9]
     assert torch.equal(chosen.gather(torch.tensor([0]))["past"], batch["past"])
 

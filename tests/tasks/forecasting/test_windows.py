@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multiway.errors import DataError
-from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
+from multiway.tasks.forecasting.sizes import Borders
+from multiway.tasks.forecasting.windows import Windows, split_windows
 
 LOOKBACK, HORIZON = 7, 3
 
@@ -43,12 +44,12 @@ def test_targets_stay_inside_their_split_and_meet_without_overlap(rows):
         assert targets.min() == (LOOKBACK if name == "train" else low)
 
 
-def test_views_copy_nothing_and_equal_what_is_gathered(rows):
+def test_rows_are_not_copied_and_equal_what_is_gathered(rows):
     windows = Windows(rows, None, start=31, stop=53, lookback=LOOKBACK, horizon=HORIZON)
     batch = windows.gather(torch.arange(len(windows)))
-    assert torch.equal(windows.past_view(), batch["past"].transpose(1, 2))
-    assert torch.equal(windows.future_view(), batch["future"].transpose(1, 2))
-    assert windows.past_view().untyped_storage().data_ptr() == rows.untyped_storage().data_ptr()
+    assert torch.equal(windows.rows.unfold(0, LOOKBACK, 1)[: len(windows)], batch["past"].transpose(1, 2))
+    assert torch.equal(windows.rows.unfold(0, HORIZON, 1)[LOOKBACK:], batch["future"].transpose(1, 2))
+    assert windows.rows.untyped_storage().data_ptr() == rows.untyped_storage().data_ptr()
 
 
 def test_missing_cells_are_zero_and_marked():
@@ -73,7 +74,7 @@ def test_counts(lookback, horizon, extra, variates):
     assert len(windows["train"]) == 1
     assert len(windows["validation"]) == lookback + 1
     assert len(windows["test"]) == total - last - horizon + 1
-    assert windows["test"].past_view().shape == (len(windows["test"]), variates, lookback)
+    assert all(part.gather(torch.tensor([0]))["past"].shape == (1, lookback, variates) for part in windows.values())
 
 
 def test_an_index_out_of_range_is_refused(rows):

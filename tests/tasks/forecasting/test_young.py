@@ -139,7 +139,7 @@ def test_own_matrices_leave_it_the_shared_one():
     frame.loc[:860, "series 1"] = np.nan
     frame["series 0"] = (-1.0) ** steps + 0.1 * np.random.default_rng(0).standard_normal(900)
     frame["series 2"] = np.random.default_rng(1).standard_normal(900).cumsum()
-    floor = prepare_panel(make_config(read=MASK), frame).floor
+    floor = prepare_panel(make_config(read=MASK), frame).ridge
     assert not floor.shared and float(floor.weight[1].abs().sum()) > 0.1
 
 

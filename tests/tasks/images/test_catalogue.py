@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from multiway.data import datasets
+from multiway.data.sources.images import read_images
 from multiway.errors import DataError
-from multiway.tasks.images.source import read_images
 from multiway.tasks.registry import task_of, task_of_data
 from tasks.images.shapes import make_shapes, write_folder
 

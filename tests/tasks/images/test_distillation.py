@@ -226,9 +226,11 @@ def test_a_teacher_by_option(folder, tmp_path):
 
 
 def test_images_of_several_shapes_of_answers_give_features():
-    from multiway.tasks.images.teaching import _features_of as features_of
+    def features(answer):
+        network = teaching.FrozenFeatures(lambda images: answer, (1, 1), [0.0] * 3, [1.0] * 3)
+        return network(torch.zeros(2, 3, 1, 1))
 
     x = torch.arange(24.0)
-    assert features_of(x.view(2, 12)).shape == (2, 12)
-    assert np.array_equal(features_of(x.view(2, 3, 4)), x.view(2, 3, 4)[:, 0])
-    assert np.array_equal(features_of(x.view(2, 3, 2, 2)), x.view(2, 3, 4).mean(2))
+    assert features(x.view(2, 12)).shape == (2, 12)
+    assert np.array_equal(features(x.view(2, 3, 4)), x.view(2, 3, 4)[:, 0])
+    assert np.array_equal(features(x.view(2, 3, 2, 2)), x.view(2, 3, 4).mean(2))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from multiway.data.sources.images import image_samples
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.images import ImageConfig
-from multiway.tasks.images.archives import images_of
 from multiway.tasks.images.config import ImageAugmentation
 from multiway.tasks.images.encode import Augmented
 from multiway.tasks.images.task import TASK
@@ -25,7 +25,7 @@ def images(count=40, parts=None, seed=0, **changes):
         "classes": CLASSES,
         "official": official if official is None else tuple(official),
     }
-    return images_of(values, list(map(str, range(count))), "made", **{**known, **changes})
+    return image_samples(values, list(map(str, range(count))), "made", **{**known, **changes})
 
 
 def prepared_images(made, **settings):
@@ -118,7 +118,7 @@ def test_a_check_says_every_flaw_at_once(tmp_path):
     (tmp_path / "cat" / "00.png").write_bytes(b"")
     (tmp_path / "dog" / "01.png").write_bytes(b"no")
     (tmp_path / "dog" / "99.png").write_bytes((tmp_path / "cat" / "02.png").read_bytes())
-    report = TASK.check(ImageConfig(), tmp_path)
+    report = TASK.kind.check(ImageConfig(), tmp_path)
     rules = {finding.kind: finding.line() for finding in report.findings if finding.severity != "error"}
     errors = [finding.rule for finding in report.findings if finding.severity == "error"]
     assert [error.split(":")[0] for error in errors] == ["cat/00.png", "dog/01.png"] and not report.is_usable

@@ -65,4 +65,4 @@ def match_sequences(source, options, state, *, has_target=True):
 
 def check_sequences(source):
     """What a check says of series."""
-    return TASK.check(SeriesConfig(), source)
+    return TASK.kind.check(SeriesConfig(), source)

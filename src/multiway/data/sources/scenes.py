@@ -13,8 +13,8 @@ from multiway.data.findings import list_some, quote
 from multiway.data.options import MAX_BYTES, SplitShares, VolumeOptions
 from multiway.data.samples import SPLITS
 from multiway.data.sources.arrays import Archive
-from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
-from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader
+from multiway.data.sources.scans.cases import Cases, ScanFiles, Scans, scan_cases
+from multiway.data.sources.scans.volume import Array, Volume
 from multiway.data.splitting import Splits
 from multiway.errors import ConfigError, DataError, Fix
 
@@ -35,6 +35,11 @@ class Scene:
     labels: NDArray[np.int64] | None
     source: str
     names: tuple[str, ...] | None = None
+
+    @property
+    def image(self) -> Volume:
+        """All bands as a volume of two axes."""
+        return Volume(values=self.values, affine=None, axes=AXES, source=self.source)
 
 
 def is_scene(source: str | Path) -> bool:
@@ -140,18 +145,11 @@ def split_blocks(labels: NDArray[np.int64], blocks: list[Block], shares: SplitSh
     return {split: np.array(sorted(members), dtype=np.int64) for split, members in chosen.items()}
 
 
-class SceneFiles:
+class SceneFiles(ScanFiles):
     """Blocks of a scene as volumes of two axes, and their labels as masks."""
 
     def __init__(self, scene: Scene, blocks: list[Block]) -> None:
         self.scene, self.blocks = scene, blocks
-
-    def file(self, index: int) -> None:
-        """Nothing: one of them holds all."""
-
-    def header(self, index: int) -> VolumeHeader:
-        """What is known of a block before it is cut out."""
-        return self.volume(index).header
 
     def volume(self, index: int) -> Volume:
         """All bands of a block."""

@@ -12,7 +12,7 @@ from multiway.config import Plain
 from multiway.errors import ConfigError
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.network import WindowLoss, build_network, samples_of
+from multiway.tasks.forecasting.networks import WindowLoss, build_network, samples_of
 from multiway.tasks.forecasting.windows import Groups, Windows
 
 NO_NETWORK: Plain = {"network": False, "model": {}, "partner": "auto", "members": 1}
@@ -84,7 +84,9 @@ def _plan_closed_forms(config: ForecastConfig, begun: float, spent: float, told:
 
 def pace_of(config: ForecastConfig, prepared: PreparedPanel) -> Pace:
     """By a few steps of a network that is thrown away."""
-    network = build_network(config, len(prepared.panel.names), prepared.covariates)
+    learnt = prepared.covariates
+    features = {} if learnt is None else {"known": sum(learnt.known.values()), "seen": sum(learnt.seen.values())}
+    network = build_network(config, len(prepared.panel.names), **features)
     training, *others = (samples_of(prepared.windows[name], config) for name in ("train", "validation", "test"))
     loss, batch = WindowLoss(config.training.loss, config.horizons), _batch(training, config.training.batch_size)
     steps = len(training) / len(batch["past"]) * config.training.accumulation

@@ -3,14 +3,12 @@
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from pydantic import Field
-from torch import Tensor
 
 from multiway.config import Config
 from multiway.data.findings import Findings, list_some
@@ -20,9 +18,13 @@ from multiway.data.sources.cells import TRUTHS, with_truths
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import Fix, Message
-from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, clock_of, holiday_features, holiday_names
 from multiway.tasks.forecasting.config import Role, Roles
+
+if TYPE_CHECKING:  # a check of columns does without torch
+    from torch import Tensor
+
+    from multiway.models.regression import Regressors
 
 AHEAD = re.compile(
     r"holiday|promo|event|price|discount|campaign|weekend|open|closed|school|forecast|plan", re.IGNORECASE
@@ -185,11 +187,15 @@ class LearntCovariates(Config):
         """Columns that a later table has to have."""
         return self.roles.replace(static=())
 
-    def encode(self, covariates: Covariates, times: pd.Index) -> Regressors:
+    def encode(self, covariates: Covariates, times: pd.Index) -> "Regressors":
         """Features of every row in float32, scaled by the training rows; 0 where missing, and where a word is new.
 
         times: Of the rows; rows after them are left out.
         """
+        import torch
+
+        from multiway.models.regression import Regressors
+
         covariates = dataclasses.replace(covariates, values=covariates.values[: len(times)])
         values = _recode(covariates, self.words)
         own = {name: values[..., place] for place, name in enumerate(covariates.names)}
@@ -227,8 +233,10 @@ class LearntCovariates(Config):
         return np.asarray(np.nan_to_num(scaled, nan=0.0)[..., None], np.float32)
 
 
-def _join(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> Tensor:
+def _join(parts: Sequence[NDArray[np.float32]], shape: tuple[int, int]) -> "Tensor":
     """Features side by side, those that are common to all series and those that are not."""
+    import torch
+
     series = max([part.shape[1] for part in parts], default=1)
     wide = [np.broadcast_to(part, (shape[0], series, part.shape[2])) for part in parts]
     features = np.concatenate([np.empty((shape[0], series, 0), np.float32), *wide], axis=2)

@@ -12,7 +12,7 @@ import torch
 from pydantic import Field
 
 from multiway.config import Config
-from multiway.data import ReadOptions, datasets
+from multiway.data import datasets
 from multiway.data.findings import list_some
 from multiway.data.scaling import Floats, Scaler, mase_scales
 from multiway.data.sources.parquet import holds_parts, parts_of
@@ -24,14 +24,14 @@ from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
 from multiway.tasks.forecasting.config import ForecastConfig, Roles, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
-from multiway.tasks.forecasting.floor import Floor, fit_floor
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
-from multiway.tasks.forecasting.read import later_panel, options_of_training, read_panel, with_static
+from multiway.tasks.forecasting.read import describe_source, later_panel, options_of_training, read_panel
+from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
 from multiway.tasks.forecasting.sharing import join_scalers, join_words, on_times_of_all, read_shared
-from multiway.tasks.forecasting.sizes import usual_horizon, usual_lookback
+from multiway.tasks.forecasting.sizes import Borders, usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
 from multiway.tasks.forecasting.updates import Joined, join_rows
-from multiway.tasks.forecasting.windows import Borders, Windows, all_windows, rows_observed, split_windows
+from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
 
@@ -65,7 +65,7 @@ class ForecastState(Config):
     zeros: Floats
     """`(targets,)`, the share of zeros among the training values."""
     candidates: tuple[str, ...]
-    """Of the answer, besides the network, in the order of their cost."""
+    """Of the answer, in the order of their cost."""
     windows: int
     """Of the training rows."""
     columns: Columns = Columns()
@@ -135,9 +135,9 @@ class PreparedPanel:
             since = first_scored(panel, young, borders, _season_in(config, panel))
             scaler = scaler.taking(Scaler.fit(until(panel.values[:rows], since)), young)
             test = split_windows(scaler.transform(panel.values), borders, *_sizes(config))["test"]
-            windows["test"] = test.hiding(torch.from_numpy(since))
+            windows["test"] = test.replace(since=torch.from_numpy(since))
         features = regressors_of(panel, covariates)
-        windows = {name: part.with_covariates(features).shared(panel.share) for name, part in windows.items()}
+        windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
         names = tuple(itertools.compress(panel.names, young))
         return cls(
             panel=panel,
@@ -202,13 +202,13 @@ class PreparedPanel:
         hidden, first = np.isin(self.panel.names, self.young), self.windows["train"]
         values, observed = rows_observed(self.scaler.transform(np.where(hidden, np.nan, self.panel.values[:row])))
         sizes = {"lookback": first.lookback, "horizon": first.horizon, "num_targets": first.num_targets}
-        windows = Windows(values, observed, start=0, stop=row, **sizes).shared(self.panel.share)
+        windows = Windows(values, observed, start=0, stop=row, **sizes).replace(share=self.panel.share)
         return windows.with_covariates(regressors_of(self.panel, self.covariates))
 
     @functools.cached_property
-    def floor(self) -> Floor:
+    def ridge(self) -> ChosenRidge:
         """The ridge forecast, fitted when it is first needed."""
-        return fit_floor(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
+        return choose_ridge(self.windows["train"].of_targets(), self.windows["validation"].of_targets())
 
 
 def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
@@ -254,15 +254,6 @@ def _read_own(config: ForecastConfig, source: object) -> Panel:
         return dataclasses.replace(on_times_of_all(read_panel(frame, options), share, options), files=files)
     panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
     return dataclasses.replace(panel, files=files)
-
-
-def describe_source(config: ForecastConfig, source: object) -> tuple[object, ReadOptions, Roles]:
-    """A file or frame, what its series are, how it is read, and the roles of its columns."""
-    roles = config.roles
-    if config.static_data is not None:
-        source, names = with_static(source, datasets.locate(config.static_data), config.read)
-        roles = roles.replace(static=(*roles.static, *names))
-    return source, config.read, roles
 
 
 def add_updates(config: ForecastConfig, source: object, columns: Columns) -> object:
@@ -331,7 +322,7 @@ def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
         season=season,
         scaler=scaler,
         mase_scale=targets,
-        shared=prepared.floor.shared,
+        shared=prepared.ridge.shared,
         columns=panel.columns,
         low=low,
         high=high,
@@ -370,6 +361,8 @@ def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = 
         seen=() if learnt is None else tuple(learnt.seen.values()),
         static=0 if learnt is None else learnt.fixed,
         calendar=0 if learnt is None else learnt.calendar,
+        variates=len(state.names),
+        config=config,
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.data import datasets
 from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, list_some, once, quote, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.options import ReadOptions
@@ -23,7 +24,7 @@ from multiway.data.sources.times import is_day_first
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.calendar import check_frequency, season_of, step_times, zone_of
-from multiway.tasks.forecasting.config import ROLES, Roles, SplitOptions
+from multiway.tasks.forecasting.config import ROLES, ForecastConfig, Roles, SplitOptions
 from multiway.tasks.forecasting.covariates import propose_roles, read_covariates
 from multiway.tasks.forecasting.panel import Columns, Panel, with_absent
 from multiway.tasks.forecasting.policies import CHOOSE, Draft, apply_policies, outside, whole_covariates
@@ -380,6 +381,15 @@ def with_static(source: object, static: object, options: ReadOptions) -> tuple[p
     whole = pd.concat([rows, added], axis=1)
     whole.attrs[SOURCE] = source_name(source)
     return whole, tuple(added.columns)
+
+
+def describe_source(config: ForecastConfig, source: object) -> tuple[object, ReadOptions, Roles]:
+    """A file or frame, what its series are, how it is read, and the roles of its columns."""
+    roles = config.roles
+    if config.static_data is not None:
+        source, names = with_static(source, datasets.locate(config.static_data), config.read)
+        roles = roles.replace(static=(*roles.static, *names))
+    return source, config.read, roles
 
 
 def frame_of(source: object, options: ReadOptions, findings: Findings) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """Windows of a panel: strided views of one tensor, gathered per batch, and stretches of them without a gap."""
 
 import copy
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -12,32 +11,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.data.scaling import Scaler
-from multiway.errors import DataError, Fix, Message
+from multiway.errors import DataError, Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.sizes import smaller, usual_borders
+from multiway.tasks.forecasting.sizes import Borders, smaller, usual_borders
 from multiway.training.processes import total
 
 BATCH_CELLS = 500_000
 SHORTEST_STRETCH = 32
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Borders:
-    """Half-open ranges of target rows; validation and test windows reach back `lookback` rows for their past."""
-
-    train: tuple[int, int]
-    validation: tuple[int, int]
-    test: tuple[int, int]
-
-    @classmethod
-    def at(cls, validation: int, test: int, stop: int) -> Self:
-        """Split rows at the first of validation, the first of test, and the one after the last."""
-        return cls(train=(0, validation), validation=(validation, test), test=(test, stop))
-
-    def by_name(self) -> dict[str, tuple[int, int]]:
-        """Range of each split, in the order of time."""
-        return {"train": self.train, "validation": self.validation, "test": self.test}
 
 
 class Windows:
@@ -86,42 +67,23 @@ class Windows:
 
     def __len__(self) -> int:
         """Number of windows: rows - lookback - horizon + 1, none dropped, or as many as were chosen."""
-        return self._count if self.chosen is None else len(self.chosen)
+        return max(len(self.rows) - self.lookback - self.horizon + 1, 0) if self.chosen is None else len(self.chosen)
 
-    @property
-    def _count(self) -> int:
-        return max(len(self.rows) - self.lookback - self.horizon + 1, 0)
-
-    def _but(self, **changes: object) -> Self:
-        """The same windows but for some attributes."""
+    def replace(self, **changes: object) -> Self:
+        """The same windows but for some attributes: `horizon=1` has those whose future is the next step."""
         part = copy.copy(self)
         vars(part).update(changes)
         return part
 
-    def only(self, chosen: Tensor) -> Self:
-        """Some of the windows, by their positions."""
-        return self._but(chosen=chosen if self.chosen is None else self.chosen[chosen])
-
     def with_rows(self, rows: Tensor) -> Self:
-        """The same windows of other values, `(rows, variates)`."""
-        return self._but(rows=rows.contiguous())
+        """The same windows of other values, `(rows, variates)`, which are 0 where nothing is observed."""
+        rows = rows if self.observed is None else torch.where(self.observed, rows, 0.0)
+        return self.replace(rows=rows.contiguous())
 
     def with_covariates(self, rows: Regressors | None) -> Self:
         """The same windows with covariates, of which `rows` holds those of all rows of the panel."""
         own = slice(self.first, self.first + len(self.rows))
-        return self.of_covariates(None if rows is None else Regressors(*(each[own] for each in rows)))
-
-    def of_covariates(self, covariates: Regressors | None) -> Self:
-        """The same windows with covariates of their rows."""
-        return self._but(covariates=covariates)
-
-    def shared(self, share: Share | None) -> Self:
-        """The same windows, of series that are a share of all."""
-        return self._but(share=share)
-
-    def hiding(self, since: Tensor) -> Self:
-        """The same windows without the series in those whose targets begin before a row of each."""
-        return self._but(since=since)
+        return self.replace(covariates=None if rows is None else Regressors(*(each[own] for each in rows)))
 
     @property
     def all_targets(self) -> int:
@@ -132,14 +94,10 @@ class Windows:
         """Sums over the series of all processes."""
         return list(sums) if self.share is None else total(*sums)
 
-    def of_next(self) -> Self:
-        """The windows of the same rows whose future is the next step."""
-        return self._but(horizon=1)
-
     def of_targets(self) -> Self:
         """The same windows of the targets alone, with their own past."""
         targets = slice(self.num_variates - self.num_targets, None)
-        return self._but(
+        return self.replace(
             num_variates=self.num_targets,
             rows=self.rows[:, targets].contiguous(),
             observed=None if self.observed is None else self.observed[:, targets].contiguous(),
@@ -188,9 +146,8 @@ class Windows:
         """Those whose targets lie in some rows of the panel, and whose past lies in the rows of these."""
         sizes = {"lookback": self.lookback, "horizon": self.horizon, "num_targets": self.num_targets}
         part = Windows(self.rows, self.observed, start=start - self.first, stop=stop - self.first, **sizes)
-        part = part.with_covariates(self.covariates).shared(self.share)
-        part.first, part.since = part.first + self.first, self.since
-        return part
+        part = part.with_covariates(self.covariates)
+        return part.replace(first=part.first + self.first, share=self.share, since=self.since)
 
     def spread(self, count: int) -> dict[str, Tensor]:
         """Copy at most so many windows, evenly spread from the first to the last."""
@@ -204,28 +161,17 @@ class Windows:
             yield self.gather(index)
 
     def _copies(self, suffix: str, rows: Tensor, index: Tensor) -> dict[str, Tensor]:
-        past, future = self._blocks(rows, 0, self.lookback), self._blocks(rows, self.lookback, self.horizon)
-        shape = (len(index), -1, self.num_variates)
-        targets = future.index_select(0, index).view(shape)[..., self.num_variates - self.num_targets :]
+        """Pasts and futures of some windows, from overlapping views of all, `(windows, steps * variates)`."""
+        width, start = self.num_variates, rows.storage_offset()
+        count, shape = len(rows) - self.lookback - self.horizon + 1, (len(index), -1, width)
+        past = rows.as_strided((count, self.lookback * width), (width, 1), start)
+        future = rows.as_strided((count, self.horizon * width), (width, 1), start + self.lookback * width)
+        targets = future.index_select(0, index).view(shape)[..., width - self.num_targets :]
         return {f"past{suffix}": past.index_select(0, index).view(shape), f"future{suffix}": targets.contiguous()}
-
-    def _blocks(self, rows: Tensor, offset: int, steps: int) -> Tensor:
-        """Rows of windows as one overlapping view, `(windows, steps * variates)`."""
-        width = self.num_variates
-        start = rows.storage_offset() + offset * width
-        return rows.as_strided((self._count, steps * width), (width, 1), start)
 
     def start_rows(self) -> NDArray[np.int64]:
         """Row of the panel at which each window's past begins."""
         return self.first + (np.arange(len(self)) if self.chosen is None else self.chosen.numpy())
-
-    def past_view(self) -> Tensor:
-        """All pasts as one strided view, `(windows, variates, lookback)`; nothing is copied."""
-        return self.rows.unfold(0, self.lookback, 1)[: self._count]
-
-    def future_view(self) -> Tensor:
-        """All futures as one strided view, `(windows, variates, horizon)`; nothing is copied."""
-        return self.rows.unfold(0, self.horizon, 1)[self.lookback :]
 
 
 class Groups:
@@ -286,16 +232,6 @@ def covariates_of(batch: Mapping[str, Tensor]) -> Regressors | None:
     return Regressors(*(batch[name] for name in Regressors._fields)) if "known" in batch else None
 
 
-def _smaller(borders: Borders, horizon: int, lookback: int) -> Message:
-    """Settings with which windows fit, as the end of a message."""
-    train, *others = (stop - start for start, stop in borders.by_name().values())
-    rows = borders.test[1]
-    is_usual = (borders.validation[0], borders.test[0]) == usual_borders(rows)
-    fixes = smaller(train, min(others), rows, horizon, lookback, is_usual=is_usual)
-    parts: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
-    return ("Fit the sizes to the rows (", *parts[:-1], "), or give more rows.")
-
-
 def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | None = None) -> None:
     """Refuse borders that leave a split without a window, or that reach past the rows there are."""
     stretches = borders.by_name()
@@ -303,10 +239,15 @@ def check_borders(borders: Borders, lookback: int, horizon: int, rows: int | Non
     for name, (start, stop) in stretches.items():
         needed = lookback + horizon if name == "train" else horizon
         if stop - start < needed:
+            train, *others = (last - first for first, last in stretches.values())
+            is_usual = (borders.validation[0], borders.test[0]) == usual_borders(borders.test[1])
+            fixes = smaller(train, min(others), borders.test[1], horizon, lookback, is_usual=is_usual)
+            parts: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
             raise DataError(
                 f"split: {name} has {stop - start} rows and one window needs {needed} (lookback {lookback}, horizon "
-                f"{horizon}; rows: {lengths}). ",
-                *_smaller(borders, horizon, lookback),
+                f"{horizon}; rows: {lengths}). Fit the sizes to the rows (",
+                *parts[:-1],
+                "), or give more rows.",
             )
         if start - (0 if name == "train" else lookback) < 0 or (rows is not None and stop > rows):
             raise DataError(
@@ -334,7 +275,13 @@ def split_windows(
         DataError: A split is too short for one window or reaches past the rows, or a number overflows float32.
     """
     check_borders(borders, lookback, horizon, len(scaled))
-    _check_range(scaled)
+    too_large = np.argwhere(np.abs(scaled) > np.finfo(np.float32).max)
+    if len(too_large):
+        row, variate = (int(part) for part in too_large[0])
+        raise DataError(
+            f"split_windows: scaled values must fit float32. Got {scaled[row, variate]:g} in row {row} of variate "
+            f"{variate}: it is that many training standard deviations away. Correct or mask it."
+        )
     values, observed = rows_observed(scaled)
     return {
         name: Windows(
@@ -349,16 +296,6 @@ def rows_observed(scaled: NDArray[np.float64]) -> tuple[Tensor, Tensor | None]:
     missing = np.isnan(scaled)
     values = torch.from_numpy(np.where(missing, 0, scaled).astype(np.float32))
     return values, torch.from_numpy(~missing) if missing.any() else None
-
-
-def _check_range(scaled: NDArray[np.float64]) -> None:
-    too_large = np.argwhere(np.abs(scaled) > np.finfo(np.float32).max)
-    if len(too_large):
-        row, variate = (int(part) for part in too_large[0])
-        raise DataError(
-            f"split_windows: scaled values must fit float32. Got {scaled[row, variate]:g} in row {row} of variate "
-            f"{variate}: it is that many training standard deviations away. Correct or mask it."
-        )
 
 
 def complete_stretches(windows: Windows, start: int, stop: int) -> tuple[list[tuple[int, int]], Tensor]:

@@ -107,5 +107,6 @@ IMAGES = TaskSettings(
     purpose="Classes of images, learnt from a teacher too where the config's `distill` names one.",
     example="--data shapes",
     config=ImageConfig,
+    data="read:PICTURES",
     uses={"explain": Explain},
 )

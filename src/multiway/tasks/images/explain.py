@@ -17,7 +17,7 @@ from multiway.explain.gradients import ImageExplanation, explain_image, save_ima
 from multiway.files import make_folder, write_arrays
 from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, positions_of
-from multiway.tasks.lifecycle import data_of, if_there
+from multiway.tasks.lifecycle import data_of
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.samples import answer_samples
@@ -61,33 +61,27 @@ def telling_images(run: Run) -> list[tuple[str, str]]:
     return telling(answers_of(run.tables, run.answer.name), run.state.classes, "image", SHOWN, SHOWN)
 
 
-def images_as_seen(run: Run, names: Sequence[str]) -> list[Seen]:
-    """These images as the model saw them; none where the data are gone."""
-    return if_there(lambda: explain_named(run, names)) or []
-
-
 def explain_named(run: Run, names: Sequence[str]) -> list[Seen]:
     """Explain images of the run's data by their names."""
     images = run.task.prepare(run.config, data_of(run), run.state).encoded
     known = list(map(str, images.names["image"]))
     fix = (" Name images of the data as it does (", Fix("images", quote(known[0])), ").")
     positions = positions_of(names, known, f"{images.source} has no image", *fix)
-    return [_look(run, images.take(np.array([position]))) for position in positions]
-
-
-def _look(run: Run, one: Samples[Tensor]) -> Seen:
-    """What spoke for the class that an image is named, and against it."""
-    classes = one.classes or ()
-    shares, explanation = explain_one(run, one)
-    named = int(predicted_classes(shares)[0])
-    return Seen(
-        name=str(one.names["image"][0]),
-        pixels=one.inputs[0].numpy(),
-        label=classes[one.truth[0]],
-        predicted=classes[named],
-        probability=float(shares[0, named]),
-        **vars(explanation),
-    )
+    items = []
+    for position in positions:
+        one = images.take(np.array([position]))
+        shares, explanation = explain_one(run, one)
+        answer = int(predicted_classes(shares)[0])
+        item = Seen(
+            name=known[position],
+            pixels=one.inputs[0].numpy(),
+            label=run.state.classes[one.truth[0]],
+            predicted=run.state.classes[answer],
+            probability=float(shares[0, answer]),
+            **vars(explanation),
+        )
+        items.append(item)
+    return items
 
 
 def method_of(run: Run) -> str:

@@ -11,7 +11,8 @@ from multiway.report.attention import MAX_SIDE, colour_png, grey_png, palette_pn
 from multiway.report.diagnostics import density_chart, spread_chart
 from multiway.report.sections import Images, PagePart, Picture, Section, Text
 from multiway.tasks import pages
-from multiway.tasks.images.explain import METHODS, Seen, images_as_seen, method_of, telling_images
+from multiway.tasks.images.explain import METHODS, Seen, explain_named, method_of, telling_images
+from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import add_headings
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
@@ -37,34 +38,43 @@ SUBJECT = pages.Subject(
 )
 
 
-def parts(runs: Sequence[Run]) -> Iterator[PagePart]:
+def image_parts(runs: Sequence[Run]) -> Iterator[PagePart]:
     """Images with what they were named by, as far as the data are still there."""
-    chosen = telling_images(runs[0])
-    images = images_as_seen(runs[0], [name for _, name in chosen])
+    run, chosen = runs[0], telling_images(runs[0])
+    images = if_there(lambda: explain_named(run, [name for _, name in chosen])) or []
     headings = {name: heading for heading, name in chosen}
-    groups = {heading: [image for image in images if headings[image.name] == heading] for heading, _ in chosen}
-    gone = Text(words="Images need the data, which could not be reread.")
+    content: list[Section] = [Text(words="Images need the data, which could not be reread.")]
+    if images:
+        pictures: dict[str, list[Picture]] = {heading: [] for heading, _ in chosen}
+        for image in images:
+            pictures[headings[image.name]].append(_picture(image))
+        content = list(add_headings((heading, Images(pictures=own)) for heading, own in pictures.items()))
     yield PagePart(
         id="images",
         title="Images",
-        content=[gone] if not images else list(_views(groups)),
+        content=content,
         side=[
             "On the left a test image, on the right the same in grey with what spoke for the class that was named.",
-            ("cool-warm", METHODS[method_of(runs[0])]),
+            ("cool-warm", METHODS[method_of(run)]),
         ],
     )
 
 
 def weights_parts(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """The weights that a config names."""
-    if runs[0].config.weights is not None:
-        yield _weights(runs[0], runs[0].config.weights)
-
-
-def _views(groups: dict[str, list[Seen]]) -> Iterator[Section]:
-    yield from add_headings(
-        (heading, Images(pictures=list(map(_picture, images)))) for heading, images in groups.items()
-    )
+    """The weights of the kept epoch that a config names, and how their spread came about."""
+    run, pattern = runs[0], runs[0].config.weights
+    if pattern is None:
+        return
+    log = [row for row in (run.folder.read_log() if run.folder else []) if row.get("watched")]
+    kept = [*matrices_of(run.model, pattern).items()][:MOST]
+    epochs = [float(row["epoch"]) for row in log]
+    content = [density_chart(name, weight.cpu().numpy()) for name, weight in kept]
+    content += [spread_chart(name, epochs, [row["watched"][name] for row in log]) for name, _ in kept if log]
+    side = [
+        "The weights of the kept epoch: their density, and that of a normal distribution of the same spread.",
+        "By epoch: their median, half of them in the dark band and nine tenths in the light one.",
+    ]
+    yield PagePart(id="weights", title="Weights", side=side, content=content)
 
 
 def _picture(item: Seen) -> Picture:
@@ -78,18 +88,4 @@ def _picture(item: Seen) -> Picture:
     return Picture(item.name, [image], words, explained)
 
 
-def _weights(run: Run, pattern: str) -> PagePart:
-    """The weights that were kept, and how their spread came about."""
-    log = [row for row in (run.folder.read_log() if run.folder else []) if row.get("watched")]
-    kept = [*matrices_of(run.model, pattern).items()][:MOST]
-    epochs = [float(row["epoch"]) for row in log]
-    side = [
-        "The weights of the kept epoch: their density, and that of a normal distribution of the same spread.",
-        "By epoch: their median, half of them in the dark band and nine tenths in the light one.",
-    ]
-    content = [density_chart(name, weight.cpu().numpy()) for name, weight in kept]
-    content += [spread_chart(name, epochs, [row["watched"][name] for row in log]) for name, _ in kept if log]
-    return PagePart(id="weights", title="Weights", side=side, content=content)
-
-
-PAGE = class_page(SUBJECT, parts, weights_parts)
+PAGE = class_page(SUBJECT, image_parts, weights_parts)

@@ -2,32 +2,32 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from multiway.auditing import AuditReport
+from multiway.auditing.agreement import check_statistics
+from multiway.auditing.duplicates import check_one_label, sample_digest
+from multiway.auditing.near_images import Traces
+from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.samples import check_copies, report_on_samples
 from multiway.config import Plain
-from multiway.data.findings import Findings
-from multiway.data.matching import Far, far_levels, match_classes
-from multiway.data.samples import Rows, Samples
+from multiway.data.matching import Far, far_levels
+from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.sources.pictures import Bytes
-from multiway.errors import MultiwayError
 from multiway.explain.gradients import ImageExplanation
 from multiway.models.baselines import build_pooled, fit_pooled
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.estimator import estimator, place_of
-from multiway.tasks.images.audit import audit_images
 from multiway.tasks.images.config import IMAGES, ImageConfig
-from multiway.tasks.images.encode import Augmented, ImageState
+from multiway.tasks.images.encode import HALF, Augmented, ImageState, moments
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
-from multiway.tasks.images.source import looks_like_images, read_images
 from multiway.tasks.images.teaching import DistillFacts, build_teacher, find_teacher
 from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
@@ -39,6 +39,11 @@ from multiway.training.validation import Watched, accuracy_of, check_watched, qu
 
 FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
 """Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
+TOLERATED = 0.001
+"""Share of a split that may be copies: large sets gathered from the web have some."""
+MOST_COMPARED = 4_000
+"""Images up to which each is compared with each."""
+TOO_MANY = finding("near", "note", f"near copies were not looked for, as there are more than {MOST_COMPARED:,} images")
 
 
 class ImageFacts(SampleFacts):
@@ -47,42 +52,9 @@ class ImageFacts(SampleFacts):
     distilled: DistillFacts | None = None
 
 
-def read_samples(
-    config: ImageConfig,
-    source: object,
-    findings: Findings,
-    state: ImageState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Bytes]:
-    """Images of one size; later ones in the colours and the classes of the training."""
-    options, failures = config.read, list[MultiwayError]()
-    if state is not None:
-        options = options.replace(channels="grey" if state.channels == 1 else "rgb")
-    try:
-        images = read_images(source, options, failures)
-    finally:
-        findings.take_all("source", failures)
-    if state is None:
-        return images
-    target = match_classes(_classes(images), state.classes, images.source, "images") if has_target else None
-    return dataclasses.replace(images, target=target, classes=state.classes)
-
-
 def learn_state(config: ImageConfig, samples: Samples[Bytes], train: Rows) -> ImageState:
     """Classes, sizes, and the scale of the training images."""
     return ImageState.learn(samples, train, config.read)
-
-
-def describe_images(samples: Samples[Bytes]) -> Plain:
-    """Images, their size, colours and values."""
-    values = samples.inputs
-    return {
-        "images": len(samples),
-        "sizes": f"{values.shape[1]} x {values.shape[2]}",
-        "colours": "grey" if values.shape[3] == 1 else "red, green, blue",
-        "values": f"{values.min()} to {values.max()}" if len(samples) else None,
-    }
 
 
 def find_far(run: Run, later: Samples[Bytes]) -> Sequence[Far]:
@@ -91,8 +63,32 @@ def find_far(run: Run, later: Samples[Bytes]) -> Sequence[Far]:
 
 
 def audit_run(config: ImageConfig, run: Run | None = None) -> AuditReport:
-    """See `multiway.tasks.images.audit`."""
-    return audit_images(TASK.prepare(config, TASK.locate(config.data or "")), None if run is None else run.state)
+    """Whether an image is in two splits or has two classes, and whether scaling saw other splits."""
+    prepared = TASK.prepare(config, TASK.locate(config.data or ""))
+    return report_on_samples(prepared, _find_leaks(prepared, prepared.state if run is None else run.state))
+
+
+def _find_leaks(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iterator[Verdict | None]:
+    images, splits = prepared.raw, prepared.splits
+    names, digests = list(images.names["image"]), [sample_digest(image) for image in images.inputs]
+    labels = [prepared.state.classes[label] for label in images.truth]
+    yield from check_copies(prepared, digests, "images", tolerated=TOLERATED)
+    yield check_one_label(digests, labels, names, "image")
+    if len(images) > MOST_COMPARED:
+        yield TOO_MANY
+    else:
+        traces = Traces()
+        for image in images.inputs:
+            traces.add(image.transpose(2, 0, 1))
+        yield from traces.check(splits, names, names, digests, labels)
+    if set(used.centre) | set(used.spread) == {HALF}:
+        yield "values are scaled by fixed numbers, 0 to 255, and none was learnt"
+        return
+    now = {"centre": np.array(used.centre), "spread": np.array(used.spread)}
+    parts = (images.inputs[prepared.rows("train")], images.inputs)
+    seen, beyond = (dict(zip(now, map(np.array, moments(part)), strict=True)) for part in parts)
+    channels = [f"channel {number}" for number in range(used.channels)]
+    yield check_statistics(now, seen, beyond, channels, rows="training images")
 
 
 def check_teacher(config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
@@ -172,12 +168,6 @@ def check_scale(run: Run) -> None:
         raise ValueError("each channel needs a centre and a spread")
 
 
-def _classes(images: Samples[Bytes]) -> list[str]:
-    """Name of the class of each image."""
-    classes = images.classes or ()
-    return [classes[label] for label in images.truth.tolist()]
-
-
 TASK: SampleTask[ImageConfig, Bytes, ImageState] = SampleTask(
     **IMAGES.parts,
     needs="images. Give some",
@@ -185,10 +175,7 @@ TASK: SampleTask[ImageConfig, Bytes, ImageState] = SampleTask(
     state=ImageState,
     facts=ImageFacts,
     scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
-    recognises=looks_like_images,
-    read=read_samples,
     learnt=learn_state,
-    described=describe_images,
     far=find_far,
     audit=audit_run,
     settle=check_teacher,

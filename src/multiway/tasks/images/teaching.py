@@ -3,13 +3,12 @@
 The head is trained on the training images first. Logits are computed once and kept.
 """
 
-import abc
 import contextlib
 import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,16 +79,12 @@ class FrozenFeatures(nn.Module):
         """Bring images to the network's size and scale, and apply it."""
         coloured = x.expand(-1, 3, -1, -1)
         resized = F.interpolate(coloured, self.sizes, mode="bilinear", antialias=True)
-        return _features_of(self.network((resized - self.mean) / self.std))
-
-
-def _features_of(output: object) -> Tensor:
-    """Features in what a network returns: its class token, or the mean of a map."""
-    hidden = getattr(output, "last_hidden_state", output)
-    assert isinstance(hidden, Tensor)
-    if hidden.ndim == 4:
-        return hidden.mean((2, 3))  # (batch, features, height, width)
-    return hidden[:, 0] if hidden.ndim == 3 else hidden
+        output = self.network((resized - self.mean) / self.std)
+        hidden = getattr(output, "last_hidden_state", output)
+        assert isinstance(hidden, Tensor)
+        if hidden.ndim == 4:
+            return hidden.mean((2, 3))  # the mean of a map
+        return hidden[:, 0] if hidden.ndim == 3 else hidden  # the token of the class
 
 
 class DistillFacts(Config):
@@ -109,7 +104,13 @@ def build_teacher(run: Run, options: DistillOptions) -> Tensor:
     teacher = find_teacher(options.teacher, run.state)
     key = hashlib.sha256(f"{teacher.digest} {run.digest}".encode()).hexdigest()
     folder = Path(options.cache).expanduser() if options.cache else cache_folder() / "teachers"
-    logits = _keep_answers(folder / f"{key[:32]}.safetensors", teacher, parts)
+    path, logits = folder / f"{key[:32]}.safetensors", dict[str, Tensor]()
+    with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
+        logits = files.read_tensors(path)
+    if {name: len(values) for name, values in logits.items()} != {name: len(part) for name, part in parts.items()}:
+        logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))
+        files.make_folder(folder)
+        files.write_tensors(path, logits)
     right = {name: logits[name].argmax(1) == torch.from_numpy(part.truth) for name, part in parts.items()}
     run.facts["distilled"] = {
         "teacher": options.teacher,
@@ -121,35 +122,12 @@ def build_teacher(run: Run, options: DistillOptions) -> Tensor:
     return logits["train"]
 
 
-def _keep_answers(path: Path, teacher: "Teacher", parts: Mapping[str, Samples[Tensor]]) -> dict[str, Tensor]:
-    """Logits by split that lie there, or else computed and left there."""
-    with contextlib.suppress(RunError):  # not there yet, or damaged: computed anew
-        logits = files.read_tensors(path)
-        if {name: len(values) for name, values in logits.items()} == {name: len(part) for name, part in parts.items()}:
-            return logits
-    logits = dict(zip(parts, teacher.logits(*parts.values()), strict=True))
-    files.make_folder(path.parent)
-    files.write_tensors(path, logits)
-    return logits
-
-
-class Teacher(abc.ABC):
-    """What says how likely each class of an image is.
+class RunTeacher:
+    """The network of a finished run on images of the same classes and sizes.
 
     digest: Hash of all that its answers depend on besides the images.
-    data_sha256: Hash of the images and the split that it was trained on; None where nobody knows.
+    data_sha256: Hash of the images and the split that it was trained on.
     """
-
-    digest: str
-    data_sha256: str | None = None
-
-    @abc.abstractmethod
-    def logits(self, training: Samples[Tensor], validation: Samples[Tensor]) -> tuple[Tensor, Tensor]:
-        """Of the training images and of the validation images, `(images, classes)`."""
-
-
-class RunTeacher(Teacher):
-    """The network of a finished run on images of the same classes and sizes."""
 
     def __init__(self, path: Path, state: ImageState) -> None:
         self.run = load(path)
@@ -171,11 +149,14 @@ class RunTeacher(Teacher):
         return first, second
 
 
-class FrozenTeacher(Teacher):
+class FrozenTeacher:
     """Features of a pretrained network under a logistic regression on the training images.
 
     Differs from the paper's code, whose teacher keeps a head that was drawn at random.
     """
+
+    data_sha256: None = None
+    """Nobody knows what it was trained on."""
 
     def __init__(self, features: FrozenFeatures, digest: str) -> None:
         self.features, self.digest = features.eval(), digest
@@ -193,10 +174,10 @@ class FrozenTeacher(Teacher):
         return head(x).float(), head(held).float()
 
 
-def find_teacher(name: str, state: ImageState) -> Teacher:
+def find_teacher(name: str, state: ImageState) -> RunTeacher | FrozenTeacher:
     """The teacher of that name: a run's folder, timm:NAME, or a model of Hugging Face by folder or name."""
     if name.startswith(TIMM):
-        return _of_timm(name.removeprefix(TIMM))
+        return _load_timm(name.removeprefix(TIMM))
     if (Path(name) / "config.yaml").is_file():
         return RunTeacher(Path(name), state)
     if PATH.match(name) and not Path(name).expanduser().is_dir():
@@ -207,10 +188,10 @@ def find_teacher(name: str, state: ImageState) -> Teacher:
             Fix("distill.teacher", like="NAME"),
             ").",
         )
-    return _of_hugging_face(name)
+    return _load_hugging_face(name)
 
 
-def _of_timm(name: str) -> FrozenTeacher:
+def _load_timm(name: str) -> FrozenTeacher:
     timm = load_extra("timm", f"the teacher {TIMM}{name}", "teachers")
     try:
         network = timm.create_model(name, pretrained=True, num_classes=0)
@@ -219,10 +200,11 @@ def _of_timm(name: str) -> FrozenTeacher:
         reason = in_a_line(error)
         raise ConfigError(f"distill.teacher: {TIMM}{name} cannot be loaded: {reason}.") from None
     features = FrozenFeatures(network, tuple(known["input_size"][1:]), known["mean"], known["std"])
-    return FrozenTeacher(features, _digest_of(features))
+    state = sorted(features.state_dict().items())
+    return FrozenTeacher(features, digest_of(part for key, value in state for part in (key, value.cpu().numpy())))
 
 
-def _of_hugging_face(name: str) -> FrozenTeacher:
+def _load_hugging_face(name: str) -> FrozenTeacher:
     folder = find_model(name, "teacher", FIX)
     network = load_network(folder, f"the teacher {name}", UNUSED)
     if network.main_input_name != "pixel_values":
@@ -231,39 +213,26 @@ def _of_hugging_face(name: str) -> FrozenTeacher:
             f"distill.teacher: {name} is a {kind}, which reads {network.main_input_name}, no images. ", *FIX
         )
     with in_one_line(f"distill.teacher: {folder / PREPROCESSING} cannot be read"):
-        features = FrozenFeatures(network, *_preprocessing(folder, network))
-    return FrozenTeacher(features, digest_of_files(sorted(filter(_matters, folder.glob("*")))))
+        features = FrozenFeatures(network, *_read_preprocessing(folder, network))
+    known = ("config.json", PREPROCESSING)
+    paths = [path for path in folder.glob("*") if path.suffix == ".safetensors" or path.name in known]
+    return FrozenTeacher(features, digest_of_files(sorted(paths)))
 
 
-def _matters(path: Path) -> bool:
-    return path.suffix == ".safetensors" or path.name in ("config.json", PREPROCESSING)
-
-
-def _preprocessing(folder: Path, network: Any) -> tuple[tuple[int, int], list[float], list[float]]:
-    """Size, mean and deviation that images are brought to."""
+def _read_preprocessing(folder: Path, network: Any) -> tuple[tuple[int, int], list[float], list[float]]:
+    """Height and width, in any of the forms that they have been written in, mean and deviation of colours."""
     path = folder / PREPROCESSING
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     side = known.get("size", getattr(network.config, "image_size", USUAL_SIDE))
-    return _sizes(side), known.get("image_mean", [0.5] * 3), known.get("image_std", [0.5] * 3)
-
-
-def _sizes(side: Any) -> tuple[int, int]:
-    """Height and width in any of the forms that preprocessing has been written in."""
     if isinstance(side, dict):
         edge = side.get("shortest_edge", USUAL_SIDE)
         side = (side.get("height", edge), side.get("width", edge))
     height, width = map(int, side if isinstance(side, list | tuple) else (side, side))
     if not (0 < height <= LARGEST_SIDE and 0 < width <= LARGEST_SIDE):
         raise ValueError(f"a side has 1 to {LARGEST_SIDE:,} pixels; got {height} x {width}")
-    return height, width
+    return (height, width), known.get("image_mean", [0.5] * 3), known.get("image_std", [0.5] * 3)
 
 
 def _shares(images: Tensor) -> Tensor:
     """Bytes `(images, height, width, channels)` as values from 0 to 1, channels first."""
     return images.float().div_(255).permute(0, 3, 1, 2)
-
-
-def _digest_of(module: nn.Module) -> str:
-    return digest_of(
-        part for name, tensor in sorted(module.state_dict().items()) for part in (name, tensor.cpu().numpy())
-    )

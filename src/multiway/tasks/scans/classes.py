@@ -11,17 +11,12 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import ScanImages, read_shared_cases
 from multiway.config import Plain
-from multiway.data.findings import Findings, list_some
-from multiway.data.matching import match_classes
+from multiway.data.findings import list_some
 from multiway.data.samples import Prepared, Rows, Samples, Splits
 from multiway.data.sources.scans.cases import Cases, Scans, splits_named
-from multiway.data.sources.scans.checking import lists_masks, looks_like_volumes, settings_for
 from multiway.data.sources.scans.intensity import IntensityScale
-from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
-from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import absent_classes, notes_on_draws
-from multiway.errors import Fix
 from multiway.models.baselines import fit_pooled
 from multiway.tasks.answers import Answer
 from multiway.tasks.protocol import NETWORK, Metric, Row
@@ -40,7 +35,7 @@ from multiway.tasks.scans.networks import (
     build_classifier,
 )
 from multiway.tasks.scans.predict import predict_classes
-from multiway.tasks.scans.task import in_arrays, scan_parts, warn_of_other_voxels
+from multiway.tasks.scans.task import scan_parts
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.targets import thresholds_of, youden_thresholds
 from multiway.training import Objective, TrainingConfig
@@ -57,40 +52,6 @@ METRICS = (
     Metric(name="specificity", title="Specificity"),
     Metric(name="ece", title="Calibration error", higher=False),
 )
-
-
-def looks_right(source: object) -> bool:
-    """Arrays, scans, and tables of them."""
-    if isinstance(source, str | Path):
-        return looks_like_volumes(source) and not lists_masks(Path(source))
-    x, y = pair_of(source)
-    return np.ndim(x) > 3 and np.ndim(y) < 3
-
-
-def read_samples(
-    config: VolumeConfig,
-    source: object,
-    findings: Findings,
-    state: VolumeState | None = None,
-    *,
-    has_target: bool = True,
-) -> Cases:
-    """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
-    cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
-    if state is None:
-        check_listed(cases, findings)
-        if len(cases.classes or ()) == 1:
-            rule = f"two classes or more are needed. Got {list_some(cases.classes or ())} in every case"
-            findings.add("classes", "error", rule, "Give others.")
-    return cases if state is None or not has_target else _match_cases(cases, state)
-
-
-def propose_settings(config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
-    """A spacing and a size that hold every body, where scans differ and none are named."""
-    cases = read_cases(in_arrays(source), config.read, same_sizes=False)
-    if cases.target is None:
-        return None
-    return () if config.read.size or config.read.resample_to else settings_for(cases)
 
 
 def prepare_data(
@@ -115,7 +76,7 @@ def encode_samples(
 
 def stored_intensities(prepared: Prepared[Scans, VolumeState]) -> Iterable[Array]:
     """All of them, which scoring reads too."""
-    return prepared.raw.inputs.stored
+    return prepared.raw.inputs.volumes
 
 
 def list_remarks(samples: Samples[Any], splits: Splits) -> Iterable[str]:
@@ -134,11 +95,11 @@ def audit_run(config: VolumeConfig, run: Run | None = None) -> AuditReport:
     source = TASK.locate(config.data or "")
     torn = read_shared_cases(source, config.read)
     if torn is not None:
-        values = (torn.inputs.prepared(index).values for index in range(len(torn)))
+        values = (torn.inputs.prepare(index).values for index in range(len(torn)))
         return _audit_cases(torn, splits_named(torn), values, None)
     prepared = prepare_data(config, source)
     state = prepared.state if run is None else run.state
-    return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.stored, state.scale)
+    return _audit_cases(prepared.raw, prepared.splits, prepared.raw.inputs.volumes, state.scale)
 
 
 def objective_of_model(run: Run, name: str, training: Samples[Stored]) -> Objective:
@@ -203,19 +164,6 @@ def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
     return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
 
 
-def _match_cases(cases: Cases, state: VolumeState) -> Cases:
-    """Later cases with classes, sizes and spacings held to those of the training."""
-    scans = cases.inputs
-    if scans.header is not None and scans.sizes is not None:
-        state.check_form((scans.header.channels, *scans.sizes), scans.place(0))
-    warn_of_other_voxels(cases, state.spacings)
-    if cases.target is None:
-        return cases
-    given = [(cases.classes or ())[label] for label in cases.truth.tolist()]
-    labels = match_classes(given, state.classes, cases.source, cases.word, scans.place)
-    return dataclasses.replace(cases, target=labels, classes=state.classes)
-
-
 def _audit_cases(cases: Cases, splits: Splits, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:
     images = ScanImages(cases, splits, "volume")
     for values, label in zip(volumes, cases.truth.tolist(), strict=True):
@@ -231,9 +179,6 @@ TASK: SampleTask[VolumeConfig, Scans, VolumeState] = SampleTask(
     scored=METRICS,
     **scan_parts(build_classifier, (NETWORK, *CLASSIFIERS), stored_intensities, ("volumes", "sizes")),
     evidence=None,  # the network answers: maps and tables of scans are of it alone
-    recognises=looks_right,
-    read=read_samples,
-    proposal=propose_settings,
     prepare=prepare_data,
     learnt=learn_state,
     encode=encode_samples,

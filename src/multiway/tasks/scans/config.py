@@ -179,6 +179,7 @@ VOLUMES = TaskSettings(
     purpose="Classes of scans.",
     example="--data scans.csv --orientation RAS",
     config=VolumeConfig,
+    data="read:SCANS",
     uses={"predict": VolumePredict, "explain": ScanExplain},
 )
 SEGMENT = TaskSettings(
@@ -186,5 +187,6 @@ SEGMENT = TaskSettings(
     purpose="A class for every voxel of a volume or pixel of a scene.",
     example="--data scans.csv",
     config=SegmentConfig,
+    data="read:MASKS",
     uses={"predict": MaskPredict, "explain": ScanExplain},
 )

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,18 +14,18 @@ from multiway.config import Config, Plain
 from multiway.data.findings import list_some
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows
-from multiway.data.sources.scans.cases import Cases, CutMask, Scans
+from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.intensity import IntensityScale, Spacings, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.loading import FileScans
-from multiway.data.sources.scans.volume import Array, Volume, sizes_in_words
+from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
 from multiway.tasks.scans.config import PLAIN, SegmentConfig
+from multiway.tasks.scans.read import check_cuts, class_names, usable_values
 from multiway.training.losses import IGNORED
 
 LARGEST_PATCH = 64
-MOST_CLASSES = 256
 MEMORY_LIMIT = 2 * 2**30
 
 
@@ -59,7 +59,7 @@ class VolumeState(ScanState):
     def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
         """Classes, sizes, and the intensities of the training volumes alone; every volume is read."""
         scans, rows = cases.inputs, train.tolist()
-        values, header = scans.stored, scans.header
+        values, header = scans.volumes, scans.header
         assert header is not None
         return cls(
             classes=cases.classes or (),
@@ -89,7 +89,7 @@ class VolumeState(ScanState):
 
     def decode(self, volumes: "Stored") -> Tensor:
         """Some volumes as the network takes them, `(batch, channels, *sizes)` float32."""
-        return self.scale.apply(torch.from_numpy(volumes.scans.stored).index_select(0, torch.from_numpy(volumes.rows)))
+        return self.scale.apply(torch.from_numpy(volumes.scans.volumes).index_select(0, torch.from_numpy(volumes.rows)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -286,7 +286,7 @@ class Examples:
         row = int(self.rows[index])
         if row in self.cache:
             return self.cache[row]
-        volume = self.scans.prepared(row)
+        volume = self.scans.prepare(row)
         mask = read_mask(self.scans, self.names, row)
         target = to_classes(mask, self.values, self.ignore, f"mask of {self.names[row]}")
         example = Example(values=volume.values, target=target, spacing=volume.spacing)
@@ -332,60 +332,3 @@ def find_mask_values(cases: Cases, train: Rows, config: SegmentConfig) -> tuple[
     names = cases.names["case"]
     masks = ((names[row], np.unique(read_mask(cases.inputs, names, row)).tolist()) for row in train.tolist())
     return usable_values(masks, config.ignore, cases.source)
-
-
-def usable_values(masks: Iterable[tuple[str, Iterable[float]]], ignore: int | None, source: str) -> tuple[int, ...]:
-    """Values that count of some masks, which are given by the names of their cases."""
-    present: set[int] = set()
-    for name, found in masks:
-        values = list(found)
-        if len(values) > MOST_CLASSES or any(value != round(value) for value in values):
-            raise DataError(
-                f"{source}: a mask holds whole numbers, at most {MOST_CLASSES} of them. Got {list_some(values, 4)} in "
-                f"case {name}. Write labels, not probabilities."
-            )
-        present |= {int(value) for value in values}
-    usable = tuple(sorted(present - {ignore}))
-    if len(usable) < 2:
-        raise DataError(
-            f"{source}: the training masks must hold two values or more. Got {list_some(usable) or 'none'}. "
-            "Check the column of masks and the option ignore."
-        )
-    return usable
-
-
-def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) -> tuple[str, ...]:
-    """What the values are called: by the config, by the data set, or by themselves."""
-    known = cases.inputs.mask_names
-    if config.classes is not None:
-        if len(config.classes) != len(values):
-            raise DataError(
-                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {list_some(values)}. "
-                "Name each, in this order."
-            )
-        return config.classes
-    if known is not None and 0 <= min(values) <= max(values) < len(known):
-        return tuple(known[value] for value in values)
-    return tuple("background" if value == 0 else str(value) for value in values)
-
-
-def check_cuts(cuts: Iterable[tuple[CutMask | None, str]], scans: Scans) -> None:
-    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored.
-
-    `cuts` are of the cases by name; None without a mask.
-    """
-    if scans.options.size is None or scans.options.cut_masks:
-        return
-    torn = [(cut, name) for cut, name in cuts if cut is not None and cut.kept < cut.marked]
-    if not torn:
-        return
-    cut, name = min(torn, key=lambda item: item[0].kept / item[0].marked)
-    size = [max(sides) for sides in zip(scans.options.size, *(cut.needed for cut, _ in torn), strict=True)]
-    raise DataError(
-        f"{scans.source}: size {sizes_in_words(scans.options.size)} cuts {len(torn)} masks. Of {name} {cut.kept} of "
-        f"{cut.marked} marked voxels are left. Set one that holds them (",
-        Fix("read.size", size),
-        "), or take masks as they are cut (",
-        Fix("read.cut_masks", True),
-        ").",
-    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.grids import to_scan
+from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.nifti import write_nifti
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError
@@ -82,7 +82,7 @@ def explain_case(run: Run, cases: Cases, index: int, **options: Any) -> CaseExpl
 
     `options` are `gradients`, `deletion`, `steps`, `tolerance` and `seed` of `multiway.explain.explain_volume`.
     """
-    volume, name = cases.inputs.prepared(index), cases.names["case"][index]
+    volume, name = cases.inputs.prepare(index), cases.names["case"][index]
     shares = scan_probabilities(run.model.eval(), run.state.normalise(volume), run.config)[0].numpy()
     x = network_input(run, volume)
     options["steps"] = options.get("steps") or (FEW_STEPS if x[0].numel() > COSTLY_VOXELS else STEPS)
@@ -105,7 +105,7 @@ def average_attention(
         return []
     groups, spacings = [], set()
     for index in indices:
-        volume = cases.inputs.prepared(int(index))
+        volume = cases.inputs.prepare(int(index))
         spacings.add(volume.spacing)
         groups.append(maps_of(run.model, network_input(run, volume)))
     spacing = spacings.pop() if len(spacings) == 1 else None
@@ -162,7 +162,7 @@ def write_maps(folder: Path, item: CaseExplanation, scans: Scans, index: int) ->
     scan, paths = scans.read(index), []
     for name, values in item.overlays.items():
         paths.append(folder / f"case-{item.name}-{name}.nii.gz")
-        write_nifti(paths[-1], to_scan(values, scan, scans.options), scan.affine)
+        write_nifti(paths[-1], to_file(values, scan.header, scans.options, scan.source), scan.affine)
     return paths
 
 

@@ -172,8 +172,3 @@ def mean_dice(predict: Predictor, cases: Samples[Examples]) -> float:
     rows = overlap_rows(measure(predict, cases, surfaces=False), NETWORK, "", 0)
     deciding = (headline(cases.inputs.num_modes), MEAN)
     return next((row["value"] for row in rows if (row["metric"], row["class"]) == deciding), None) or 0.0
-
-
-def class_in_words(name: str) -> str:
-    """A class in words: files of masks name theirs by numbers."""
-    return f"class {name}" if name.isdigit() else name

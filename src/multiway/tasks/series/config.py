@@ -39,4 +39,10 @@ class SeriesConfig(NetworkConfig):
         return self
 
 
-SERIES = TaskSettings(name="series", purpose="Classes of series.", example="--data beats.csv", config=SeriesConfig)
+SERIES = TaskSettings(
+    name="series",
+    purpose="Classes of series.",
+    example="--data beats.csv",
+    config=SeriesConfig,
+    data="source:SEQUENCES",
+)

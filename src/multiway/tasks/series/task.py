@@ -12,15 +12,9 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
 from multiway.config import Plain
-from multiway.data import CheckReport
-from multiway.data.checking import check_fillers
-from multiway.data.findings import Findings, list_some
-from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Samples
-from multiway.data.sources.series import Values, lengths_of, missing_of
-from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
-from multiway.errors import Fix
+from multiway.data.sources.series import Values
 from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
@@ -34,63 +28,11 @@ from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
-from multiway.tasks.series.source import series_of
-
-
-def is_series(source: object) -> bool:
-    """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
-    return looks_like_sequences(source) or recordings_of(source) is not None
-
-
-def may_be_series(source: object, *, is_chosen: bool = False) -> bool:
-    """Long tables, where options of this task are given."""
-    look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
-    return look is not None and look.is_long
-
-
-def propose_columns(config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
-    """Columns of recordings, where none is named; else nothing, where series have classes."""
-    own, found = config_with_columns(config, source)
-    return None if read_sequences(source, own.read).labels is None else found
-
-
-def check_series(config: SeriesConfig, source: object) -> CheckReport:
-    """What is in the data, by the columns of recordings where none is named."""
-    return SampleTask.check(TASK, config_with_columns(config, source)[0], source)
-
-
-def read_samples(
-    config: SeriesConfig,
-    source: object,
-    findings: Findings,
-    state: SeriesState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Values]:
-    """Series of a file, a folder or arrays."""
-    return series_of(source, config.read, findings, state, has_target=has_target)
 
 
 def learn_state(config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
     """Classes, variates, length, and the scale of the training series."""
     return SeriesState.fit(samples.take(train))
-
-
-def describe_series(samples: Samples[Values]) -> Plain:
-    """Lengths, variates and what is missing."""
-    lengths, official = lengths_of(samples.inputs), samples.official
-    return {
-        "series": len(samples),
-        "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
-        "variates": list_some(samples.columns, 12),
-        "missing values": int(missing_of(samples.inputs).sum()),
-        "official split": None if official is None else "train and test",
-    }
-
-
-def count_missing(samples: Samples[Values]) -> dict[str, int]:
-    """Missing values by variate."""
-    return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
 
 
 def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
@@ -136,28 +78,6 @@ def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(importance_frame(shares), out, "importance.csv", notes)
 
 
-def recordings_of(source: object) -> Recordings | None:
-    """Columns of recordings in a table on disk or in memory."""
-    look = None if isinstance(source, tuple | list | np.ndarray) else look_at(source)
-    return None if look is None else look.recordings
-
-
-def config_with_columns(config: SeriesConfig, source: object) -> tuple[SeriesConfig, tuple[Fix, ...]]:
-    """Settings that name the columns of recordings, and what was added to them: nothing where some are named."""
-    found = recordings_of(source)
-    if found is None or any((config.read.id, config.read.time, config.read.target)):
-        return config, ()
-    return config.replace(read=config.read.replace(**found._asdict())), found.settings()
-
-
-def check_constant(samples: Samples[Values], findings: Findings) -> None:
-    """Warn of series that never change."""
-    low, high = (edge(samples.inputs, axis=1) for edge in (np.fmin.reduce, np.fmax.reduce))
-    places = [samples.place(row) for row in np.flatnonzero((low == high).all(1)).tolist()]
-    if places:
-        findings.add("constant", "warning", "series never change", "Leave them out if that is not meant.", places)
-
-
 TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
     **SERIES.parts,
     needs="series. Give some",
@@ -165,16 +85,7 @@ TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
     state=SeriesState,
     facts=SeriesFacts,
     scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
-    recognises=is_series,
-    could_take=may_be_series,
-    proposal=propose_columns,
-    check=check_series,
-    called=series_label,
-    read=read_samples,
     learnt=learn_state,
-    described=describe_series,
-    missing=count_missing,
-    hooks=lambda config: (check_constant, check_fillers),
     audit=audit_series,
     build=build_model,
     fit_baseline=fit_baseline,

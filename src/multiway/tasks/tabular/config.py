@@ -75,4 +75,5 @@ TABULAR = TaskSettings(
     purpose="Classes or numbers of the rows of a table.",
     example="--data patients.csv --target ill",
     config=TabularConfig,
+    data="source:ROWS",
 )

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +13,9 @@ from torch import Tensor, nn
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
 from multiway.config import Plain
-from multiway.data.checking import check_fillers, check_levels
-from multiway.data.findings import Findings, list_some
-from multiway.data.looking import look_at, read_frame
+from multiway.data.looking import read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
-from multiway.data.sources.scans.checking import lists_scans
-from multiway.errors import Fix
 from multiway.models.target_baselines import build_baseline, usual_baselines
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
@@ -33,41 +28,6 @@ from multiway.tasks.tabular.config import TABULAR, TabularConfig
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import TableFacts, importance_of_some, measure_of, write_importance
 from multiway.tasks.tabular.page import PAGE, threshold_notes
-from multiway.tasks.tabular.source import rows_of
-
-
-def is_table(source: object) -> bool:
-    """Tables of rows that are not steps of series, and rows with targets."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-    return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
-
-
-def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
-    """Tables without times; any table where options of this task are given."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-    if look is None or len(look.kinds) < 2:
-        return False
-    return is_chosen or (look.time is None and not _lists_scans(source))
-
-
-def propose_target(config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
-    """A column to predict, where none is named: one that is called so, else the last."""
-    look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
-    if look is None:
-        return ()
-    return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
-
-
-def read_rows(
-    config: TabularConfig,
-    source: object,
-    findings: Findings,
-    state: TableState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Cells]:
-    """Rows of a table, or a pair of rows and targets."""
-    return rows_of(source, config.read, findings, state, has_target=has_target)
 
 
 def learn_state(config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
@@ -85,18 +45,6 @@ def encode_splits(
     train, inputs = splits["train"], prepared.encoded.inputs.clone()
     inputs[train] = torch.from_numpy(prepared.state.training_inputs(samples.take(train)))
     return dataclasses.replace(prepared, encoded=prepared.encoded.with_inputs(inputs))
-
-
-def describe_rows(samples: Samples[Cells]) -> Plain:
-    """Columns of either kind."""
-    cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
-    return {
-        "rows": len(samples),
-        "numbers": list_some(cells.of_numbers, 12) or None,
-        "categories": list_some(cells.of_words, 12) or None,
-        "kind": None if samples.target is None else kind,
-        "missing cells": sum(cells.missing().values()),
-    }
 
 
 def audit_rows(config: TabularConfig, run: Run | None = None) -> AuditReport:
@@ -177,11 +125,6 @@ def explain_columns(run: Run, out: Path | None, options: Plain) -> Answer:
     return write_importance(run, prepared.raw.take(prepared.rows("test")), out)
 
 
-def _lists_scans(source: object) -> bool:
-    """Whether the rows of a table are files of scans."""
-    return isinstance(source, str | Path) and lists_scans(Path(source))
-
-
 TASK: SampleTask[TabularConfig, Cells, TableState] = SampleTask(
     **TABULAR.parts,
     needs="rows. Give a table",
@@ -191,15 +134,8 @@ TASK: SampleTask[TabularConfig, Cells, TableState] = SampleTask(
     scored=(*targets.OF_RARE, *targets.METRICS),
     sampled=256,
     is_precise=True,
-    recognises=is_table,
-    could_take=may_be_table,
-    proposal=propose_target,
-    read=read_rows,
     learnt=learn_state,
     arranged=encode_splits,
-    described=describe_rows,
-    missing=lambda samples: samples.inputs.missing(),
-    hooks=lambda config: (check_fillers, partial(check_levels, most=config.read.max_levels)),
     audit=audit_rows,
     settle=choose_baselines,
     predict=predict_rows,

@@ -173,5 +173,6 @@ TEXT = TaskSettings(
     purpose="Classes of texts.",
     example="--data reviews.csv",
     config=TextConfig,
+    data="source:TEXTS",
     uses={"explain": Explain},
 )

@@ -4,11 +4,14 @@ import dataclasses
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Plain
+from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
@@ -18,7 +21,8 @@ from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load
 from multiway.data.sources.values import read_named_cells
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
-from multiway.tasks.text.config import TARGET_NAMES, LabelledTextOptions
+from multiway.tasks.kind import SampleKind
+from multiway.tasks.text.config import TARGET_NAMES, LabelledTextOptions, TextConfig
 
 TARGET = "target"
 """Column of classes that come as a list."""
@@ -252,3 +256,46 @@ def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str,
         findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
     held = "test" if "test" not in splits else "validation"
     return tuple(held if split == "validation" else split for split in splits)
+
+
+def propose_target(config: TextConfig, source: object) -> tuple[Fix, ...] | None:
+    """A column of classes, where none is named or has a usual name."""
+    target = likely_target(source, config.read)
+    if target is None:
+        return None
+    return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
+
+
+def read_with_flaws(
+    config: TextConfig,
+    source: object,
+    findings: Findings,
+    state: Any = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Strings]:
+    """Texts; later ones matched by the names of their columns."""
+    if state is None:
+        return texts_of(source, config.read, findings)
+    target = state.target_name if has_target else None
+    return texts_of(source, config.read, findings, state.columns, target, state.classes)
+
+
+def describe_texts(samples: Samples[Strings]) -> Plain:
+    """Texts and their lengths."""
+    lengths = [len(words_in(text)) for text in samples.inputs]
+    return {
+        "rows": len(samples),
+        "text": " and ".join(samples.columns),
+        "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
+        "different texts": len(set(samples.keys or ())),
+    }
+
+
+TEXTS = SampleKind(
+    recognises=looks_like_texts,
+    could_take=lambda source, *, is_chosen=False: may_hold_texts(source),
+    proposal=propose_target,
+    read=read_with_flaws,
+    describe=describe_texts,
+)

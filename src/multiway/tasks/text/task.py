@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
@@ -35,17 +34,13 @@ from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.text.audit import audit_texts
-from multiway.tasks.text.config import OF_TEXTS, TARGET_NAMES, TEXT, TextConfig, network_sizes
+from multiway.tasks.text.config import OF_TEXTS, TEXT, TextConfig, network_sizes
 from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
     Strings,
-    likely_target,
     list_texts,
     load_texts,
-    looks_like_texts,
-    may_hold_texts,
-    texts_of,
 )
 
 EXPLAINED = 10
@@ -74,29 +69,6 @@ class TextFacts(SampleFacts):
     """Trained numbers of its attention layers, where it counts them."""
 
 
-def propose_target(config: TextConfig, source: object) -> tuple[Fix, ...] | None:
-    """A column of classes, where none is named or has a usual name."""
-    target = likely_target(source, config.read)
-    if target is None:
-        return None
-    return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
-
-
-def read_samples(
-    config: TextConfig,
-    source: object,
-    findings: Findings,
-    state: TextState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Strings]:
-    """Texts; later ones matched by the names of their columns."""
-    if state is None:
-        return texts_of(source, config.read, findings)
-    target = state.target_name if has_target else None
-    return texts_of(source, config.read, findings, state.columns, target, state.classes)
-
-
 def encode_splits(
     config: TextConfig, samples: Samples[Strings], splits: Splits, *, progress: bool = False
 ) -> Prepared[Strings, TextState]:
@@ -118,17 +90,6 @@ def encode_texts(
 ) -> Samples[Tensor]:
     """Ids of words, scaled vectors, or ids of tokens."""
     return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
-
-
-def describe_texts(samples: Samples[Strings]) -> Plain:
-    """Texts and their lengths."""
-    lengths = [len(words_in(text)) for text in samples.inputs]
-    return {
-        "rows": len(samples),
-        "text": " and ".join(samples.columns),
-        "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
-        "different texts": len(set(samples.keys or ())),
-    }
 
 
 def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
@@ -219,14 +180,9 @@ TASK: SampleTask[TextConfig, Strings, TextState] = SampleTask(
         ),
         wrong_texts,
     ),
-    recognises=looks_like_texts,
-    could_take=lambda source, *, is_chosen=False: may_hold_texts(source),
-    proposal=propose_target,
-    read=read_samples,
     learnt=learn_state,
     encode=encode_texts,
     arranged=encode_splits,
-    described=describe_texts,
     own_columns=read_own_rows,
     audit=audit_run,
     settle=name_encoder,

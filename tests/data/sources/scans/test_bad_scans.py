@@ -121,7 +121,7 @@ def test_more_than_the_limit_is_refused_before_it_is_made(tmp_path):
 
 
 def check(path):
-    return TASK.check(VolumeConfig(), str(path))
+    return TASK.kind.check(VolumeConfig(), str(path))
 
 
 def test_one_class_is_a_finding_not_an_error(tmp_path):
@@ -192,7 +192,7 @@ def test_nifti(case, tmp_path, capfd):
     path = tmp_path / "x.nii"
     make(path)
     with pytest.raises(DataError, match=text) as caught:
-        read_cases(path).inputs.prepared(0)
+        read_cases(path).inputs.prepare(0)
     assert str(caught.value).startswith("x.nii: ")
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
@@ -340,7 +340,7 @@ def test_another_shape_than_the_rest(tmp_path):
     report = check(tmp_path / "t.csv")
     assert report.is_usable and any("cases differ in size" in finding.rule for finding in report.findings)
     options = VolumeOptions(resample_to=(3, 3, 3))
-    assert read_cases(tmp_path / "t.csv", options).inputs.stored.shape == (8, 1, 3, 3, 3)
+    assert read_cases(tmp_path / "t.csv", options).inputs.volumes.shape == (8, 1, 3, 3, 3)
 
 
 def test_npz_of_a_volume(tmp_path):

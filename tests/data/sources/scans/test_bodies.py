@@ -57,8 +57,8 @@ def test_the_size_that_is_needed_is_the_least_that_loses_nothing():
 
 def test_a_share_is_of_the_voxels_before_the_cut():
     room = Room(whole=header((48, 48, 48)), needed=(40, 20, 20))
-    assert room.kept((16, 16, 8)) == pytest.approx(16 * 16 * 8 / 48**3)
-    assert room.kept((64, 48, 24)) == 0.5 and room.kept(None) == 1
+    assert room.share((16, 16, 8)) == pytest.approx(16 * 16 * 8 / 48**3)
+    assert room.share((64, 48, 24)) == 0.5 and room.share(None) == 1
     assert room.is_cut((39, 20, 20)) and not room.is_cut((40, 20, 20))
 
 
@@ -86,7 +86,7 @@ def write(folder, sizes=((24, 21, 17), (20, 21, 17))):
 
 
 def check(path, **read):
-    return TASK.check(VolumeConfig.parse({"read": read}), str(path))
+    return TASK.kind.check(VolumeConfig.parse({"read": read}), str(path))
 
 
 def test_a_check_proposes_a_size_that_works_and_cuts_no_body(tmp_path):
@@ -116,7 +116,7 @@ def test_the_settings_that_a_check_proposes_train_on_scans_that_differ(tmp_path)
         scans.nifti(tmp_path / f"{row}.nii", values[0].astype(np.int16), np.diag([-1, 1, 0.5, 1]))
     report = workflows.check(path)
     assert (report.task, report.is_usable) == ("volumes", False)  # they point in different directions
-    fixes = TASK.proposal(VolumeConfig(), str(path))
+    fixes = TASK.kind.proposal(VolumeConfig(), str(path))
     assert [fix.field for fix in fixes] == ["read.orientation", "read.spacing", "read.size"]
     settings = {fix.field.removeprefix("read."): fix.value for fix in fixes}
     turned = workflows.check(path, {"read": {"orientation": "RAS"}})

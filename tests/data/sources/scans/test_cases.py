@@ -166,7 +166,7 @@ def test_cases_that_differ_in_size(tmp_path):
     assert scans_of_two_sizes.sizes is None
     with pytest.raises(DataError, match="volumes of one size are needed"):
         scans_of_two_sizes.stack()
-    assert read_cases(path, ClassOptions(size=(4, 4, 4))).inputs.stored.shape == (20, 1, 4, 4, 4)
+    assert read_cases(path, ClassOptions(size=(4, 4, 4))).inputs.volumes.shape == (20, 1, 4, 4, 4)
 
 
 def test_a_flaw_in_a_scan_names_the_row(tmp_path):
@@ -229,7 +229,7 @@ def test_a_folder(tmp_path):
     cases = read_cases(tmp_path, opened=False)
     assert cases.names == {"case": ("b", "p_1-ct", "p_2-ct")}
     assert (cases.labels, cases.official, cases.inputs.sizes) == (None, None, None)
-    assert cases.inputs.prepared(1).sizes == (5, 7, 4)
+    assert cases.inputs.prepare(1).sizes == (5, 7, 4)
     assert read_cases(tmp_path / "b.nii.gz").names == {"case": ("b",)}
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="there is no scan in it"):
@@ -267,7 +267,7 @@ def test_notes_say_what_differs(tmp_path):
     assert any("test has no cases of b: AUC is undefined" in note for note in notes)
     fixed = prepare(tmp_path / "t.csv", spacing=(1, 1, 1), orientation="LPS", size=(5, 7, 3))
     assert not any("differ" in note for note in fixed.notes)
-    assert fixed.raw.inputs.prepared(5).orientation == "LPS"
+    assert fixed.raw.inputs.prepare(5).orientation == "LPS"
 
 
 @pytest.mark.parametrize("name", ["cases.csv", "cases.parquet"])

@@ -82,9 +82,9 @@ def test_stores_keep_small_whole_numbers(tmp_path, dtype, kept):
     for row in range(8):
         np.save(tmp_path / f"{row}.npy", scans.voxels(seed=row).astype(dtype))
     (tmp_path / "t.csv").write_text("path,label\n" + "".join(f"{row}.npy,{row % 2}\n" for row in range(8)))
-    assert read_cases(tmp_path / "t.csv").inputs.stored.dtype == np.dtype(kept)
+    assert read_cases(tmp_path / "t.csv").inputs.volumes.dtype == np.dtype(kept)
     windowed = read_cases(tmp_path / "t.csv", VolumeOptions(window=(0, 100)))
-    assert windowed.inputs.stored.dtype == np.float32
+    assert windowed.inputs.volumes.dtype == np.float32
 
 
 def test_a_large_store_is_a_file_without_a_name(tmp_path, monkeypatch):
@@ -96,7 +96,7 @@ def test_a_large_store_is_a_file_without_a_name(tmp_path, monkeypatch):
     cases = read_cases(tmp_path / "in" / "t.csv")
     values = cases.inputs.stack(limit=100)
     assert isinstance(values, np.memmap)
-    assert np.array_equal(values, cases.inputs.stored)
+    assert np.array_equal(values, cases.inputs.volumes)
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
     def full(*_):

@@ -48,7 +48,7 @@ def test_nifti_is_the_same_with_an_affine(shapes, tmp_path):
     ]
     bare, nifti = (read_cases(table).inputs for table in tables)
     assert len(bare) == len(nifti) == 3
-    assert np.array_equal(bare.prepared(0).values, nifti.prepared(0).values)
+    assert np.array_equal(bare.prepare(0).values, nifti.prepare(0).values)
     assert np.array_equal(nifti.read(0).affine, np.eye(4))
 
 

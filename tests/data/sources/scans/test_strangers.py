@@ -17,7 +17,7 @@ from multiway.tasks.scans.classes import TASK
 
 
 def check(path):
-    return TASK.check(VolumeConfig(), str(path))
+    return TASK.kind.check(VolumeConfig(), str(path))
 
 
 FOREIGN = {
@@ -78,7 +78,7 @@ def test_a_scan_without_geometry_is_no_silent_las(tmp_path):
     report = check(folder)
     assert [finding.severity for finding in report.findings if said in finding.rule] == ["warning"]
     with pytest.raises(DataError, match=r"orientation needs to know how the voxels lie, and the header does not say"):
-        read_cases(folder, VolumeOptions(orientation="RAS"), opened=False).inputs.prepared(0)
+        read_cases(folder, VolumeOptions(orientation="RAS"), opened=False).inputs.prepare(0)
 
 
 @pytest.mark.parametrize("shape", [(10, 10, 10, 1), (28, 28, 28, 3)], ids=str)

@@ -13,8 +13,8 @@ from multiway.data.catalogue import find_by_file
 from multiway.data.findings import list_some, quote
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import SPELLINGS, SPLITS
-from multiway.data.sources.arrays import Archive, ArrayPair, labels_in, name_rows, pairs_of
-from multiway.data.sources.scans.cases import Cases, Scans, scan_cases
+from multiway.data.sources.arrays import Archive, labels_in, name_rows, pairs_of
+from multiway.data.sources.scans.cases import Cases, ScanFiles, Scans, scan_cases
 from multiway.data.sources.scans.grids import header_after_preparing
 from multiway.data.sources.scans.volume import Array, Volume, VolumeHeader, check_channels
 from multiway.errors import DataError, Fix
@@ -23,19 +23,11 @@ LABEL_KINDS = {"i": "number", "u": "number", "f": "number", "b": "bool"}
 """By the kind of a NumPy type; all else is text."""
 
 
-class ArrayFiles:
+class ArrayFiles(ScanFiles):
     """Volumes that are rows of one array, `(cases, channels, *sizes)`, and their masks, `(cases, *sizes)`, if any."""
 
     def __init__(self, values: Array, masks: Array | None = None) -> None:
         self.values, self.masks = values, masks
-
-    def file(self, index: int) -> None:
-        """Nothing: one of them holds all."""
-
-    def header(self, index: int) -> VolumeHeader:
-        """What is known of a volume without looking at its voxels."""
-        channels, *sizes = self.values.shape[1:]
-        return VolumeHeader(sizes=tuple(sizes), channels=channels, dtype=self.values.dtype, affine=None)
 
     def volume(self, index: int) -> Volume:
         """One row."""
@@ -69,12 +61,12 @@ class Arrays:
 
     def cases(self, options: VolumeOptions) -> Cases:
         """The arrays as cases; the classes are the sorted values of `y`."""
-        values = _volumes(self.x)
+        values = _read_volumes(self.x)
         count = len(values)
         labels, classes = (None, np.empty(0, object)) if self.y is None else _read_labels(self.y, count)
         if self.patients is not None and len(self.patients) != count:
             raise DataError(f"patients: one is needed per case. Got {len(self.patients)} for {count} volumes.")
-        files = ArrayFiles(values, None if self.masks is None else _masks(self.masks, values))
+        files = ArrayFiles(values, None if self.masks is None else _read_masks(self.masks, values))
         scans = Scans(
             files=files,
             options=options,
@@ -94,7 +86,7 @@ class Arrays:
         )
 
 
-def _volumes(x: Any) -> Array:
+def _read_volumes(x: Any) -> Array:
     values = np.asarray(x)
     if values.dtype.kind not in "biuf":
         raise DataError(f"X: volumes hold numbers. Got values of type {values.dtype.name}. Convert them.")
@@ -109,7 +101,7 @@ def _volumes(x: Any) -> Array:
     return values[:, None] if values.ndim == 4 else values
 
 
-def _masks(y: Any, volumes: Array) -> Array:
+def _read_masks(y: Any, volumes: Array) -> Array:
     given, shape = np.asarray(y), (len(volumes), *volumes.shape[2:])
     if given.dtype.kind not in "biuf" or given.shape != shape:
         raise DataError(
@@ -136,7 +128,7 @@ def _read_labels(y: Any, count: int) -> tuple[NDArray[np.int64], Array]:
     return labels.reshape(-1).astype(np.int64), classes
 
 
-class ArchiveFiles:
+class ArchiveFiles(ScanFiles):
     """Volumes of the three parts, one after another.
 
     The images of a part are read when one is used, and kept until another part is.
@@ -145,9 +137,9 @@ class ArchiveFiles:
     def __init__(self, path: Path, options: VolumeOptions) -> None:
         self.where = quote(path.name, 80)
         self.archive = Archive(path, options.max_bytes, self.where)
-        pairs = pairs_of(self.archive)
+        self.pairs = pairs_of(self.archive)
         names = {
-            f"{SPELLINGS[part][0]}_{kind}": pairs[part][at] if part in pairs else None
+            f"{SPELLINGS[part][0]}_{kind}": self.pairs[part][at] if part in self.pairs else None
             for part in SPLITS
             for at, kind in enumerate(("images", "labels"))
         }
@@ -157,14 +149,12 @@ class ArchiveFiles:
                 f"{self.where}: images and labels of train, val and test are needed. It lacks {list_some(missing)} and "
                 f"holds {list_some(self.archive.names)}. Save all six, or list files in a table."
             )
-        self.pairs: dict[str, ArrayPair] = pairs
         self.headers = {split: self.archive.header(pair.samples) for split, pair in self.pairs.items()}
         self.rank = 5 if options.channels else 4
         for split in SPLITS:
             self._check_images(split)
-        self.counts = {split: header.shape[0] for split, header in self.headers.items()}
+        self.counts = {split: self.headers[split].shape[0] for split in self.pairs}
         self._images = functools.lru_cache(maxsize=1)(self._read_images)
-        self._starts = dict(zip(SPLITS, np.cumsum([0, *self.counts.values()])[:-1].tolist(), strict=True))
 
     def _check_images(self, split: str) -> None:
         shape, name = self.headers[split].shape, self.pairs[split].samples
@@ -185,15 +175,16 @@ class ArchiveFiles:
             )
 
     def _find(self, index: int) -> tuple[str, int]:
-        split = next(name for name in reversed(SPLITS) if index >= self._starts[name])
-        return split, index - self._starts[split]
+        """Part of a volume, and its row there."""
+        for split in SPLITS:
+            if index < self.counts[split]:
+                return split, index
+            index -= self.counts[split]
+        raise IndexError(index)
 
     def _read_images(self, split: str) -> Array:
         images = self.archive.read(self.pairs[split].samples)
         return images.astype(np.uint8) if images.dtype == bool else images
-
-    def file(self, index: int) -> None:
-        """Nothing: one of them holds all."""
 
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
@@ -207,9 +198,6 @@ class ArchiveFiles:
         split, row = self._find(index)
         values = self._images(split)[row]
         return Volume(values=values if self.rank == 5 else values[None], affine=None, source=self.place(index))
-
-    def mask(self, index: int) -> None:
-        """Nothing: these files hold no masks."""
 
     def place(self, index: int) -> str:
         """File, array and row."""
@@ -231,7 +219,16 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         for split in SPLITS
     }
     known = find_by_file(path)
-    classes, positions = _match_labels(files, labels, None if known is None else known.classes)
+    names = None if known is None else known.classes
+    numbers = np.arange(len(names)) if names else np.unique(labels["train"])
+    for split, values in labels.items():
+        outside = np.flatnonzero(~np.isin(values, numbers))
+        if len(outside):
+            rule = f"a label of the set is 0 to {len(numbers) - 1}" if names else "every label must occur in training"
+            raise DataError(
+                f"{files.where}: {rule}. Got {values[outside[0]]} in '{files.pairs[split].labels}' row {outside[0]} "
+                f"({len(outside)} such). Known labels: {list_some(numbers)}. Correct them."
+            )
     notes = []
     if known is not None and known.shapes and not options.shape_transform:
         fix = Fix("read.shape_transform", True)
@@ -243,27 +240,17 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
     scans = Scans(
         files=files,
         options=options,
-        rows=np.arange(len(positions)),
+        rows=np.arange(sum(files.counts.values())),
         source=files.where,
         is_even=True,
         header=header_after_preparing(files.header(0), options, files.where),
     )
-    names, official = name_rows(files.counts)
-    return scan_cases(scans, names, labels=positions, classes=classes, notes=tuple(notes), official=official)
-
-
-def _match_labels(
-    files: ArchiveFiles, labels: dict[str, NDArray[np.int64]], names: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Classes of a known set by its names, else the labels of the training part; and all labels as their positions."""
-    known = np.arange(len(names)) if names else np.unique(labels["train"])
-    for split, values in labels.items():
-        outside = np.flatnonzero(~np.isin(values, known))
-        if len(outside):
-            rule = f"a label of the set is 0 to {len(known) - 1}" if names else "every label must occur in training"
-            raise DataError(
-                f"{files.where}: {rule}. Got {values[outside[0]]} in '{files.pairs[split].labels}' row {outside[0]} "
-                f"({len(outside)} such). Known labels: {list_some(known)}. Correct them."
-            )
-    positions = np.searchsorted(known, np.concatenate(list(labels.values()))).astype(np.int64)
-    return names or tuple(map(str, known.tolist())), positions
+    rows, official = name_rows(files.counts)
+    return scan_cases(
+        scans,
+        rows,
+        labels=np.searchsorted(numbers, np.concatenate(list(labels.values()))).astype(np.int64),
+        classes=names or tuple(map(str, numbers.tolist())),
+        notes=tuple(notes),
+        official=official,
+    )

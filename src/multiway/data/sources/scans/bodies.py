@@ -26,7 +26,7 @@ class Room:
     whole: VolumeHeader
     needed: tuple[int, ...]
 
-    def kept(self, size: Sequence[int] | None) -> float:
+    def share(self, size: Sequence[int] | None) -> float:
         """Share of the voxels that a size keeps."""
         pairs = zip(self.whole.sizes, size or self.whole.sizes, strict=True)
         return math.prod(min(old, new) / old for old, new in pairs)

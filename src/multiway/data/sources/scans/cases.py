@@ -1,5 +1,6 @@
 """Scans as inputs of samples: volumes and their masks, read one at a time when they are needed."""
 
+import abc
 import dataclasses
 import functools
 import hashlib
@@ -7,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,23 +35,28 @@ SAME_SIZE: Message = (
 LABELLING: Message = ("Name the column of classes (", Fix("read.label", like="NAME"), ").")
 
 
-class ScanFiles(Protocol):
-    """Where volumes come from."""
+class ScanFiles(abc.ABC):
+    """Where volumes come from: files of their own, or parts of one file or array that holds all."""
 
-    def file(self, index: int) -> Path | None:
-        """The file of a volume, or the folder of its slices; None where one file or array holds all."""
-
-    def header(self, index: int) -> VolumeHeader:
-        """What is said of a volume before it is read."""
-
+    @abc.abstractmethod
     def volume(self, index: int) -> Volume:
         """The volume as it is in the file."""
 
-    def mask(self, index: int) -> Volume | None:
-        """Its segmentation mask as it is in the file."""
-
+    @abc.abstractmethod
     def place(self, index: int) -> str:
         """What messages call it: a file, and the row of the table."""
+
+    def file(self, index: int) -> Path | None:
+        """The file of a volume, or the folder of its slices; None where one file or array holds all."""
+        return None
+
+    def header(self, index: int) -> VolumeHeader:
+        """What is said of a volume before it is read."""
+        return self.volume(index).header
+
+    def mask(self, index: int) -> Volume | None:
+        """Its segmentation mask as it is in the file, if there is one."""
+        return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,20 +145,20 @@ class Scans:
         """A scan as it is in the file."""
         return self.files.volume(int(self.rows[index]))
 
-    def prepared(self, index: int) -> Volume:
+    def prepare(self, index: int) -> Volume:
         """A scan oriented, resampled, windowed and sized, its affine with it."""
         return prepare(self.read(index), self.options)
 
     def form(self, index: int) -> VolumeHeader:
-        """What is said of `prepared`, by the header of the file alone."""
+        """What is said of `prepare`, by the header of the file alone."""
         return header_after_preparing(self.file_header(index), self.options, self.place(index))
 
     def spacing(self, index: int) -> tuple[float, ...] | None:
-        """Millimetres per voxel of `prepared`; None where it has none."""
+        """Millimetres per voxel of `prepare`; None where it has none."""
         return self.form(index).spacing
 
     def mask(self, index: int) -> Volume | None:
-        """Segmentation mask on the grid of `prepared`, its values as in the file; None if there is none."""
+        """Segmentation mask on the grid of `prepare`, its values as in the file; None if there is none."""
         mask = self.file_mask(index)
         return None if mask is None else prepare(mask, self.options, is_mask=True)
 
@@ -196,7 +202,7 @@ class Scans:
         return self.options.replace(size=None, window=None, distance=False)
 
     @functools.cached_property
-    def stored(self) -> Array:
+    def volumes(self) -> Array:
         """Prepared volumes of one size, `(volumes, channels, *sizes)`, read once."""
         return self.stack()
 
@@ -213,7 +219,7 @@ class Scans:
         shape = (len(self), self.header.channels, *self.header.sizes)
         stored = _empty(shape, dtype if is_small else np.dtype(np.float32), limit, self.source)
         for row in range(len(self)):
-            volume = self.prepared(row)
+            volume = self.prepare(row)
             if volume.values.shape != shape[1:]:
                 shapes = f"shape {shape[1:]}. Got {volume.values.shape}. "
                 raise DataError(f"{volume.source}: prepared volumes must have {shapes}", *SAME_SIZE)
@@ -256,12 +262,12 @@ class Scans:
 
     def content(self) -> Iterator[object]:
         """Everything that was read: prepared volumes, and masks where these are read too."""
-        if "stored" in vars(self):
-            yield self.stored
+        if "volumes" in vars(self):
+            yield self.volumes
             return
         for index in range(len(self)):
             mask = self.mask(index)
-            yield from (self.prepared(index).values, None if mask is None else mask.values)
+            yield from (self.prepare(index).values, None if mask is None else mask.values)
 
 
 Cases = Samples[Scans]

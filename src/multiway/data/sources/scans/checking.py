@@ -18,6 +18,8 @@ from multiway.data.sources.tables import column_names
 from multiway.errors import Fix, Message
 
 TABLES = (".csv", ".tsv", ".txt")
+TEXTS = (".txt", ".text", ".md", ".tokens")
+"""Endings of the files of a folder of texts, which holds no scans."""
 FILLED: Message = (
     "If it means missing, give these voxels the value of the background, or clip them (",
     Fix("read.window", like="LOW,HIGH"),
@@ -31,7 +33,8 @@ def looks_like_volumes(path: str | Path) -> bool:
     """Whether a path is a scan, a MedMNIST file, a folder, a datalist, or a table with a column of scans."""
     path = Path(path)
     if path.is_dir():
-        return not _holds_texts(path)
+        files = [file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")]
+        return not files or any(file.suffix.lower() not in TEXTS for file in files)
     if is_scan(path) or foreign_form(path) or path.suffix.lower() == ".json":
         return True
     if path.suffix.lower() not in TABLES:
@@ -62,12 +65,6 @@ def _first_lines(path: Path) -> list[str]:
             return [file.readline(100_000) for _ in range(3)]
     except OSError:
         return []
-
-
-def _holds_texts(folder: Path) -> bool:
-    """Whether every file right in a folder, of which there are some, ends as a text does."""
-    endings = {path.suffix.lower() for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")}
-    return bool(endings) and endings <= {".txt", ".text", ".md", ".tokens"}
 
 
 def _names_folders(columns: Iterable[str]) -> bool:
@@ -166,7 +163,7 @@ def _describe_cuts(looks: list[ScanLook], size: tuple[int, ...] | None) -> str |
     """Share of the voxels, and of marked ones, that a size keeps of all scans, and of the one that it cuts most."""
     if size is None or not looks:
         return None
-    shares = [look.room.kept(size) for look in looks]
+    shares = [look.room.share(size) for look in looks]
     words = f"{100 * sum(shares) / len(shares):.2f} % of the voxels, {100 * min(shares):.2f} % of one scan"
     cuts = [look.cut for look in looks if look.cut is not None and look.cut.marked]
     if cuts:

@@ -67,7 +67,7 @@ def slices_in(folder: Path) -> list[Path]:
 
 def read_series(path: Path, limit: int, where: str) -> Volume:
     """Read the slices of a folder, or of one file, as a volume with axes column, row and slice."""
-    slices, affine = _series(path, limit, where, pixels=True)
+    slices, affine = _read_slices(path, limit, where, pixels=True)
     values = np.empty((1, slices[0].columns, slices[0].rows, len(slices)), type_of(slices))
     for index, one in enumerate(slices):
         values[0, :, :, index] = pixels_of(one).T
@@ -76,7 +76,7 @@ def read_series(path: Path, limit: int, where: str) -> Volume:
 
 def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
     """Read all of a series but its pixels."""
-    slices, affine = _series(path, limit, where, pixels=False)
+    slices, affine = _read_slices(path, limit, where, pixels=False)
     return VolumeHeader(
         sizes=(slices[0].columns, slices[0].rows, len(slices)),
         channels=1,
@@ -86,7 +86,8 @@ def read_series_header(path: Path, limit: int, where: str) -> VolumeHeader:
     )
 
 
-def _series(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[Slice], Affine]:
+def _read_slices(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[Slice], Affine]:
+    """Slices of one volume in their order, and its affine."""
     files = slices_in(path) if path.is_dir() else [path]
     if not files or len(files) > MAX_SLICES:
         raise DataError(
@@ -97,13 +98,6 @@ def _series(path: Path, limit: int, where: str, *, pixels: bool) -> tuple[list[S
     slices = [
         read_slice(file, limit, where if file == path else f"{where}, {quote(file.name)}", pixels) for file in files
     ]
-    _check_alike(slices, where)
-    ordered, step = _sort(slices, where)
-    check_bytes(type_of(slices).itemsize * len(slices) * slices[0].rows * slices[0].columns, None, limit, where)
-    return ordered, _affine(ordered[0], step, where)
-
-
-def _check_alike(slices: list[Slice], where: str) -> None:
     series = {one.series for one in slices}
     if len(series) > 1:
         counts = [sum(one.series == name for one in slices) for name in sorted(series)]
@@ -111,32 +105,30 @@ def _check_alike(slices: list[Slice], where: str) -> None:
             f"{where}: a folder must hold one series. Got {len(series)}, of {list_some(counts)} files. Put each series "
             f"into a folder of its own."
         )
-    odd = next((one for one in slices if one.geometry != slices[0].geometry), None)
+    first = slices[0]
+    odd = next((one for one in slices if one.geometry != first.geometry), None)
     if odd is not None:
         raise DataError(
             f"{where}: slices of a volume share size, direction and spacing. {odd.name} has {odd.rows} x {odd.columns} "
-            f"pixels and {slices[0].name} {slices[0].rows} x {slices[0].columns}, or another direction or spacing. "
+            f"pixels and {first.name} {first.rows} x {first.columns}, or another direction or spacing. "
             f"Remove what is no slice (a localiser, say)."
         )
+    ordered, step = _sort(slices, where)
+    check_bytes(type_of(slices).itemsize * len(slices) * first.rows * first.columns, None, limit, where)
+    return ordered, _affine(ordered[0], step, where)
 
 
 def _sort(slices: list[Slice], where: str) -> tuple[list[Slice], NDArray[np.float64] | None]:
-    """Slices along their normal, and the step from one to the next."""
+    """Slices along their normal, and the even step from one to the next."""
     if len(slices) == 1:
         return slices, None
     if any(one.position is None for one in slices):
         raise DataError(f"{where}: slices need ImagePositionPatient to be put in order. Convert it with its geometry.")
     normal = np.cross(slices[0].across, slices[0].down)
     ordered = sorted(slices, key=lambda one: float(np.dot(normal, one.position or (0, 0, 0))))
-    places = np.array([one.position for one in ordered]) @ normal
-    steps = np.diff(places)
+    positions = np.array([one.position for one in ordered], dtype=np.float64)
+    steps = np.diff(positions @ normal)
     usual = float(np.median(steps))
-    _check_steps(steps, usual, ordered, where)
-    first, last = (np.array(ordered[end].position, dtype=np.float64) for end in (0, -1))
-    return ordered, (last - first) / (len(slices) - 1)
-
-
-def _check_steps(steps: NDArray[np.float64], usual: float, ordered: list[Slice], where: str) -> None:
     flat = np.flatnonzero(steps <= 1e-4)
     if len(flat):
         pair = f"{ordered[flat[0]].name} and {ordered[flat[0] + 1].name}"
@@ -150,6 +142,7 @@ def _check_steps(steps: NDArray[np.float64], usual: float, ordered: list[Slice],
             f"{where}: {what}: {gap:.4g} mm between {ordered[odd[0]].name} and {ordered[odd[0] + 1].name}, "
             f"{usual:.4g} mm elsewhere. Add what is missing, or resample the series to NIfTI first."
         )
+    return ordered, (positions[-1] - positions[0]) / (len(slices) - 1)
 
 
 def _affine(first: Slice, step: NDArray[np.float64] | None, where: str) -> Affine:
@@ -179,11 +172,16 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
     """Read a file whole, and keep its pixels where they are needed."""
     pydicom = load_extra("pydicom", "Reading DICOM", "volumes")
     check_bytes(path.stat().st_size, None, limit, where)
-    with open_file(path, where) as stream:
-        raw = stream.read()
+    with open_file(path, where) as file:
+        raw = file.read()
     try:
         with silence("pydicom"):
-            syntax = _syntax(pydicom, raw)
+            stream = io.BytesIO(raw)
+            if pydicom.filereader.read_preamble(stream, False) is None:
+                raise ValueError("the mark DICM is missing")
+            # the first group alone, so that nothing is unpacked on the word of the file
+            group = pydicom.filereader.read_dataset(stream, False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
+            syntax = str(group.get("TransferSyntaxUID", "1.2.840.10008.1.2"))
             if syntax in PLAIN_SYNTAXES:
                 return _slice(pydicom.dcmread(io.BytesIO(raw)), syntax, path.name, where, pixels)
     except DataError:
@@ -198,15 +196,6 @@ def read_slice(path: Path, limit: int, where: str, pixels: bool) -> Slice:
         f"{where}: pixels must be stored plainly. Got transfer syntax {name}. Unpack it first (dcmdjpeg), or "
         f"convert the series to NIfTI (dcm2niix)."
     )
-
-
-def _syntax(pydicom: Any, raw: bytes) -> str:
-    """Transfer syntax by the first group alone, so that nothing is unpacked on the word of the file."""
-    stream = io.BytesIO(raw)
-    if pydicom.filereader.read_preamble(stream, False) is None:
-        raise ValueError("the mark DICM is missing")
-    group = pydicom.filereader.read_dataset(stream, False, True, stop_when=lambda tag, *_: tag >> 16 != 2)
-    return str(group.get("TransferSyntaxUID", "1.2.840.10008.1.2"))
 
 
 def _slice(data: Any, syntax: str, name: str, where: str, pixels: bool) -> Slice:
@@ -279,19 +268,17 @@ def type_of(slices: list[Slice]) -> np.dtype[Any]:
     """The stored type where all slices share it and none is rescaled, int16 where that holds all, else float32."""
     if all(_fits_int16(one) for one in slices):
         return np.dtype(np.int16)
-    plain = all(one.slope == 1 and one.intercept == 0 for one in slices)
     types = {one.stored.newbyteorder("=") for one in slices}
-    return types.pop() if plain and len(types) == 1 else np.dtype(np.float32)
+    is_plain = all(one.slope == 1 and one.intercept == 0 for one in slices)
+    return types.pop() if is_plain and len(types) == 1 else np.dtype(np.float32)
 
 
 def _fits_int16(one: Slice) -> bool:
     """Whether every value that the slice could hold is a whole number of 16 bits, though it may be rescaled."""
     if one.slope != int(one.slope) or one.intercept != int(one.intercept) or one.stored == np.uint8:
         return False
-    low, high = (
-        (-(1 << (one.used - 1)), (1 << (one.used - 1)) - 1) if one.stored.kind == "i" else (0, (1 << one.used) - 1)
-    )
-    ends = [end * one.slope + one.intercept for end in (low, high)]
+    low = -(1 << (one.used - 1)) if one.stored.kind == "i" else 0
+    ends = [end * one.slope + one.intercept for end in (low, low + (1 << one.used) - 1)]
     return -(2**15) <= min(ends) and max(ends) < 2**15
 
 

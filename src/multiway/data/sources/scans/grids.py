@@ -47,15 +47,10 @@ def header_after_preparing(header: VolumeHeader, options: VolumeOptions, source:
     return _plan(header, options, source, False)[0]
 
 
-def to_scan(values: Array, scan: Volume, options: VolumeOptions, *, nearest: bool = False) -> Array:
-    """Bring values `(x, y, z)` from the prepared grid of a scan back to that of its file; what was cut off is 0."""
-    return to_file(values, scan.header, options, scan.source, nearest=nearest)
-
-
 def to_file(
     values: Array, header: VolumeHeader, options: VolumeOptions, source: str, *, nearest: bool = False
 ) -> Array:
-    """As `to_scan`, by what the header of the file says."""
+    """Bring values `(x, y, z)` from the prepared grid of a scan back to that of its file; what was cut off is 0."""
     affine = np.eye(4) if header.affine is None else header.affine
     grid = header_after_preparing(dataclasses.replace(header, affine=affine), options, source)
     assert grid.affine is not None
@@ -137,8 +132,8 @@ def _find_grid(header: VolumeHeader, options: VolumeOptions, source: str) -> Gri
     """The grid of another spacing or of other sizes, about the same centre; None where neither is wanted."""
     sizes = header.sizes
     if options.spacing is not None:
-        spacing = spacing_of(_affine(header, source, "spacing"))
-        scales = tuple(new / old for new, old in zip(options.spacing, spacing, strict=True))
+        affine = _affine(header, source, "spacing")
+        scales = tuple(new / old for new, old in zip(options.spacing, spacing_of(affine), strict=True))
         target = tuple(max(1, int(np.floor(size / scale + 0.5))) for size, scale in zip(sizes, scales, strict=True))
     elif options.resample_to is not None:
         target = options.resample_to
@@ -193,24 +188,20 @@ def interpolate(
     is_exact = values.dtype.itemsize <= 2 or values.dtype.kind == "f"  # float32 holds every value of the type
     dtype = values.dtype if nearest else np.result_type(values.dtype, np.float32) if is_exact else np.float64
     result: Array = values.astype(dtype, copy=False)
-    for axis in sorted(range(len(sizes)), key=lambda axis: sizes[axis] / values.shape[axis + 1]):
-        positions = scales[axis] * np.arange(sizes[axis], dtype=np.float64) + offsets[axis]
-        result = _interpolate_axis(result, axis + 1, positions, nearest)
+    for axis in sorted(range(1, values.ndim), key=lambda axis: sizes[axis - 1] / values.shape[axis]):
+        last = values.shape[axis] - 1
+        positions = scales[axis - 1] * np.arange(sizes[axis - 1], dtype=np.float64) + offsets[axis - 1]
+        if np.array_equal(positions, np.arange(last + 1)):
+            continue
+        positions = np.clip(positions, 0, last)
+        if nearest:
+            result = result.take(np.floor(positions + 0.5).astype(np.int64).clip(0, last), axis)
+            continue
+        low = np.floor(positions).astype(np.int64).clip(0, last)
+        share = (positions - low).astype(dtype).reshape(-1, *[1] * (values.ndim - axis - 1))
+        below, above = result.take(low, axis), result.take(np.minimum(low + 1, last), axis)
+        result = below + (above - below) * share
     return result if nearest or values.dtype == np.float64 else result.astype(np.float32, copy=False)
-
-
-def _interpolate_axis(values: Array, axis: int, positions: NDArray[np.float64], nearest: bool) -> Array:
-    last = values.shape[axis] - 1
-    if len(positions) == last + 1 and np.array_equal(positions, np.arange(last + 1)):
-        return values
-    positions = np.clip(positions, 0, last)
-    if nearest:
-        return values.take(np.floor(positions + 0.5).astype(np.int64).clip(0, last), axis)
-    low = np.floor(positions).astype(np.int64).clip(0, last)
-    share = (positions - low).astype(values.dtype).reshape(-1, *[1] * (values.ndim - axis - 1))
-    below, above = values.take(low, axis), values.take(np.minimum(low + 1, last), axis)
-    blended: Array = below + (above - below) * share
-    return blended
 
 
 def to_grid(values: Array, affine: Affine, sizes: Sequence[int], target: Affine, *, nearest: bool = False) -> Array:

@@ -85,36 +85,31 @@ def make_lesions(cases: Cases, out: Path, options: LesionOptions | None = None) 
     if out.exists():
         raise RunError(f"{out} exists already. Choose another folder, or remove it.")
     leftovers.remove(out)
+    rows, voxels, names = [], 0, cases.names["case"]
+    splits = split_cases(cases, VolumeSplit())
+    chosen = [
+        (split, row) for split, limit in zip(splits, options.limits, strict=True) for row in splits[split][:limit]
+    ]
     with files.all_or_nothing():
         files.make_folder(out.parent)
-        with files.atomic_folder(out) as unfinished:
-            for folder in ("images", "masks"):
-                files.make_folder(unfinished / folder)
-            _write_all(cases, unfinished, options)
+        with files.atomic_folder(out) as folder:
+            for name in ("images", "masks"):
+                files.make_folder(folder / name)
+            for split, index in chosen:
+                volume = cases.inputs.prepare(index)
+                image, mask = paint_lesions(volume.values[0], options, int(index))
+                name = f"{names[index]}.{options.format}"
+                for kind, values in (("images", image), ("masks", mask)):
+                    if options.format == "npy":
+                        files.write_array(folder / kind / name, values)
+                    else:
+                        write_nifti(folder / kind / name, values, volume.affine)
+                rows.append((f"images/{name}", f"masks/{name}", split, (cases.groups or names)[index]))
+                voxels += int(mask.sum())
+            write_table(pd.DataFrame(rows, columns=["path", "mask", "split", "patient"]), folder / TABLE)
+            facts = {"source": quote(cases.source, 200), "cases": len(rows), "lesion_voxels": voxels}
+            files.write_text(folder / FACTS, json.dumps({**facts, "options": options.plain()}, indent=1) + "\n")
     return out / TABLE
-
-
-def _write_all(cases: Cases, folder: Path, options: LesionOptions) -> None:
-    rows, voxels, names = [], 0, cases.names["case"]
-    for (split, indices), limit in zip(split_cases(cases, VolumeSplit()).items(), options.limits, strict=True):
-        for index in indices[:limit].tolist():
-            volume = cases.inputs.prepared(index)
-            image, mask = paint_lesions(volume.values[0], options, index)
-            name = f"{names[index]}.{options.format}"
-            _write(folder / "images" / name, image, volume.affine, options.format)
-            _write(folder / "masks" / name, mask, volume.affine, options.format)
-            rows.append((f"images/{name}", f"masks/{name}", split, (cases.groups or names)[index]))
-            voxels += int(mask.sum())
-    write_table(pd.DataFrame(rows, columns=["path", "mask", "split", "patient"]), folder / TABLE)
-    facts = {"source": quote(cases.source, 200), "cases": len(rows), "lesion_voxels": voxels}
-    files.write_text(folder / FACTS, json.dumps({**facts, "options": options.plain()}, indent=1) + "\n")
-
-
-def _write(path: Path, values: NDArray[np.uint8], affine: Field3 | None, kind: str) -> None:
-    if kind == "npy":
-        files.write_array(path, values)
-    else:
-        write_nifti(path, values, affine)
 
 
 def paint_lesions(

@@ -85,39 +85,33 @@ def _list_folder(folder: Path) -> list[ScanEntry]:
 
 
 def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, labelled: bool) -> list[ScanEntry]:
-    where, names = quote(path.name, 80), (options.patient or "patient", options.label)
-    reading = ReadOptions(id_column=names, time_column=options.path)
+    where, id_columns = quote(path.name, 80), (options.patient or "patient", options.label)
+    reading = ReadOptions(id_column=id_columns, time_column=options.path)
     table = soundly(where, lambda findings: load_table(path, reading, findings))
-    names_of = _columns(table.names, options, where, labelled)
-    columns = {kind: table.columns[name].words for kind, name in names_of.items()}
-    root = path.parent if options.root is None else Path(options.root)
-    if options.mask in table.names:
-        add_input(*(root / cell for cell in table.columns[options.mask].words if cell))
-    entries = []
-    for row in range(len(table.rows)):
-        cells = {kind: column.iloc[row] or None for kind, column in columns.items()}
-        with keep_errors(failures):
-            entries.append(_entry(cells, f"{where}, {table.place(row)}", root, options))
-    return entries
-
-
-def _columns(names: list[str], options: VolumeOptions, where: str, labelled: bool) -> dict[str, str]:
-    """Columns that are there, by what they say."""
+    names = table.names
     if options.path not in names:
         raise DataError(
             f"{where}: there is no column '{quote(options.path)}' of files. Got {list_some(names)}. Name it (",
             Fix("read.path", like="NAME"),
             ").",
         )
-    patient = options.patient or usual_column(names, PATIENT_NAMES)
     if options.patient is not None and options.patient not in names:
-        raise DataError(f"{where}: there is no column '{quote(patient)}' of patients. Got {list_some(names)}.")
+        raise DataError(f"{where}: there is no column '{quote(options.patient)}' of patients. Got {list_some(names)}.")
     if labelled and options.label != "label" and options.label not in names:
         raise DataError(f"{where}: there is no column '{quote(options.label)}' of labels. Got {list_some(names)}.")
-    columns = {"file": options.path, "patient": patient}
+    columns = {"file": options.path, "patient": options.patient or usual_column(names, PATIENT_NAMES)}
     if labelled:
         columns |= {"label": options.label, "mask": options.mask, "split": options.split}
-    return {kind: name for kind, name in columns.items() if name is not None and name in names}
+    cells = {kind: table.columns[name].words for kind, name in columns.items() if name is not None and name in names}
+    root = path.parent if options.root is None else Path(options.root)
+    if options.mask in names:
+        add_input(*(root / cell for cell in table.columns[options.mask].words if cell))
+    entries = []
+    for row in range(len(table.rows)):
+        own = {kind: column.iloc[row] or None for kind, column in cells.items()}
+        with keep_errors(failures):
+            entries.append(_entry(own, f"{where}, {table.place(row)}", root, options))
+    return entries
 
 
 def _cell(value: Any) -> str | None:

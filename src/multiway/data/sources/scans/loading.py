@@ -17,7 +17,7 @@ from multiway.data.sources.bytes import within
 from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.arrays import Arrays, is_medmnist, read_medmnist
 from multiway.data.sources.scans.bodies import Room
-from multiway.data.sources.scans.cases import SAME_SIZE, Cases, Scans, scan_cases
+from multiway.data.sources.scans.cases import SAME_SIZE, Cases, ScanFiles, Scans, scan_cases
 from multiway.data.sources.scans.grids import differing, header_after_preparing
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.reading import read_header, read_volume
@@ -29,7 +29,7 @@ Source = str | Path | Arrays | Cases
 """A path, arrays in memory, or cases that were read already."""
 
 
-class FileScans:
+class FileScans(ScanFiles):
     """Volumes that are files of their own."""
 
     def __init__(self, entries: Sequence[ScanEntry], options: VolumeOptions) -> None:
@@ -120,7 +120,10 @@ def _list_cases(path: Path, options: VolumeOptions, failures: Failures | None, l
     with keep_errors(failures):
         labels, classes = _read_labels(entries, where)
     with keep_errors(failures):
-        patients = _read_patients(entries)
+        bare = [entry for entry in entries if entry.patient is None]
+        if 0 < len(bare) < len(entries):
+            raise DataError(f"{bare[0].place}: a patient is needed for every case, or for none. Fill it in.")
+        patients = None if bare else tuple(str(entry.patient) for entry in entries)
     names = label_names(path) if path.suffix.lower() == ".json" else None
     if names is not None and labels is not None:
         classes = tuple(
@@ -151,7 +154,14 @@ def check_listed(cases: Cases, findings: Findings) -> None:
     """Note where a file is listed twice, rows have no split, or a patient is in two, as training may not have it."""
     failures = list[MultiwayError]()
     with keep_errors(failures):
-        _check_files(cases)
+        files, seen = cases.inputs.files, dict[Path, str]()
+        for entry in files.entries if isinstance(files, FileScans) else ():
+            if entry.file in seen:
+                raise DataError(
+                    f"{cases.source}: a file must be listed once. {quote(entry.file.name)} is in {seen[entry.file]} "
+                    f"and {entry.place}. Drop one of them."
+                )
+            seen[entry.file] = entry.place
     with keep_errors(failures):
         _check_splits(cases)
     note_spellings("label", cases.classes or (), findings)
@@ -180,27 +190,6 @@ def _read_labels(entries: Sequence[ScanEntry], where: str) -> tuple[NDArray[np.i
             ").",
         )
     return positions(tuple(given), classes), classes
-
-
-def _read_patients(entries: Sequence[ScanEntry]) -> tuple[str, ...] | None:
-    patients = [entry.patient for entry in entries]
-    if all(patient is None for patient in patients):
-        return None
-    missing = next((entry for entry in entries if entry.patient is None), None)
-    if missing is not None:
-        raise DataError(f"{missing.place}: a patient is needed for every case, or for none. Fill it in.")
-    return tuple(map(str, patients))
-
-
-def _check_files(cases: Cases) -> None:
-    files, seen = cases.inputs.files, dict[Path, str]()
-    for entry in files.entries if isinstance(files, FileScans) else ():
-        if entry.file in seen:
-            raise DataError(
-                f"{cases.source}: a file must be listed once. {quote(entry.file.name)} is in {seen[entry.file]} and "
-                f"{entry.place}. Drop one of them."
-            )
-        seen[entry.file] = entry.place
 
 
 def _check_splits(cases: Cases) -> None:
@@ -248,29 +237,25 @@ def _open_headers(cases: Cases, same_sizes: bool, findings: Findings | None, fai
             raise DataError(f"{source}: {rule}. ", *SAME_SIZE)
         findings.add("sizes", "error", rule, SAME_SIZE)
     if findings is not None:
-        _note_cuts(before, cases, findings)
-        findings.found += _geometry_findings(before, options)
+        findings.found += [*_cut_findings(before, options, source), *_geometry_findings(before, options)]
     dtype = np.result_type(*{header.dtype for header in after.values()})
     form = dataclasses.replace(next(iter(after.values())), dtype=dtype)
     return cases.with_inputs(dataclasses.replace(cases.inputs, header=form, is_even=is_even))
 
 
-def _note_cuts(headers: dict[str, VolumeHeader], cases: Cases, findings: Findings) -> None:
-    """Note the share of voxels that a size keeps of the scan that it cuts most."""
-    options = cases.inputs.options
+def _cut_findings(headers: dict[str, VolumeHeader], options: VolumeOptions, source: str) -> Iterator[Finding]:
+    """The share of voxels that a size keeps of the scan that it cuts most."""
     if options.size is None:
         return
-    whole = {
-        name: header_after_preparing(header, options.replace(size=None), cases.source)
-        for name, header in headers.items()
-    }
-    shares = {name: Room(whole=header, needed=()).kept(options.size) for name, header in whole.items()}
+    uncut = options.replace(size=None)
+    whole = {name: header_after_preparing(header, uncut, source) for name, header in headers.items()}
+    shares = {name: Room(whole=header, needed=()).share(options.size) for name, header in whole.items()}
     name = min(shares, key=shares.__getitem__)
     cut = sum(share < 1 for share in shares.values())
     if cut:
         rule = f"size {sizes_in_words(options.size)} cuts {cut} of {len(headers)} scans"
         least = f"keeps {100 * shares[name]:.2f} % of the voxels of {quote(name)}, the least"
-        findings.add("size", "note", f"{rule} and {least}")
+        yield Finding(kind="size", severity="note", rule=f"{rule} and {least}")
 
 
 def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions) -> Iterator[Finding]:

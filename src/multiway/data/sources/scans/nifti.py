@@ -58,23 +58,39 @@ class NiftiHeader(VolumeHeader):
 def read_nifti_header(path: Path, limit: int, where: str, channels: bool) -> NiftiHeader:
     """Read and check the header, and compare the size it declares with the limit and with the file."""
     header = _parse(path, where)
-    slope, intercept = _scaling(float(header["scl_slope"]), float(header["scl_inter"]), where)
+    slope, intercept = float(header["scl_slope"]), float(header["scl_inter"])
+    if not (np.isfinite(slope) and np.isfinite(intercept)):
+        raise DataError(
+            f"{where}: its scaling must be finite. Got slope {slope:g}, intercept {intercept:g}. Set them in the "
+            f"header (1 and 0 keep the stored values)."
+        )
+    is_scaled = not (slope == 0 or (slope == 1 and intercept == 0))
     shape = _shape([int(size) for size in header["dim"]], channels, where)
-    stored, start, affine = _type_on_disk(header, where), _start(header, where), _affine(header, where)
+    try:
+        stored: np.dtype[Any] = np.dtype(header.get_data_dtype())
+    except KeyError:  # a code that is none of the format's
+        stored = np.dtype(np.void)
+    if stored.kind not in "iuf" or stored.itemsize > 8:
+        code = int(header["datatype"])
+        raise DataError(f"{where}: its voxels must be plain numbers. Got NIfTI type {code}. Convert them first.")
+    start = float(header["vox_offset"])
+    if not (header.sizeof_hdr <= start <= LARGEST_OFFSET and start == int(start)):
+        raise DataError(f"{where}: its voxels must begin behind the header. Got offset {start:g}. Write it again.")
+    affine = _affine(header, where)
     result = NiftiHeader(
         sizes=shape[:3],
         channels=math.prod(shape[3:]),
         affine=affine,
         axes=axes_of(affine),
         stored=stored,
-        start=start,
-        dtype=stored.newbyteorder("=") if slope is None else np.dtype(np.float32),
-        slope=slope,
+        start=int(start),
+        dtype=np.dtype(np.float32) if is_scaled else stored.newbyteorder("="),
+        slope=slope if is_scaled else None,
         intercept=intercept,
         is_placed=int(header["qform_code"]) > 0 or int(header["sform_code"]) > 0,
     )
     packed = path.stat().st_size
-    present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - start
+    present = (packed * MOST_DEFLATED if _is_packed(path) else packed) - int(start)
     check_bytes(math.prod(shape) * int(stored.itemsize), present, limit, where)
     check_bytes(result.nbytes, None, limit, where)
     return result
@@ -97,24 +113,6 @@ def _parse(path: Path, where: str) -> Any:
         return nibabel.Nifti1Header(raw[: SIZES[1]], check=False)
 
 
-def _type_on_disk(header: Any, where: str) -> np.dtype[Any]:
-    try:
-        stored: np.dtype[Any] = np.dtype(header.get_data_dtype())
-    except KeyError:  # a code that is none of the format's
-        stored = np.dtype(np.void)
-    if stored.kind not in "iuf" or stored.itemsize > 8:
-        code = int(header["datatype"])
-        raise DataError(f"{where}: its voxels must be plain numbers. Got NIfTI type {code}. Convert them first.")
-    return stored
-
-
-def _start(header: Any, where: str) -> int:
-    start = float(header["vox_offset"])
-    if not (header.sizeof_hdr <= start <= LARGEST_OFFSET and start == int(start)):
-        raise DataError(f"{where}: its voxels must begin behind the header. Got offset {start:g}. Write it again.")
-    return int(start)
-
-
 def _shape(dim: list[int], channels: bool, where: str) -> tuple[int, ...]:
     """Sizes of the axes; axes of one voxel behind the third are dropped."""
     rank, sizes = dim[0], dim[1 : max(min(dim[0], 7), 0) + 1]
@@ -131,15 +129,6 @@ def _shape(dim: list[int], channels: bool, where: str) -> tuple[int, ...]:
             raise DataError(f"{head}Convert it.")
         raise DataError(f"{head}Take its last axis as channels (", Fix("read.channels", True), "), or split it.")
     return tuple(sizes)
-
-
-def _scaling(slope: float, intercept: float, where: str) -> tuple[float | None, float]:
-    if not (np.isfinite(slope) and np.isfinite(intercept)):
-        raise DataError(
-            f"{where}: its scaling must be finite. Got slope {slope:g}, intercept {intercept:g}. Set them in the "
-            f"header (1 and 0 keep the stored values)."
-        )
-    return (None, 0.0) if slope == 0 or (slope == 1 and intercept == 0) else (slope, intercept)
 
 
 def _affine(header: Any, where: str) -> Affine:
@@ -168,21 +157,15 @@ def read_nifti(path: Path, limit: int, where: str, channels: bool) -> Volume:
             raise DataError(f"{where}: it ends after {done:,} of {len(raw):,} bytes of voxels. Write or copy it again.")
         if len(stream.read(LARGEST_REST + 1)) > LARGEST_REST:  # reading to the end also compares gzip's checksum
             raise DataError(f"{where}: it goes on behind the voxels that its header declares. Write it again.")
-        values = _scale(np.ndarray(header.shape, header.stored, raw, order="F"), header)
+        stored = np.ndarray(header.shape, header.stored, raw, order="F")
+        values = stored.astype(header.dtype, copy=False) if header.slope is None else np.empty_like(stored, np.float32)
+        if header.slope is not None:
+            scale = load_extra("nibabel.volumeutils", "Reading NIfTI", "volumes").apply_read_scaling
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite and refused as a voxel
+                for index in range(stored.shape[-1]):  # a slice at a time in float64
+                    values[..., index] = scale(stored[..., index], header.slope, header.intercept)
     values = values[None] if header.channels == 1 else np.moveaxis(values, -1, 0)
     return Volume(values=values, affine=header.affine, source=where, axes=header.axes, is_placed=header.is_placed)
-
-
-def _scale(stored: Array, header: NiftiHeader) -> Array:
-    """Values in float32, scaled a slice at a time in float64."""
-    if header.slope is None:
-        return stored.astype(header.dtype, copy=False)
-    scale = load_extra("nibabel.volumeutils", "Reading NIfTI", "volumes").apply_read_scaling
-    values = np.empty(stored.shape, np.float32, order="F")
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is infinite and refused as a voxel
-        for index in range(stored.shape[-1]):
-            values[..., index] = scale(stored[..., index], header.slope, header.intercept)
-    return values
 
 
 def _is_packed(path: Path) -> bool:

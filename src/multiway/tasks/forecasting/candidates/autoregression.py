@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from multiway.models.windows import LinearFloor
-from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
-from multiway.tasks.forecasting.floor import fit_floor, fit_under
+from multiway.tasks.forecasting.candidate import Facts, OneMatrix, Sizes
+from multiway.tasks.forecasting.windows import Windows
 
 
 class Autoregression(nn.Module):
@@ -29,7 +29,7 @@ class Autoregression(nn.Module):
         """Forecast, in scaled units."""
         return self.floor(past)  # type: ignore[no-any-return]
 
-    def set_step(self, weight: Tensor) -> None:
+    def set_weight(self, weight: Tensor) -> None:
         """Take over the weights of a step, `(1, 1, lookback)`, on windows with their last value subtracted."""
         horizon = self.floor.weight.shape[1]
         self.floor.set_weight(run_on(weight.flatten().double(), horizon)[None].float())
@@ -55,7 +55,7 @@ MOST = 50
 """Series at most that it is fitted on."""
 
 
-class OneStep(ForecastCandidate[Autoregression]):
+class OneStep(OneMatrix[Autoregression]):
     """An autoregression that all series share."""
 
     name, cost = "autoregression", 12
@@ -68,18 +68,9 @@ class OneStep(ForecastCandidate[Autoregression]):
         """Without a weight."""
         return Autoregression(sizes.lookback, sizes.horizon)
 
-    def fit(self, model: Autoregression, training: Rows, validation: Rows) -> None:
-        """Fit a step."""
-        step = fit_floor(training.windows.of_next(), validation.windows.of_next(), own=False)
-        model.penalty.fill_(step.penalty)
-        model.set_step(step.weight)
-
-    def refit(self, model: Autoregression, fitted: Autoregression | None, data: Rows) -> None:
-        """Fit a step under the penalty that it has."""
-        assert fitted is not None
-        model.penalty.copy_(fitted.penalty)
-        windows = data.floor.windows + data.windows.horizon - 1
-        model.set_step(fit_under(float(model.penalty), None, data.windows.of_next(), windows))
+    def view(self, model: Autoregression, windows: Windows) -> Windows:
+        """Windows whose future is the next step."""
+        return windows.replace(horizon=1)
 
 
 CANDIDATE = OneStep()

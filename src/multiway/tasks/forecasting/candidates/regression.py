@@ -12,7 +12,7 @@ from multiway import ops
 from multiway.models.regression import REACH, Regression, lag
 from multiway.models.windows import fill_gaps
 from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
-from multiway.tasks.forecasting.floor import fit_floor, fit_under
+from multiway.tasks.forecasting.ridge import choose_ridge, fit_under
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e6)
@@ -71,19 +71,21 @@ def fit_regression(model: Regression, training: Windows, validation: Windows) ->
     Stretches of the training rows, each after a fit on those before it, and validation choose form and penalties.
     """
     for _ in range(ROUNDS):
-        step = fit_floor(
-            leave_effects(training, model).of_next(), leave_effects(validation, model).of_next(), own=False
+        step = choose_ridge(
+            leave_effects(training, model).replace(horizon=1),
+            leave_effects(validation, model).replace(horizon=1),
+            own=False,
         )
         weight = step.weight[0]
         parts = [*innovations(training, model, weight, EARLIER), *innovations(validation, model, weight, (0.0, 1.0))]
         form = choose_form(parts, model)
         model.effect.copy_(effects_under(sum_of(parts[:-1]), form, model))
     own = model.floor.weight.shape[0] > 1
-    floor = fit_floor(leave_effects(training, model), leave_effects(validation, model), own=own)
-    model.floor.set_weight(floor.weight)
+    ridge = choose_ridge(leave_effects(training, model), leave_effects(validation, model), own=own)
+    model.floor.set_weight(ridge.weight)
     recent = _fit_recent(model, training, validation)
     model.form.copy_(
-        torch.tensor([*form, step.penalty, floor.shared, floor.penalty, floor.shared_penalty, recent]).double()
+        torch.tensor([*form, step.penalty, ridge.shared, ridge.penalty, ridge.shared_penalty, recent]).double()
     )
 
 
@@ -93,7 +95,7 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
     reach, calendar, products, penalty, own, step, shared, of_own, of_shared, recent = made.form.tolist()
     form = EffectForm(int(reach), bool(calendar), bool(products), penalty, own)
     for _ in range(ROUNDS):
-        weight = fit_under(step, None, leave_effects(windows, made).of_next(), fitted + windows.horizon - 1)
+        weight = fit_under(step, None, leave_effects(windows, made).replace(horizon=1), fitted + windows.horizon - 1)
         parts = innovations(windows, made, weight[0], (0.0, 1.0))
         made.effect.copy_(effects_under(sum_of(list(parts)), form, made))
     made.floor.set_weight(fit_under(of_shared, None if shared else of_own, leave_effects(windows, made), fitted))
@@ -106,8 +108,7 @@ def refit_regression(made: Regression, model: Regression, windows: Windows, fitt
 def leave_effects(windows: Windows, model: Regression) -> Windows:
     """The same windows of what effects leave."""
     assert windows.covariates is not None
-    left = windows.rows - model.effects(windows.covariates.known)
-    return windows.with_rows(left if windows.observed is None else torch.where(windows.observed, left, 0.0))
+    return windows.with_rows(windows.rows - model.effects(windows.covariates.known))
 
 
 def innovations(windows: Windows, model: Regression, step: Tensor, shares: Sequence[float]) -> Iterator[Innovations]:
@@ -301,7 +302,7 @@ class RegressionOnCovariates(ForecastCandidate[Regression]):
     def refit(self, model: Regression, fitted: Regression | None, data: Rows) -> None:
         """Fit in the form that it has."""
         assert fitted is not None
-        refit_regression(model, fitted, data.windows, data.floor.windows)
+        refit_regression(model, fitted, data.windows, data.ridge.windows)
 
 
 CANDIDATE = RegressionOnCovariates()

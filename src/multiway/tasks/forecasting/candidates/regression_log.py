@@ -5,7 +5,7 @@ from typing import cast
 from multiway.models.regression import Regression
 from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
 from multiway.tasks.forecasting.candidates.regression import build_regression, fit_regression, refit_regression
-from multiway.tasks.forecasting.candidates.ridge_log import TransformedRidge, transform_rows
+from multiway.tasks.forecasting.candidates.ridge_log import TransformedRidge
 
 
 class RegressionOfLogs(ForecastCandidate[TransformedRidge]):
@@ -23,14 +23,14 @@ class RegressionOfLogs(ForecastCandidate[TransformedRidge]):
 
     def fit(self, model: TransformedRidge, training: Rows, validation: Rows) -> None:
         """Fit the regression to logarithms."""
-        rows = (transform_rows(each.windows, model) for each in (training, validation))
-        fit_regression(cast(Regression, model.floor), *rows)
+        views = [model.transform(each.windows) for each in (training, validation)]
+        fit_regression(cast(Regression, model.floor), *views)
 
     def refit(self, model: TransformedRidge, fitted: TransformedRidge | None, data: Rows) -> None:
         """Fit the regression to logarithms in the form that it has."""
         assert fitted is not None
         own, first = (cast(Regression, each.floor) for each in (model, fitted))
-        refit_regression(own, first, transform_rows(data.windows, model), data.floor.windows)
+        refit_regression(own, first, model.transform(data.windows), data.ridge.windows)
 
 
 CANDIDATE = RegressionOfLogs()

@@ -1,8 +1,7 @@
-"""Ridge from a window to its future: the floor under all others, which is fitted in any case."""
+"""Ridge from a window to its future."""
 
 from multiway.models.windows import LinearFloor
 from multiway.tasks.forecasting.candidate import ForecastCandidate, Rows, Sizes
-from multiway.tasks.forecasting.floor import refit_floor
 
 
 class Ridge(ForecastCandidate[LinearFloor]):
@@ -16,12 +15,12 @@ class Ridge(ForecastCandidate[LinearFloor]):
         return LinearFloor(sizes.matrices, sizes.horizon, sizes.lookback, trained=False)
 
     def fit(self, model: LinearFloor, training: Rows, validation: Rows) -> None:
-        """Take the floor over."""
-        model.set_weight(training.floor.weight)
+        """Take over the matrices that were chosen already: other candidates begin with them."""
+        model.set_weight(training.ridge.weight)
 
     def refit(self, model: LinearFloor, fitted: LinearFloor | None, data: Rows) -> None:
         """Fit matrices of the same kind under the same penalties."""
-        model.set_weight(refit_floor(data.floor, data.windows))
+        model.set_weight(data.ridge.refit(data.windows))
 
 
 CANDIDATE = Ridge()

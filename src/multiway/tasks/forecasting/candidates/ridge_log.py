@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from multiway.models.regression import Regression, Regressors
 from multiway.models.series_units import Units
 from multiway.models.windows import LinearFloor
-from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
-from multiway.tasks.forecasting.floor import fit_floor, fit_under
+from multiway.tasks.forecasting.candidate import Facts, OneMatrix, Sizes
 from multiway.tasks.forecasting.windows import Windows
 
 SMALLEST = 1e-30
@@ -37,7 +36,7 @@ class TransformedRidge(nn.Module):
         regression: Regression | None = None,
     ) -> None:
         super().__init__()
-        self.kind, self.units = kind, units
+        self.kind, self.units, self.takes_covariates = kind, units, regression is not None
         self.floor = regression or LinearFloor(num_matrices, horizon, lookback, trained=False)
         self.penalty = nn.Buffer(torch.ones((), dtype=torch.float64))
 
@@ -48,42 +47,36 @@ class TransformedRidge(nn.Module):
 
     def into(self, rows: Tensor, transformed: Tensor | None = None) -> Tensor:
         """f of scaled values, shifted and scaled by its own value and slope at the mean; the others as they are."""
-        moved = (self._f(self.units.into(rows)) - self._f(self._centre)) / self._scale
+        start, scale = self._line()
+        moved = (self._f(self.units.into(rows)) - start) / scale
         return torch.where(self.transformed if transformed is None else transformed, moved, rows.double()).float()
 
-    @property
-    def takes_covariates(self) -> bool:
-        """Whether ridge stands behind a regression."""
-        return isinstance(self.floor, Regression)
+    def transform(self, windows: Windows) -> Windows:
+        """The same windows of transformed rows."""
+        return windows.with_rows(self.into(windows.rows))
+
+    def set_weight(self, weight: Tensor) -> None:
+        """Take over a fitted matrix."""
+        cast(LinearFloor, self.floor).set_weight(weight)
 
     def forward(self, past: Tensor, *covariates: Regressors) -> Tensor:
         """Forecast, in scaled units."""
         transformed = self.units.is_positive(past) if self.kind == "log" else self.units.is_nonnegative(past)
-        forecast = self.floor(self.into(past, transformed), *covariates).double()
-        f = forecast * self._scale + self._f(self._centre)
+        forecast, (start, scale) = self.floor(self.into(past, transformed), *covariates).double(), self._line()
+        f = forecast * scale + start
         inverse = f.clamp(max=700.0).exp() if self.kind == "log" else f.clamp_min(0.0).square()
         return torch.where(transformed, self.units.back(inverse), forecast.float())
 
     def _f(self, values: Tensor) -> Tensor:
         return values.clamp_min(SMALLEST).log() if self.kind == "log" else values.clamp_min(0.0).sqrt()
 
-    @property
-    def _centre(self) -> Tensor:
-        return self.units.mean.maximum(self.units.low).clamp_min(SMALLEST)
-
-    @property
-    def _scale(self) -> Tensor:
-        """The deviation of a series in the units of f, to first order."""
-        return self.units.std / (self._centre if self.kind == "log" else 2 * self._centre.sqrt())
+    def _line(self) -> tuple[Tensor, Tensor]:
+        """f at the mean of a series, and its deviation in the units of f, to first order."""
+        centre = self.units.mean.maximum(self.units.low).clamp_min(SMALLEST)
+        return self._f(centre), self.units.std / (centre if self.kind == "log" else 2 * centre.sqrt())
 
 
-def transform_rows(windows: Windows, model: TransformedRidge) -> Windows:
-    """The same windows of transformed rows."""
-    rows = model.into(windows.rows)
-    return windows.with_rows(rows if windows.observed is None else torch.where(windows.observed, rows, 0.0))
-
-
-class RidgeOfLogs(ForecastCandidate[TransformedRidge]):
+class RidgeOfLogs(OneMatrix[TransformedRidge]):
     """Ridge on transformed series, one matrix for all."""
 
     name, words, cost, kind = "ridge_log", "ridge of logarithms", 5, "ridge"
@@ -97,18 +90,9 @@ class RidgeOfLogs(ForecastCandidate[TransformedRidge]):
         """Ridge of a transform."""
         return TransformedRidge(self.transform, sizes.lookback, sizes.horizon, 1, sizes.units)
 
-    def fit(self, model: TransformedRidge, training: Rows, validation: Rows) -> None:
-        """Fit ridge to transformed rows."""
-        own = fit_floor(transform_rows(training.windows, model), transform_rows(validation.windows, model), own=False)
-        model.penalty.fill_(own.penalty)
-        cast(LinearFloor, model.floor).set_weight(own.weight)
-
-    def refit(self, model: TransformedRidge, fitted: TransformedRidge | None, data: Rows) -> None:
-        """Fit ridge to transformed rows under the penalty that it has."""
-        assert fitted is not None
-        model.penalty.copy_(fitted.penalty)
-        rows = transform_rows(data.windows, model)
-        cast(LinearFloor, model.floor).set_weight(fit_under(float(model.penalty), None, rows, data.floor.windows))
+    def view(self, model: TransformedRidge, windows: Windows) -> Windows:
+        """Windows of transformed rows."""
+        return model.transform(windows)
 
 
 CANDIDATE = RidgeOfLogs()

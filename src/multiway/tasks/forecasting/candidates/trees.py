@@ -16,7 +16,6 @@ from multiway.tasks.forecasting.candidate import (
     error_of,
     pasts_and_futures,
 )
-from multiway.tasks.forecasting.floor import refit_floor
 from multiway.tasks.forecasting.windows import Windows, covariates_of
 
 ROUNDS, LEAVES, SMALLEST = 50, 8, 50
@@ -135,7 +134,7 @@ class Trees(ForecastCandidate[LaggedTrees]):
 
     def fit(self, model: LaggedTrees, training: Rows, validation: Rows) -> None:
         """Fit without covariates, then with them, and keep these where they err less on validation."""
-        weight = training.floor.weight
+        weight = training.ridge.weight
         _fit_trees(model, training.windows, weight)
         if not training.windows.is_explained:
             return
@@ -150,7 +149,7 @@ class Trees(ForecastCandidate[LaggedTrees]):
         """Fit with covariates where they were kept."""
         assert fitted is not None
         model.heeds.copy_(fitted.heeds)
-        _fit_trees(model, data.windows, refit_floor(data.floor, data.windows))
+        _fit_trees(model, data.windows, data.ridge.refit(data.windows))
 
     def heeds(self, model: LaggedTrees) -> bool:
         """Whether covariates were kept."""

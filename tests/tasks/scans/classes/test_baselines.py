@@ -1,0 +1,103 @@
+"""Logistic regression on pooled voxels; the loss of classes against torch's; probabilities over reflections."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from multiway.data.samples import Samples
+from multiway.data.sources.scans.intensity import IntensityScale
+from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_pooled
+from multiway.tasks.scans.encode import VolumeState
+from multiway.tasks.scans.networks import VolumeLoss, batches_to_evaluate, build_classifier, scan_probabilities
+from multiway.training import seed_everything
+from tasks.scans.classes.blocks import NETWORK, SIZES, make_config, make_volumes
+from tolerances import LONG32, ROUNDING64, SUMS32
+
+
+def make_source(count=40, seed=0, **more):
+    volumes, labels = make_volumes(count, seed, **more)
+    scale = IntensityScale(centre=(0.0,), spread=(255.0,))
+    inputs = torch.from_numpy(volumes[:, None])
+    return Samples(inputs=inputs, source="blocks", target=labels, classes=("low", "high"), decode=scale.apply)
+
+
+def draw(config):
+    """The network of a run, seeded as the lifecycle does."""
+    scale = IntensityScale(centre=(0.0,), spread=(255.0,))
+    state = VolumeState(
+        classes=("low", "high"), channels=1, sizes=SIZES, axes=("depth", "height", "width"), scale=scale
+    )
+    seed_everything(config.training.seed)
+    return build_classifier(config, state, "network")
+
+
+def test_logistic_regression_is_that_of_means_of_blocks():
+    config, training, held = make_config(), make_source(), make_source(20, seed=1)
+    model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
+    facts = fit_pooled(model, training.target_tensor, *(batches_to_evaluate(part, config) for part in (training, held)))
+    (x, y), (held_x, held_y) = (
+        (model.features(whole["inputs"]), whole["target"])
+        for whole in (each.gather(torch.arange(len(each))) for each in (training, held))
+    )
+    assert facts == fit_logistic(plain, x, y, held_x, held_y)
+    volumes = held.gather(torch.arange(20))["inputs"]
+    np.testing.assert_allclose(model(volumes), plain(held_x), rtol=ROUNDING64)
+    assert x.shape == (40, 7**3)
+
+
+def test_the_loss_is_torchs():
+    config = make_config(model={**NETWORK, "dropout": 0.0})
+    model = draw(config).train().requires_grad_(False)
+    batch = make_source(7).gather(torch.arange(7))
+    weights = torch.tensor([0.4, 1.7])
+    total, count = VolumeLoss(config, weights, smoothing=0.2)(model, batch)
+    logits = model(batch["inputs"])
+    expected = F.cross_entropy(logits, batch["target"], weights, label_smoothing=0.2)
+    # torch's mean divides by the summed weights, as the loop does by the count
+    assert float(total / count) == pytest.approx(float(expected), rel=SUMS32)
+    total, count = VolumeLoss(config, weights, smoothing=0.2)(model.eval(), batch)
+    assert float(total / count) == pytest.approx(float(F.cross_entropy(logits, batch["target"])), rel=SUMS32)
+
+
+def test_shapes_are_dimmed_in_training_and_halved_elsewhere():
+    config = make_config(read={"shape_transform": True})
+    seen = []
+
+    class Watcher(torch.nn.Module):
+        def forward(self, x):
+            seen.append(x)
+            return x.new_zeros(len(x), 2)
+
+    batch = make_source(5).gather(torch.arange(5))
+    VolumeLoss(config)(Watcher().eval(), batch)
+    torch.manual_seed(0)
+    VolumeLoss(config)(Watcher().train(), batch)
+    scan_probabilities(Watcher(), batch["inputs"], config)
+    factors = [(x.sum((1, 2, 3, 4)) / batch["inputs"].sum((1, 2, 3, 4))).tolist() for x in seen]
+    assert factors[0] == factors[2] == pytest.approx([0.5] * 5)
+    assert len({round(factor, 6) for factor in factors[1]}) == 5
+    assert all(0 <= factor < 1 for factor in factors[1])
+
+
+def test_reflections_are_averaged():
+    """The answer no longer depends on how a volume lies, and is the mean of eight."""
+    config = make_config(evaluate_flips=True)
+    model = draw(config).eval()
+    x = make_source(3).gather(torch.arange(3))["inputs"]
+    found = scan_probabilities(model, x, config)
+    torch.testing.assert_close(scan_probabilities(model, x.flip(2, 4), config), found, rtol=LONG32, atol=LONG32)
+    by_hand = sum(
+        scan_probabilities(
+            model, x.flip([axis for axis, on in zip((2, 3, 4), (a, b, c), strict=True) if on]), make_config()
+        )
+        for a in (0, 1) for b in (0, 1) for c in (0, 1)
+    ) / 8  # fmt: skip
+    torch.testing.assert_close(found, by_hand, rtol=LONG32, atol=LONG32)
+    assert not torch.allclose(scan_probabilities(model, x, make_config()), found)
+
+
+def test_the_network_is_the_seeds():
+    first, same, other = (draw(make_config(training={"seed": seed}, model=NETWORK)) for seed in (1, 1, 2))
+    assert torch.equal(first.head.weight, same.head.weight)
+    assert not torch.equal(first.head.weight, other.head.weight)
