@@ -30,6 +30,10 @@ SHORTEST = 1000
 """Training rows that a panel has more of where what needs many examples is fitted: on fewer it has not paid."""
 MOST_CELLS = 20_000_000
 """Of a panel's windows, past which closed forms other than ridge are left out: they see each window by itself."""
+MOST_FITTED = 50_000
+"""Windows of single series that a closed form is fitted on which sees each by itself."""
+MOST_WEIGHTS = 10_000_000
+"""Of matrices for every series."""
 Values = NDArray[np.float64]
 
 
@@ -312,6 +316,16 @@ def pasts_and_futures(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     future, known = batch["future"], batch.get("future_observed")
     filled = past if seen is None else fill_gaps(past, seen)
     return filled, future if known is None else torch.where(known, future, torch.nan)
+
+
+def sample_windows(windows: Windows) -> Tensor:
+    """Every k-th window, so that those of single series are not too many."""
+    return torch.arange(0, len(windows), max(len(windows) * windows.num_targets // MOST_FITTED, 1))
+
+
+def rows_with_gaps(windows: Windows) -> Tensor:
+    """Rows of windows with NaN where nothing was observed."""
+    return windows.rows if windows.observed is None else torch.where(windows.observed, windows.rows, torch.nan)
 
 
 def series_in(windows: Windows, units: Units) -> Iterator[Values]:

@@ -19,7 +19,7 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import budget, encode, forecasts, page, refit, scores
+from multiway.tasks.forecasting import encode, forecasts, page, refit, scores
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
@@ -38,7 +38,13 @@ from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_word
 from multiway.tasks.forecasting.headline import headline
 from multiway.tasks.forecasting.held_out import Stretch
 from multiway.tasks.forecasting.intervals import fit_bands
-from multiway.tasks.forecasting.networks import build_forecast_baseline, fit_forecast_baseline, model_of, samples_of
+from multiway.tasks.forecasting.networks import (
+    build_forecast_baseline,
+    fit_forecast_baseline,
+    model_of,
+    plan_epochs,
+    samples_of,
+)
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.refit import take_in
@@ -121,10 +127,10 @@ def settle_config(config: ForecastConfig, state: ForecastState, *, progress: boo
 def plan_training(
     config: ForecastConfig, prepared: PreparedPanel, spent: float
 ) -> tuple[ForecastConfig, Sequence[str]]:
-    """See `multiway.tasks.forecasting.budget`."""
+    """See `plan_epochs`."""
     if config.budget is None:
         return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
-    kept, plan = budget.plan_epochs(config, prepared, spent)
+    kept, plan = plan_epochs(config, prepared, spent)
     return kept, (plan,)
 
 

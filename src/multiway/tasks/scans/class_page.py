@@ -116,7 +116,7 @@ def support(runs: Sequence[Run]) -> Iterator[str]:
 
 def _show_cut(cases: Cases, index: int) -> list[Section]:
     """A scan before a size cuts it, dim where it is cut."""
-    found = cases.inputs.whole(index)
+    found = cases.inputs.find_uncut(index)
     if found is None:
         return []
     scan, left = found
