@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.rows import machine
-from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
+from multiway.tasks.forecasting.sizes import Borders
+from multiway.tasks.forecasting.windows import Windows, split_windows
 from multiway_papers.bench import median, rounds
 
 LOOKBACK, HORIZON, BATCH = 96, 96, 128

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import multiway
+from tasks.tiny import TINY
 
 HEAVY = (
     "pandas",
@@ -27,8 +28,8 @@ HEAVY = (
 )
 
 
-def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+def run(code: str, *words: str) -> str:
+    return subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True).stdout
 
 
 def seconds(statement: str) -> float:
@@ -78,3 +79,22 @@ def test_the_package_is_small():
 
 def test_the_bare_import_takes_a_moment():
     assert seconds("import multiway") < 0.2
+
+
+CHECKS = """
+import json, sys
+from multiway.cli.app import app
+for path in json.loads(sys.argv[1]):
+    app(["check", path], standalone_mode=False)
+print([name for name in ("torch", "sklearn", "accelerate") if name in sys.modules])
+"""
+
+
+def test_a_check_and_the_choice_of_a_task_need_no_torch(tmp_path):
+    paths = {"language": tmp_path / "stories.txt"}
+    paths["language"].write_text("Once upon a time there was a king who had three sons and a dog.\n\n" * 50)
+    for task in TINY.keys() - {"language"}:
+        (tmp_path / task).mkdir()
+        paths[task] = TINY[task](tmp_path / task).data
+    *lines, heavy = run(CHECKS, json.dumps(list(map(str, paths.values())))).splitlines()
+    assert heavy == "[]" and [line.split()[3] for line in lines if line.startswith("train: ")] == list(paths)

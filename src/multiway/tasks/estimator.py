@@ -21,6 +21,7 @@ from multiway.metrics.classes import predicted_classes
 from multiway.metrics.regression import r2
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.hub import save_with_card
+from multiway.tasks.known import settings_for
 from multiway.tasks.options import Spelling
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.registry import task_of
@@ -101,7 +102,7 @@ class Estimator:
         `known` names a known data set, which brings settings of its own; other values bring none.
         """
         task = task_of(self.task)
-        settings = task.brought(known)
+        settings = settings_for(known, self.task)
         for name, place in _places(type(self)).items():
             value = getattr(self, name)
             if value is not None:

@@ -93,7 +93,7 @@ def cost_table(
 def check_of(run: Run) -> CheckReport | None:
     """What the check of the run's data sees; None where the data are gone."""
     data = run.config.data
-    report = None if data is None else if_there(lambda: run.task.check(run.config, run.task.locate(data)))
+    report = None if data is None else if_there(lambda: run.task.kind.check(run.config, run.task.locate(data)))
     is_read = report is not None and any(value is not None for value in report.summary.values())
     return report if is_read else None
 

@@ -1,20 +1,21 @@
-"""The tasks by name; a task's module is imported when it is first used."""
+"""The tasks by name and by the data that they are for; a task's module is imported when it is first used."""
 
 from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from multiway.data import datasets
 from multiway.data.sources.bytes import check_folder
-from multiway.errors import ConfigError, closest
 from multiway.tasks.known import task_of_dataset
-from multiway.tasks.protocol import AnyTask
-from multiway.tasks.settings import PLACES, TASKS, settings_of, task_named
+from multiway.tasks.settings import TASKS, check_task, settings_of, task_named
+
+if TYPE_CHECKING:  # what needs torch
+    from multiway.tasks.protocol import AnyTask
 
 
-def task_of(name: str) -> AnyTask:
+def task_of(name: str) -> "AnyTask":
     """The task of that name."""
-    if name not in PLACES:
-        raise ConfigError(f"no task is called {name}{closest(name, PLACES)} Known: {', '.join(PLACES)}.")
+    check_task(name)
     task: AnyTask = task_named(name)
     return task
 
@@ -33,7 +34,7 @@ def tasks_of_data(source: object, options: Collection[str] = ()) -> tuple[str, .
         check_folder(source)
     having = [name for name in TASKS if settings_of(name).options_of("check").keys() >= set(options)]
     is_chosen = 0 < len(having) < len(TASKS)
-    tasks = {name: task_of(name) for name in having or TASKS}
-    sure = [name for name, task in tasks.items() if task.recognises(source)]
-    other = [name for name, task in tasks.items() if task.could_take(source, is_chosen=is_chosen)]
-    return tuple(dict.fromkeys([*sure, *other])) or tuple(tasks)[:1]
+    kinds = {name: settings_of(name).kind for name in having or TASKS}
+    sure = [name for name, kind in kinds.items() if kind.recognises(source)]
+    other = [name for name, kind in kinds.items() if kind.could_take(source, is_chosen=is_chosen)]
+    return tuple(dict.fromkeys([*sure, *other])) or tuple(kinds)[:1]

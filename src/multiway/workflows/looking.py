@@ -1,25 +1,23 @@
 """Looking at data: what is in a file, which sets are known, making one."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from multiway import files
 from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
+from multiway.config import Config
 from multiway.data import CheckReport, datasets
-from multiway.data.findings import Finding, Findings, quote
-from multiway.data.sources.bytes import reading_once
+from multiway.data.findings import Finding, Findings, quote, reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import ConfigError, Fix, MultiwayError, closest, concerning
-from multiway.tasks.protocol import AnyTask
+from multiway.tasks.kind import Kind
 from multiway.tasks.registry import task_of, task_of_data
-from multiway.tasks.settings import TASKS
+from multiway.tasks.settings import TASKS, configure, settings_of
 from multiway.workflows.recipe import under_recipe
-from multiway.workflows.using import load_run
 
 
 def check(
@@ -39,35 +37,31 @@ def check(
         overrides: More such settings, which win.
     """
     with reading_once():
-        chosen, is_path = task_of(task or task_of_data(data)), isinstance(data, str | Path)
-        with concerning(chosen.name):
-            config = chosen.configure({**(options or {}), "data": str(data) if is_path else None}, overrides)
-            source = chosen.locate(str(data)) if is_path else data
-            report = dataclasses.replace(chosen.check(config, source), task=chosen.name)
-        return _with_proposal(report, chosen, config, source) if is_path and report.is_usable else report
+        name, is_path = task or task_of_data(data), isinstance(data, str | Path)
+        known = settings_of(name)
+        with concerning(name):
+            config = configure(known, {**(options or {}), "data": str(data) if is_path else None}, overrides)
+            source = datasets.locate(str(data)) if is_path else data
+            report = dataclasses.replace(known.kind.check(config, source), task=name)
+        return _add_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
 
 
-def _with_proposal(report: CheckReport, task: AnyTask, config: Any, source: object) -> CheckReport:
-    """What a training needs besides; why there can be none is a finding."""
+def _add_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
+    """What a training needs besides, its target among the findings; why there can be none is one."""
     try:
-        proposal = task.proposal(config, source)
-        findings = _with_target(report.findings, proposal or ())
-        return dataclasses.replace(report, proposal=proposal, findings=findings)
+        proposal, findings = kind.proposal(config, source), report.findings
     except MultiwayError as error:
         found = Findings(report.source)
         found.take("training", error, "warning")
         return dataclasses.replace(report, findings=(*report.findings, *found.found))
-
-
-def _with_target(findings: Sequence[Finding], proposal: Sequence[Fix]) -> tuple[Finding, ...]:
-    """Findings, where one that says that no target is named tells which is proposed."""
-    target = next((fix.value for fix in proposal if fix.field == "read.target"), None)
-    if target is None:
-        return tuple(findings)
-    rule = f"no target is named; the command below predicts '{quote(target)}'"
-    fix = ("Name another (", Fix("read.target", like="NAME"), ").")
-    other = (finding for finding in findings if finding.kind != "target")
-    return (*other, Finding(kind="target", severity="note", rule=rule, fix=fix))
+    target = next((fix.value for fix in proposal or () if fix.field == "read.target"), None)
+    if target is not None:
+        rule = f"no target is named; the command below predicts '{quote(target)}'"
+        named = Finding(
+            kind="target", severity="note", rule=rule, fix=("Name another (", Fix("read.target", like="NAME"), ").")
+        )
+        findings = (*(finding for finding in findings if finding.kind != "target"), named)
+    return dataclasses.replace(report, proposal=proposal, findings=findings)
 
 
 def fetch_dataset(name: str) -> Path:
@@ -118,10 +112,13 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         raise ConfigError(f"audit: {path} is no task and no run folder{near} Tasks are {', '.join(TASKS)}.")
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
+    from multiway.tasks.lifecycle import load_run  # needs torch, which looking at data does not
+    from multiway.tasks.scores import warn_of_lopsided
+
     run = load_run(path)
     if run.config.data is None:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
     with concerning(run.task.name):
         report = run.task.audit(run.config, run)
-    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in run.task.uneven(run))
+    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in warn_of_lopsided(run))
     return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])

@@ -12,32 +12,9 @@ from multiway.errors import ConfigError, Fix, RunError, concerning
 from multiway.tasks import lifecycle
 from multiway.tasks.answers import Answer, ScoreTable
 from multiway.tasks.comparing import are_comparable, caution_of
-from multiway.tasks.run import Run, name_of, readable
+from multiway.tasks.lifecycle import load_run, load_runs, run_folders, task_name
+from multiway.tasks.run import Run, readable
 from multiway.tasks.scores import answer_line, in_words, score_table, words_of
-
-
-def run_folders(path: Path | str) -> list[Path]:
-    """The folder of a run, or those of every seed below it, in the order of their seeds."""
-    path = Path(path)
-    if (path / "config.yaml").is_file():
-        return [path]
-    below = [folder for folder in path.glob("seed-*") if folder.name[5:].isdecimal()]
-    return sorted(below, key=lambda folder: int(folder.name[5:])) or [path]
-
-
-def load_run(path: Path | str) -> Run:
-    """The run in a folder, or the first of the seeds below it."""
-    return lifecycle.load(run_folders(path)[0])
-
-
-def load_runs(path: Path | str) -> list[Run]:
-    """The run in a folder, or the runs of every seed below it."""
-    return [lifecycle.load(folder) for folder in run_folders(path)]
-
-
-def task_name(path: Path | str) -> str:
-    """The task of the run in a folder, or of the seeds below it."""
-    return name_of(run_folders(path)[0])
 
 
 def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None) -> ScoreTable:
@@ -47,7 +24,7 @@ def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", m
         with concerning(loaded.task.name):
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
     rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
-    answer = runs[0].task.scored_as(runs[0])
+    answer = runs[0].task.score_name(runs[0])
     chosen, line = [row for row in rows if model is None or row["model"] == answer], answer_line(runs)
     return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs))
 
@@ -165,7 +142,7 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     runs = load_runs(run)
     files.check_place(target)
     with readable(Path(run), f"report of {runs[0].task.name}"):
-        page = runs[0].task.report(runs)
+        page = runs[0].task.page.report(runs)
     leftovers.remove(target)
     files.write_text(target, page)
     return target
@@ -185,7 +162,7 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
     groups = list(loaded.values())
     if out is not None:
         leftovers.remove(out)
-        files.write_text(out, groups[0][0].task.compare(groups))
+        files.write_text(out, groups[0][0].task.page.compare(groups))
     rows = [{"run": path, **row} for path, group in loaded.items() for row in score_table(group, "test")]
     caution = caution_of(groups)
     if not are_comparable(groups):

@@ -10,15 +10,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Plain
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.options import FileOptions, compose
 from multiway.data.samples import SPELLINGS, SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpack_bytes
 from multiway.data.sources.json_lines import objects_of
-from multiway.data.sources.tables import load_texts_table
+from multiway.data.sources.tables import load_texts_table, source_name
 from multiway.data.sources.text import characters, check_nul
 from multiway.errors import DataError, Fix
-from multiway_papers.language.config import TextOptions, TextSplit
+from multiway.tasks.kind import SampleKind
+from multiway_papers.language.config import LanguageConfig, TextOptions, TextSplit
 
 SPLIT = re.compile(rf"(?i)(?<![a-z])({'|'.join(SPLIT_OF)})(?![a-z])")
 """A word for a split in the name of a file or folder."""
@@ -34,6 +36,10 @@ FEWEST = 3
 """Headings from which on a text is taken for articles."""
 HEAD, PROSE = 4096, 0.6
 """Bytes that are looked at, and the share of letters and blanks from which on they are prose and no numbers."""
+
+UNKNOWN = "<unk>"
+"""What a word-level set such as WikiText writes for a rare word."""
+SHARED = "shares of the text in its order"
 
 Documents = NDArray[np.object_]
 
@@ -300,3 +306,47 @@ def _is_prose(path: Path) -> bool:
     except BROKEN:
         return False
     return sum(sign.isalpha() or sign == " " for sign in text) > PROSE * len(text)
+
+
+def read_with_flaws(
+    config: LanguageConfig,
+    source: object,
+    findings: Findings,
+    state: object = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Documents]:
+    """Documents; a single one is cut for the splits of the training."""
+    texts = documents_of(source, config.read, findings, later=state is not None)
+    return texts if state is not None else cut(texts, config.split)
+
+
+def describe_samples(samples: Samples[Documents]) -> Plain:
+    """What a check says first of documents; one that was cut for its splits counts as one."""
+    documents = ["".join(samples.inputs)] if samples.sizes is None else samples.inputs
+    counts = [len(text.split()) for text in documents]
+    return {
+        "documents": len(documents),
+        "characters": f"{sum(map(len, documents)):,}",
+        "words": f"{sum(counts):,}",
+        "different words": f"{len({word for text in documents for word in text.split()}):,}",
+        "words of a document": f"{min(counts):,} to {max(counts):,}",
+        "split by": SHARED if samples.official is None or samples.sizes is None else "the names of the files",
+    }
+
+
+def check_unknown(texts: Samples[Documents], findings: Findings) -> None:
+    """Note rare words that were replaced before: a score over them is easier than one over the words."""
+    count = sum(text.count(UNKNOWN) for text in texts.inputs)
+    if count:
+        rule = f"{count:,} words are written {UNKNOWN}, as rare ones were replaced"
+        findings.add("unknown", "note", rule, "Scores are comparable only with those on the same text.")
+
+
+TEXT = SampleKind(
+    recognises=looks_like_text,
+    read=read_with_flaws,
+    label=lambda source: source_name(source) if isinstance(source, str | Path) else "texts",
+    describe=describe_samples,
+    hooks=lambda config: (check_unknown,),
+)

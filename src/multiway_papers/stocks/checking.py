@@ -1,19 +1,29 @@
 """What a check says of prices and texts: how far they reach, and what is odd about their days."""
 
 import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from multiway.config import Plain
-from multiway.data.checking import EMPTY, note_fillers
+from multiway.data.checking import EMPTY, Hook, note_fillers
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import Shares
 from multiway.data.samples import Samples
+from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import split
-from multiway_papers.stocks.config import StockProtocol
+from multiway.tasks.kind import SampleKind
+from multiway_papers.stocks.config import StockConfig, StockProtocol
 from multiway_papers.stocks.panel import FIELDS, StockPanel, StockTexts
-from multiway_papers.stocks.samples import StockWindows
+from multiway_papers.stocks.samples import StockWindows, samples_of
+from multiway_papers.stocks.source import looks_like_stocks, market_of, source_label
+
+if TYPE_CHECKING:  # what needs torch
+    from multiway_papers.stocks.state import StockState
 
 FEWEST = 10
 MAX_MONTHS = 36
@@ -72,10 +82,7 @@ def odd_days(panel: StockPanel) -> Counts:
 
 def describe_market(samples: Samples[StockWindows]) -> Plain:
     """How many prices and texts there are, by ticker, by month or year."""
-    return _summary(samples.inputs.panel, samples.inputs.texts)
-
-
-def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
+    panel, texts = samples.inputs.panel, samples.inputs.texts
     by_month = text_coverage(panel, texts)
     stock_days, with_text = int(by_month.traded.sum()), int(by_month.with_text.sum())
     about: Plain = {}
@@ -156,3 +163,33 @@ def count_labels(samples: Samples[StockWindows], findings: Findings, how: Shares
         rises = part["rises"] / max(part["count"], 1)
         lines.append(f"{name} {part['count']:,} ({rises:.1%} rises, {part['first']} to {part['last']})")
     return {f"labels under the protocol {protocol.name}": "; ".join(lines)}
+
+
+def read_with_flaws(
+    config: StockConfig,
+    source: object,
+    findings: Findings,
+    state: "StockState | None" = None,
+    *,
+    has_target: bool = True,
+) -> Samples[StockWindows]:
+    """Target days of prices and texts; later ones of the run's stocks, or the next session where none is known."""
+    if state is None:
+        return samples_of(market_of(source, config.read, findings), config.protocol)
+    market = market_of(source, config.read.replace(start=None, end=None), findings)
+    state.check(market[0])
+    return samples_of(market, state.protocol(config.protocol), ahead=not has_target)
+
+
+def list_checks(config: StockConfig) -> Sequence[Hook]:
+    """Odd days, numbers that mean missing, and what the labels of the protocol are."""
+    return check_days, check_unpriced, functools.partial(count_labels, how=config.split, protocol=config.protocol)
+
+
+MARKET = SampleKind(
+    recognises=lambda source: looks_like_stocks(source if isinstance(source, str | Path) else pair_of(source)[0]),
+    read=read_with_flaws,
+    label=source_label,
+    describe=describe_market,
+    hooks=list_checks,
+)

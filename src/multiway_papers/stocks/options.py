@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import ReadOptions
-from multiway.data.sources.cells import RawTable, as_text
+from multiway.data.sources.cells import as_text
+from multiway.data.sources.columns import RawTable
 from multiway.data.sources.json_lines import is_line_file
 from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import ConfigError, Fix, closest
@@ -57,22 +58,6 @@ USUAL = {
     "id": ("id", "idstr", "tweetid", "statusid"),
 }
 LIBRARY = "exchange_calendars"
-OF_ZONES = {
-    "America/New_York": "XNYS",
-    "America/Sao_Paulo": "BVMF",
-    "America/Toronto": "XTSE",
-    "Asia/Hong_Kong": "XHKG",
-    "Asia/Kolkata": "XBOM",
-    "Asia/Seoul": "XKRX",
-    "Asia/Shanghai": "XSHG",
-    "Asia/Tokyo": "XTKS",
-    "Australia/Sydney": "XASX",
-    "Europe/Berlin": "XETR",
-    "Europe/London": "XLON",
-    "Europe/Paris": "XPAR",
-    "Europe/Zurich": "XSWX",
-}
-"""The best known exchange of each zone."""
 REACH = np.timedelta64(40, "D")
 """No exchange is closed for longer."""
 

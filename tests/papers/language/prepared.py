@@ -10,7 +10,7 @@ from multiway_papers.language.task import TASK as task
 def read_documents(source, options=None, *, later=False):
     """Sound documents of a source."""
     given = options or TextOptions()
-    return read_samples(task.called(source), lambda findings: documents_of(source, given, findings, later=later))
+    return read_samples(task.kind.label(source), lambda findings: documents_of(source, given, findings, later=later))
 
 
 def prepare_texts(texts, **tokens):

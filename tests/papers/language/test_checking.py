@@ -14,7 +14,7 @@ def texts(count=20):
 
 
 def check(source):
-    return TASK.check(LanguageConfig(), source)
+    return TASK.kind.check(LanguageConfig(), source)
 
 
 def prepared(documents):

@@ -70,7 +70,7 @@ def stocknet(folder: Path, tickers=("AAA", "BBB"), days=DAYS) -> Path:
 def check_stocks(source, options=None, protocol=None, *, texts=None):
     """What a check says of prices, and of their texts."""
     config = StockConfig(read=options or StockOptions(), protocol=protocol or StockProtocol())
-    return task.check(config, (source, texts))
+    return task.kind.check(config, (source, texts))
 
 
 def notes_of(source, options=None, texts=None):

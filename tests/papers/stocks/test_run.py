@@ -204,7 +204,7 @@ def test_runs_of_several_seeds_differ_in_their_draws_alone(finished, tmp_path):
 
 
 def test_data_is_checked_as_it_is_read(finished):
-    report = task.check(
+    report = task.kind.check(
         task.configure({"data": finished.config.data, "read": {"start": "2020-02-01"}}), finished.config.data
     )
     assert report.is_usable

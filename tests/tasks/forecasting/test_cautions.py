@@ -12,11 +12,11 @@ from command import outcome
 from multiway.errors import MultiwayWarning
 from multiway.ops import conformal_radii
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.facts import cautions
-from multiway.tasks.forecasting.intervals import Bands, errors_of
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.held_out import Stretch, errors_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.page import report
-from multiway.tasks.forecasting.stretches import Stretch
 from tasks.forecasting.short_series import cover, series
 
 FEW = (
@@ -84,7 +84,7 @@ def test_radii_with_enough_windows_are_those_of_split_conformal_to_the_bit(finis
     validation = finished.prepared.windows["validation"]
     errors = errors_of([Stretch(validation, lambda *past: {"own": model_of(finished)(*past)})])["own"]
     expected = conformal_radii(np.abs(errors), (0.8, 0.95), validation.horizon)
-    edges = Bands.stored(finished.calibration).edges((80.0, 95.0)).numpy()
+    edges = Bands.read(finished.calibration).edges((80.0, 95.0)).numpy()
     np.testing.assert_array_equal(edges, np.stack([-expected, expected], 1))
     first = {"following": 0, "by_network": 0, "by_covariates": 0, "first": "2024-01-11 00:00:00"}
     assert finished.facts["intervals"] == {"windows": 27, "by_student": [0.0, 0.0], **first}

@@ -10,15 +10,15 @@ import torch
 from multiway.data import Scaler
 from multiway.ops import naive
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import widths
+from multiway.tasks.forecasting import bands as widths
+from multiway.tasks.forecasting.bands import USUAL, Bands, RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.forecasts import backtest_frame, factors_at, forecast_columns, score_backtest
-from multiway.tasks.forecasting.intervals import USUAL, Bands, fit_bands
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.held_out import Stretch
+from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.forecasting.widths import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from tasks.forecasting.panels import make_config
 from tolerances import ROUNDING32, ROUNDING64, SUMS32
@@ -88,7 +88,7 @@ def zero(past, *_):
 
 def test_bands_follow_where_the_size_of_errors_changes_and_not_where_it_does_not():
     bands = fit_bands([Stretch(windows_of(restless(), LOOKBACK, 1000), zero)], (80.0,))["multiway"]
-    assert bands.follow.tolist() == [True, False]
+    assert bands.causes["following"].tolist() == [True, False]
     apart = fit_bands([Stretch(windows_of(restless()[:, 1:], LOOKBACK, 1000), zero)], (80.0,))["multiway"]
     assert torch.equal(apart.offsets[..., 0], bands.offsets[..., 1])  # a series depends on itself alone
 
@@ -150,12 +150,12 @@ def run():
 
 
 def test_a_run_says_whose_bands_follow(run):
-    assert Bands.stored(run.calibration).follow.tolist() == [True, False]
+    assert Bands.read(run.calibration).causes["following"].tolist() == [True, False]
     assert any("The bands of 1 of 2 series widen and narrow" in note for note in run.facts["notes"])
 
 
 def test_a_forecast_has_bands_by_the_errors_of_the_last_rows(run):
-    panel, bands = run.prepared.panel, Bands.stored(run.calibration)
+    panel, bands = run.prepared.panel, Bands.read(run.calibration)
     windows, fitted = run.prepared.windows["test"], model_of(run).fitted_for("test")
     batch = windows.gather(torch.arange(len(windows)))
     past, seen, *rest = inputs_of(batch)
@@ -179,17 +179,17 @@ def test_calm_rows_after_the_training_make_the_bands_narrow(run):
     frame["date"] = pd.date_range("2024-01-01", periods=len(frame), freq="h")
     calm = frame.assign(restless=frame["restless"].where(frame.index < 1400, 0.1 * frame["even"]))
     longer = read_later(run.config, run.state, calm)
-    stored = Bands.stored(run.calibration)
+    stored = Bands.read(run.calibration)
     factors = [after(run, each, stored)[0] for each in (run.prepared.panel, longer)]
     assert factors[1] < 0.6 * factors[0]
 
 
 def test_a_panel_without_later_rows_and_a_run_of_before_have_bands_as_they_are(run):
-    stored, panel = Bands.stored(run.calibration), run.prepared.panel
+    stored, panel = Bands.read(run.calibration), run.prepared.panel
     assert after(run, panel.slice(0, LOOKBACK), stored).tolist() == [1.0, 1.0]
     older = dataclasses.replace(run, calibration={k: v for k, v in run.calibration.items() if k != USUAL})
-    bands = Bands.stored(older.calibration)
-    assert bands.follow.tolist() == [False, False] and after(older, panel, bands).tolist() == [1.0, 1.0]
+    bands = Bands.read(older.calibration)
+    assert bands.causes["following"].tolist() == [False, False] and after(older, panel, bands).tolist() == [1.0, 1.0]
     TASK.check_stored(older)
 
 
@@ -197,12 +197,12 @@ def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
     panel = run.prepared.panel
     table = backtest_frame(run, panel, cutoffs=[panel.times[row] for row in (1385, 1200, 1100)], levels=(80.0, 95.0))
     assert list(table["cutoff"].unique()) == [panel.times[row] for row in (1100, 1200, 1385)]
-    std, edges = run.state.target_scaler.std, Bands.stored(run.calibration).edges((80.0,))[0].double().numpy()
+    std, edges = run.state.target_scaler.std, Bands.read(run.calibration).edges((80.0,))[0].double().numpy()
     usual = {(name, row): (edges[1] - edges[0])[:, place] * std[place]
              for place, name in enumerate(run.state.targets) for row in (1100, 1200, 1385)}  # fmt: skip
     for (name, row), width in usual.items():
         part = table[(table["unique_id"] == name) & (table["cutoff"] == panel.times[row])]
-        bands = Bands.stored(run.calibration)
+        bands = Bands.read(run.calibration)
         factor = after(run, panel.slice(0, row + 1), bands)[run.state.targets.index(name)]
         np.testing.assert_allclose(part["multiway-hi-80"] - part["multiway-lo-80"], width * factor, rtol=ROUNDING32)
         assert (part["multiway-lo-95"] < part["multiway-lo-80"]).all()
@@ -213,7 +213,7 @@ def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
 
 
 def test_a_later_file_without_the_time_zone_of_the_training_has_the_same_bands(run):
-    panel, stored = run.prepared.panel, Bands.stored(run.calibration)
+    panel, stored = run.prepared.panel, Bands.read(run.calibration)
     zoned = dataclasses.replace(run, facts={**run.facts, "intervals": {**run.facts["intervals"]}})
     first = pd.Timestamp(run.facts["intervals"]["first"])
     zoned.facts["intervals"]["first"] = str(first.tz_localize("Asia/Tokyo"))

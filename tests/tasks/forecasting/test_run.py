@@ -11,8 +11,8 @@ import torch
 
 from multiway.errors import ConfigError, DataError, MultiwayWarning, RunError
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.encode import prepare_panel
-from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.run import save_run
@@ -40,7 +40,7 @@ def test_the_coverage_is_of_the_test_rows(finished):
     batch = test.gather(torch.arange(len(test)))
     with torch.no_grad():
         error = batch["future"] - finished.model(batch["past"])
-    low, high = Bands.stored(finished.calibration).edges((80.0, 95.0))[:, :, None].unbind(1)
+    low, high = Bands.read(finished.calibration).edges((80.0, 95.0))[:, :, None].unbind(1)
     inside = ((low <= error) & (error <= high)).double().mean((1, 3))
     assert [row["level"] for row in finished.facts["coverage"]] == [80.0, 95.0]
     for row, by_step in zip(finished.facts["coverage"], inside, strict=True):

@@ -14,9 +14,10 @@ from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.config import SplitOptions
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.sizes import Borders
 from multiway.tasks.forecasting.splitting import ETT_NAMES, borders_of
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.forecasting.windows import Borders, check_borders, split_windows
+from multiway.tasks.forecasting.windows import check_borders, split_windows
 from multiway.tasks.known import settings_for
 from tasks.forecasting.panels import make_frame
 

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multiway.errors import DataError
-from multiway.tasks.forecasting.windows import Borders, Windows, split_windows
+from multiway.tasks.forecasting.sizes import Borders
+from multiway.tasks.forecasting.windows import Windows, split_windows
 
 LOOKBACK, HORIZON = 7, 3
 

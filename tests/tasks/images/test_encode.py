@@ -87,7 +87,7 @@ def test_later_images_are_counted_in_the_classes_of_the_run():
     later = images(3, target=np.zeros(3, np.int64), classes=("dog",))
     config = ImageConfig()
     assert TASK.prepare(config, later, state).encoded.truth.tolist() == [1, 1, 1]
-    assert TASK.unlabelled(config, later, state).encoded.target is None
+    assert TASK.prepare(config, later, state, labelled=False).encoded.target is None
     with pytest.raises(DataError, match=r"made: classes are those of the training, cat, dog\. Got cow in 3 images"):
         TASK.prepare(config, images(3, target=np.zeros(3, np.int64), classes=("cow",)), state)
     with pytest.raises(DataError, match=r"trained on \(channels, height, width\) \(3, 5, 4\)\. Got \(3, 4, 4\)"):
@@ -118,7 +118,7 @@ def test_a_check_says_every_flaw_at_once(tmp_path):
     (tmp_path / "cat" / "00.png").write_bytes(b"")
     (tmp_path / "dog" / "01.png").write_bytes(b"no")
     (tmp_path / "dog" / "99.png").write_bytes((tmp_path / "cat" / "02.png").read_bytes())
-    report = TASK.check(ImageConfig(), tmp_path)
+    report = TASK.kind.check(ImageConfig(), tmp_path)
     rules = {finding.kind: finding.line() for finding in report.findings if finding.severity != "error"}
     errors = [finding.rule for finding in report.findings if finding.severity == "error"]
     assert [error.split(":")[0] for error in errors] == ["cat/00.png", "dog/01.png"] and not report.is_usable

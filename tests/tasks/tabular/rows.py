@@ -3,11 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from multiway.data.samples import read_samples
-from multiway.data.sources.tables import source_name
 from multiway.tasks.tabular import TabularConfig
 from multiway.tasks.tabular.config import TableOptions
-from multiway.tasks.tabular.source import rows_of
+from multiway.tasks.tabular.source import ROWS
 from multiway.tasks.tabular.task import TASK
 
 
@@ -32,8 +30,7 @@ def as_csv(frame: pd.DataFrame) -> str:
 
 def read_table(source, options=None, state=None):
     """Rows of inputs and their targets, without a flaw."""
-    given = options or TableOptions()
-    return read_samples(source_name(source), lambda findings: rows_of(source, given, findings, state))
+    return ROWS.read_sound(TabularConfig(read=options or TableOptions()), source, state)
 
 
 def prepare_table(source, options, split):
@@ -44,9 +41,9 @@ def prepare_table(source, options, split):
 def match_table(source, options, state, *, has_target=True):
     """Later rows."""
     config = TabularConfig(read=options)
-    return TASK.prepare(config, source, state) if has_target else TASK.unlabelled(config, source, state)
+    return TASK.prepare(config, source, state, labelled=has_target)
 
 
 def check_table(source, options=None):
     """What a check says of rows."""
-    return TASK.check(TabularConfig(read=options or TableOptions()), source)
+    return TASK.kind.check(TabularConfig(read=options or TableOptions()), source)

@@ -7,11 +7,11 @@ from tasks.text.reviews import reviews
 
 
 def said(frame: pd.DataFrame, **options: object) -> str:
-    return "\n".join(TASK.check(TextConfig.parse({"read": options}), frame).lines())
+    return "\n".join(TASK.kind.check(TextConfig.parse({"read": options}), frame).lines())
 
 
 def test_the_summary_says_what_there_is():
-    found = TASK.check(TextConfig(), reviews())
+    found = TASK.kind.check(TextConfig(), reviews())
     assert found.is_usable and found.summary["words"] == "6 in the middle, 6 at most"
     assert found.summary["classes"] == "bad 32, good 28"
     assert found.summary["splits"] == "train 39, validation 9, test 12"
@@ -32,5 +32,5 @@ def test_what_is_wrong_is_said(frame, text):
 
 
 def test_a_file_that_is_not_there_is_said():
-    report = TASK.check(TextConfig(), "nowhere.csv")
+    report = TASK.kind.check(TextConfig(), "nowhere.csv")
     assert not report.is_usable and "does not exist" in report.findings[0].rule

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from multiway.tasks.forecasting.panel import Panel as Panel
     from multiway.tasks.forecasting.read import check_file as check_file
     from multiway.tasks.forecasting.read import read_panel as read_panel
+    from multiway.tasks.forecasting.sizes import Borders as Borders
     from multiway.tasks.forecasting.splitting import borders_of as borders_of
-    from multiway.tasks.forecasting.windows import Borders as Borders
     from multiway.tasks.forecasting.windows import Windows as Windows
     from multiway.tasks.forecasting.windows import split_windows as split_windows
 

@@ -1,6 +1,8 @@
 """Look-back, horizon and shares of the splits that fit the rows that there are."""
 
+import dataclasses
 import math
+from typing import Self
 
 from multiway.errors import Fix
 
@@ -10,6 +12,24 @@ TRAIN, TEST = 0.7, 0.2
 """Shares of the splits where the rows allow them."""
 USUAL = 14
 """Horizon of a file without a long season."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Borders:
+    """Half-open ranges of target rows; validation and test windows reach back `lookback` rows for their past."""
+
+    train: tuple[int, int]
+    validation: tuple[int, int]
+    test: tuple[int, int]
+
+    @classmethod
+    def at(cls, validation: int, test: int, stop: int) -> Self:
+        """Split rows at the first of validation, the first of test, and the one after the last."""
+        return cls(train=(0, validation), validation=(validation, test), test=(test, stop))
+
+    def by_name(self) -> dict[str, tuple[int, int]]:
+        """Range of each split, in the order of time."""
+        return {"train": self.train, "validation": self.validation, "test": self.test}
 
 
 def usual_horizon(rows: int, season: int) -> int:

@@ -3,19 +3,23 @@
 import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.auditing import WindowSplit
 from multiway.data.findings import list_some
 from multiway.data.scaling import Scaler
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.forecasting.calendar import time_like
 from multiway.tasks.forecasting.config import SplitOptions, find_published_split
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.windows import Borders, Windows
+from multiway.tasks.forecasting.sizes import Borders
+
+if TYPE_CHECKING:  # a check of rows does without windows, and without torch
+    from multiway.auditing import WindowSplit
+    from multiway.tasks.forecasting.windows import Windows
 
 ETT_MONTHS = (12, 4, 4)
 ETT_NAMES = ("HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT")
@@ -38,8 +42,8 @@ class PublishedSplit:
 
     note: str
     scale: Callable[[NDArray[np.float64]], Scaler]
-    split: Callable[[Windows, int, str], dict[str, Windows]]
-    audited: Callable[[Panel, Mapping[str, Windows], Scaler], WindowSplit]
+    split: "Callable[[Windows, int, str], dict[str, Windows]]"
+    audited: "Callable[[Panel, Mapping[str, Windows], Scaler], WindowSplit]"
 
 
 def borders_of(panel: Panel, options: SplitOptions) -> Borders:

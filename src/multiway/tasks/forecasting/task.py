@@ -1,6 +1,5 @@
 """The task `forecast`."""
 
-import copy
 import dataclasses
 import itertools
 from collections.abc import Sequence
@@ -13,19 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
-from multiway.data import CheckReport
-from multiway.data.looking import look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, DataError, Fix, Message, warn
+from multiway.errors import ConfigError, Fix, Message, warn
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import budget, encode, forecasts, network, page, refit, scores
+from multiway.tasks.forecasting import encode, forecasts, page, refit, scores
 from multiway.tasks.forecasting.audit import audit_forecast
-from multiway.tasks.forecasting.calendar import season_of
-from multiway.tasks.forecasting.candidate import candidates
+from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
+from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
@@ -39,22 +36,27 @@ from multiway.tasks.forecasting.explain import (
 )
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words, words_on_following
 from multiway.tasks.forecasting.headline import headline
-from multiway.tasks.forecasting.intervals import Bands, calibration_of, tenths_of
+from multiway.tasks.forecasting.held_out import Stretch
+from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.networks import (
+    build_forecast_baseline,
+    fit_forecast_baseline,
+    model_of,
+    plan_epochs,
+    samples_of,
+)
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
-from multiway.tasks.forecasting.read import check_file, read_panel
+from multiway.tasks.forecasting.processes import join_frames, join_words, words_on_shares
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
-from multiway.tasks.forecasting.sharing import join_frames, join_words, words_on_shares
-from multiway.tasks.forecasting.sizes import fitting, largest, usual_horizon
-from multiway.tasks.forecasting.widths import stretch
 from multiway.tasks.lifecycle import announce, data_of
-from multiway.tasks.protocol import NETWORK, OURS, VALIDATION, Context, Fitted, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Settled, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
 from multiway.training import RunFolder
-from multiway.training.processes import total
+from multiway.training.processes import is_main, join_arrays, total
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
@@ -76,26 +78,6 @@ METRICS = (
 )
 
 
-def may_take(source: object, *, is_chosen: bool = False) -> bool:
-    """Tables of numbers in the order of time, and arrays."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
-    return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
-
-
-def propose_settings(config: ForecastConfig, source: object) -> tuple[Fix, ...]:
-    """A horizon, where none is named, and sizes that fit the rows."""
-    panel, given = read_panel(*encode.describe_source(config, source)), config.model_fields_set
-    season = config.season or season_of(panel.frequency)
-    horizon = config.horizon if "horizon" in given else usual_horizon(panel.num_rows, season)
-    lookback = config.lookback if "lookback" in given else None
-    fixes = fitting(panel.num_rows, horizon, lookback, season)
-    if fixes is None:
-        parts: list[str | Fix] = [part for fix in largest(panel.num_rows, lookback, season) for part in (fix, " ")]
-        rule = f"{panel.source}: {panel.num_rows} rows are too few for a horizon of {horizon}. Set "
-        raise DataError(rule, *parts[:-1], ".")
-    return fixes if "horizon" in given else (Fix("horizon", horizon), *fixes)
-
-
 def prepare_data(
     config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
 ) -> PreparedPanel:
@@ -103,14 +85,6 @@ def prepare_data(
     if state is None:
         return encode.prepare_panel(config, source)
     return PreparedPanel.later(encode.read_later(config, state, source), state, config)
-
-
-def check_data(config: ForecastConfig, source: object) -> CheckReport:
-    """What is in a file or frame of series."""
-    if isinstance(source, tuple):
-        raise DataError("forecast: series are forecast from themselves. Give one frame and no y.")
-    own, read, roles = encode.describe_source(config, source)
-    return check_file(own, read, config.split, roles)
 
 
 def list_warnings(config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
@@ -138,10 +112,10 @@ def fill_sizes(config: ForecastConfig, prepared: PreparedPanel) -> ForecastConfi
 
 def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     """See `multiway.tasks.forecasting.encode`."""
-    return encode.learn(config, prepared)
+    return encode.learn_state(config, prepared)
 
 
-def settle_config(config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
+def settle_config(config: ForecastConfig, state: ForecastState) -> ForecastConfig:
     """Say whether a network is trained; a published protocol fits once."""
     once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
     training = config.training
@@ -153,11 +127,20 @@ def settle_config(config: ForecastConfig, state: ForecastState, *, progress: boo
 def plan_training(
     config: ForecastConfig, prepared: PreparedPanel, spent: float
 ) -> tuple[ForecastConfig, Sequence[str]]:
-    """See `multiway.tasks.forecasting.budget`."""
+    """See `plan_epochs`."""
     if config.budget is None:
         return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
-    kept, plan = budget.plan_epochs(config, prepared, spent)
+    kept, plan = plan_epochs(config, prepared, spent)
     return kept, (plan,)
+
+
+def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
+    """Sizes, then what training learns, then what a budget leaves to be trained."""
+    config = fill_sizes(config, prepared)
+    state = learn_state(config, prepared)
+    config = settle_config(config, state)
+    planned, notes = plan_training(config, prepared, spent)
+    return Settled(planned, state if planned is config else learn_state(planned, prepared), notes)
 
 
 def name_models(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
@@ -167,53 +150,67 @@ def name_models(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]
 
 def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
     """All candidates side by side, or a baseline."""
-    count = len(state.names)
     if name != OURS:
-        return network.build_forecast_baseline(name, config, count)
-    trained = network.build_network(config, count, state.covariates) if config.network else None
-    own, *refitted = (
-        {name: candidates()[name].build(encode.sizes_of(config, state, low)) for name in state.candidates}
-        for low in (state.low, *map(state.low_for, encode.USES))
-    )
-    more = {} if trained is None or not config.retrains else {"network": trained}
-    pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
-    refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
-    return WeighedForecasts(config.horizon, len(state.targets), own, trained, refits)
+        return build_forecast_baseline(name, config, len(state.names))
+    every, refits, sizes = candidates(), {}, encode.sizes_of(config, state)
+    own = {each: every[each].build(sizes) for each in state.candidates}
+    again = [each for each in state.candidates if config.retrains or not every[each].is_stepped]
+    for use in () if config.refit == "none" else encode.USES:
+        sizes = encode.sizes_of(config, state, state.low_for(use))
+        refits[use] = {each: every[each].build(sizes) for each in again}
+    return WeighedForecasts(config.horizon, len(state.targets), own, refits)
 
 
 def trained_part(model: nn.Module) -> nn.Module:
     """Without what is fitted once more."""
-    return model.by(dict(model.candidates.items())) if isinstance(model, WeighedForecasts) else model
+    return model.by({}) if isinstance(model, WeighedForecasts) else model
 
 
 def fit_model(run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
-    """The candidates, then the network; or a baseline."""
+    """The candidates in the order of their cost; or a baseline."""
+    config, windows = run.config, prepared.windows
     if name != OURS:
         announce(name, context)
-        return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
-    model = network.model_of(run)
-    network.fit_candidates(model, prepared)
+        return fit_forecast_baseline(
+            run.models[name],
+            windows,
+            lambda: prepared.ridge.weight if config.group == "auto" else prepared.ridge.common,
+            config,
+            context,
+        )
     forecasts.keep_first(run, prepared, context)
-    fitted = network.fit_forecaster(model, prepared, run.config, context)
-    for each, own in model.candidates.items():
+    model = model_of(run)
+    by = Training(config, context, windows, model, prepared.refit_share if config.retrains else 0.0)
+    training, validation = (
+        Rows(windows[split].of_targets(), prepared.ridge, training=by) for split in ("train", "validation")
+    )
+    fitted = fit_candidates(model, training, validation)
+    for each, own in model.every.items():
         run.facts["notes"] = [*run.facts["notes"], *candidates()[each].notes(own, run.state.targets)]
     return fitted
 
 
 def list_candidates(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-    """What was fitted, the cheapest first, and the network."""
-    return (*state.candidates, *([NETWORK] if config.network else []))
+    """What was fitted, the cheapest first."""
+    return state.candidates
 
 
 def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
     """Weights of all candidates, on the errors that bands are of as well."""
     sizes = encode.sizes_of(run.config, run.state)
-    chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
+    chosen, bands, facts = decide(model_of(run), prepared, run.config, sizes, run.state.mase_scale)
     run.facts |= facts
-    run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
+    run.facts["covariates"] = savings(model_of(run), prepared, sizes)
     following = words_on_following(facts["intervals"], prepared.windows["train"].all_targets)
     run.facts["notes"] = [*run.facts["notes"], *words_on_savings(run.facts["covariates"]), *following]
-    run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
+    baselines = {name: model for name, model in run.models.items() if name != OURS}
+    if baselines:
+        part = Stretch(
+            prepared.windows["validation"],
+            lambda past, observed, *_: {name: model(past, observed) for name, model in baselines.items()},
+        )
+        bands |= fit_bands([part], (), len(baselines))
+    run.calibration = calibration_of(bands)
     return chosen.choice()
 
 
@@ -223,9 +220,20 @@ def refit_answer(run: Run, prepared: PreparedPanel, context: Context) -> None:
 
 
 def join_processes(run: Run) -> None:
-    """State, weights and bands of the series of all processes, in the first."""
-    if run.prepared.panel.share is not None:
-        network.join(run)
+    """State, own matrices of ridge and bands of the series of all processes, in the first."""
+    if run.prepared.panel.share is None:
+        return
+    bands = {name: join_arrays(each.numpy(), each.ndim - 1) for name, each in run.calibration.items() if name != SHARES}
+    weights, apart = model_of(run).state_dict(), not run.state.shared
+    for name, each in weights.items():
+        if apart and name.endswith("ridge.weight"):
+            weights[name] = torch.from_numpy(join_arrays(each.numpy(), 0))
+    run.state = encode.join_state(run.state)
+    if is_main():
+        run.calibration |= {name: torch.from_numpy(each) for name, each in bands.items()}
+        whole = build_model(run.config, run.state, OURS)
+        whole.load_state_dict(weights)
+        run.models = {OURS: whole.eval()}
 
 
 def calibrate_run(run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
@@ -239,7 +247,7 @@ def check_stored(run: Run) -> None:
     same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
     targets = run.config.num_targets or len(state.names)
     same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
-    bands = Bands.stored(run.calibration)
+    bands = Bands.read(run.calibration)
     expected = (len(bands.shares), run.config.horizon, targets)
     varying = (bands.usual, bands.spread, bands.slopes)
     fits = bands.offsets.shape == expected and all(each.shape[-1] == targets for each in varying if each is not None)
@@ -249,10 +257,12 @@ def check_stored(run: Run) -> None:
 
 def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-    forecast = partial(network.all_forecasts, run, use=split)
-    around = {name: scores.Around(tenths, _edges(run, name)) for name, tenths in tenths_of(run.calibration)}
-    bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], _edges(run, OURS)
-    spread = network.model_of(run).fitted_for(split).spread
+    forecast = partial(forecasts.all_forecasts, run, use=split)
+    around = {
+        name: scores.Around(tenths, _edges(run, name)) for name, tenths in run.calibration.items() if name not in PARTS
+    }
+    bands, windows, edges = Bands.read(run.calibration), prepared.windows[split], _edges(run, OURS)
+    spread = model_of(run).fitted_for(split).spread
     following = scores.Following(bands, windows, spread) if bands.vary else None
     around[OURS] = around[OURS]._replace(bands=following)
     errors = scores.measure(windows, forecast, run.state.target_scaler, around)
@@ -277,24 +287,15 @@ def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd
     return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
 
 
-def facts_of_test(run: Run, predictions: Measured) -> Row:
-    """How many test values the intervals hold, and the series that have none."""
-    seen = predictions.errors[OURS].count.sum(0) > 0
-    unscored = list(itertools.compress(predictions.names, ~seen.numpy()))
-    return {
-        "unscored": unscored,
-        "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
-    }
-
-
 def _edges(run: Run, name: str) -> Tensor:
     """Of the answer's bands; other models have none."""
-    return Bands.stored(run.calibration).edges(run.config.levels if name == OURS else ())
+    return Bands.read(run.calibration).edges(run.config.levels if name == OURS else ())
 
 
-def describe_run(run: Run, prepared: PreparedPanel) -> Row:
-    """Sizes and the rows of the splits."""
+def describe_run(run: Run, prepared: PreparedPanel, predictions: Measured) -> Row:
+    """Sizes, the rows of the splits, how many test values the intervals hold, and the series that have none."""
     panel, share, missing = prepared.panel, prepared.panel.share, int(np.isnan(prepared.panel.values).sum())
+    seen = predictions.errors[OURS].count.sum(0) > 0
     return {
         "rows": panel.num_rows,
         "variates": panel.num_variates if share is None else share.of,
@@ -302,6 +303,8 @@ def describe_run(run: Run, prepared: PreparedPanel) -> Row:
         "young": list(prepared.young if share is None else join_words(prepared.young)),
         "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
         "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
+        "unscored": list(itertools.compress(predictions.names, ~seen.numpy())),
+        "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
     }
 
 
@@ -446,7 +449,7 @@ def swappable_part(model: nn.Module) -> nn.Module:
 
 def sample_inputs(run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...]:
     """Validation windows, evenly spread."""
-    batch = network.samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
+    batch = samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
     return batch["past"], batch.get("past_observed")
 
 
@@ -468,29 +471,23 @@ def _is_own(run: Run) -> bool:
     return bool(run.answer.name == run.facts["selection"]["answer"])
 
 
-TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
+TASK = Task(
     **FORECAST.parts,
     own=OURS,
     page=page,
     state=ForecastState,
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
-    could_take=may_take,
-    proposal=propose_settings,
     prepare=prepare_data,
-    check=check_data,
-    warned=list_warnings,
+    warnings=list_warnings,
     audit=audit_run,
-    sized=fill_sizes,
-    learn=learn_state,
-    settle=settle_config,
-    planned=plan_training,
+    settle=settle_run,
     names=name_models,
     build=build_model,
-    counted=trained_part,
     fit=fit_model,
-    candidates=list_candidates,
-    choice=choose_answer,
+    candidates=candidates,
+    answers=list_candidates,
+    choose=choose_answer,
     refit=refit_answer,
     join=join_processes,
     calibrate=calibrate_run,
@@ -498,7 +495,6 @@ TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
     predict=predict_split,
     score=score_split,
     tables=tables_of_split,
-    test_facts=facts_of_test,
     describe=describe_run,
     keep=keep_files,
     metrics=list_metrics,
@@ -507,14 +503,15 @@ TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
     cautions=list_cautions,
     cell_facts=facts_of_cell,
     answer_line=answer_in_words,
-    scored_as=name_of_answer,
+    score_name=name_of_answer,
     far=find_far,
     far_scored=find_far_scored,
     answer=answer_data,
     backtest=backtest_run,
     update=update_run,
     explain=explain_run,
-    before_compression=prepare_compression,
-    swappable=swappable_part,
+    prepare_compression=prepare_compression,
+    network_in=swappable_part,
+    trained_part=trained_part,
     sample=sample_inputs,
 )

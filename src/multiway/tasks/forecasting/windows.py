@@ -1,7 +1,6 @@
 """Windows of a panel: strided views of one tensor, gathered per batch, and stretches of them without a gap."""
 
 import copy
-import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -15,29 +14,11 @@ from multiway.data.scaling import Scaler
 from multiway.errors import DataError, Fix
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.sizes import smaller, usual_borders
+from multiway.tasks.forecasting.sizes import Borders, smaller, usual_borders
 from multiway.training.processes import total
 
 BATCH_CELLS = 500_000
 SHORTEST_STRETCH = 32
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Borders:
-    """Half-open ranges of target rows; validation and test windows reach back `lookback` rows for their past."""
-
-    train: tuple[int, int]
-    validation: tuple[int, int]
-    test: tuple[int, int]
-
-    @classmethod
-    def at(cls, validation: int, test: int, stop: int) -> Self:
-        """Split rows at the first of validation, the first of test, and the one after the last."""
-        return cls(train=(0, validation), validation=(validation, test), test=(test, stop))
-
-    def by_name(self) -> dict[str, tuple[int, int]]:
-        """Range of each split, in the order of time."""
-        return {"train": self.train, "validation": self.validation, "test": self.test}
 
 
 class Windows:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,18 +14,18 @@ from multiway.config import Config, Plain
 from multiway.data.findings import list_some
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows
-from multiway.data.sources.scans.cases import Cases, CutMask, Scans
+from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.intensity import IntensityScale, Spacings, spacings_of, warn_of_spacing
 from multiway.data.sources.scans.loading import FileScans
-from multiway.data.sources.scans.volume import Array, Volume, sizes_in_words
+from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
-from multiway.tasks.scans.config import PLAIN, SegmentConfig
+from multiway.tasks.scans.config import SegmentConfig
+from multiway.tasks.scans.read import check_cuts, class_names, usable_values
 from multiway.training.losses import IGNORED
 
 LARGEST_PATCH = 64
-MOST_CLASSES = 256
 MEMORY_LIMIT = 2 * 2**30
 
 
@@ -126,6 +126,11 @@ class SegmentState(ScanState):
         return len(self.axes)
 
     @property
+    def is_binary(self) -> bool:
+        """Whether images have one channel, a background and one class."""
+        return self.channels == 1 and len(self.classes) == 2 and self.background
+
+    @property
     def fields(self) -> dict[str, int]:
         """Fields of a network on these images."""
         return {"in_channels": self.channels, "num_classes": len(self.classes)}
@@ -134,7 +139,7 @@ class SegmentState(ScanState):
     def learn(cls, config: SegmentConfig, cases: Cases, train: Rows) -> Self:
         """Classes, sizes, and the intensities of the training images alone, which are read one at a time."""
         names = cases.names["case"]
-        check_cuts(((cases.inputs.cut(row), name) for row, name in enumerate(names)), cases.inputs)
+        check_cuts(((cases.inputs.find_cut(row), name) for row, name in enumerate(names)), cases.inputs)
         values, scans = find_mask_values(cases, train, config), cases.inputs[train]
         classes, header = class_names(cases, values, config), scans.header
         assert header is not None
@@ -150,12 +155,12 @@ class SegmentState(ScanState):
             channels=header.channels,
             axes=header.axes,
             scale=IntensityScale.fit(lambda row: images.read(row).values, range(len(train)), config.read),
-            patch=find_patch(config, fields, [scans.form(row).sizes for row in range(len(train))]),
+            patch=find_patch(config, fields, [scans.header_after_preparing(row).sizes for row in range(len(train))]),
             background=values[0] == 0,
             spacings=spacings_of(scans.spacing, range(len(train))),
             target_name=config.read.mask if isinstance(scans.files, FileScans) and not scans.mask_names else None,
         )
-        mask_baselines(config, state)
+        check_threshold(config, state)
         weights = config.class_weights
         if weights is not None and (len(weights) != len(classes) or min(weights) <= 0):
             raise ConfigError(
@@ -164,17 +169,13 @@ class SegmentState(ScanState):
         return state
 
 
-def mask_baselines(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
-    """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels."""
-    is_binary = state.channels == 1 and len(state.classes) == 2 and state.background
-    if config.baselines is None:
-        return ("background", "threshold" if is_binary else "logistic", PLAIN)
-    if "threshold" in config.baselines and not is_binary:
+def check_threshold(config: SegmentConfig, state: SegmentState) -> None:
+    """Refuse a threshold of several channels or classes."""
+    if "threshold" in (config.baselines or ()) and not state.is_binary:
         raise ConfigError(
             f"baselines: a threshold needs one channel, a background and one class. Got {state.channels} channels "
             f"and {len(state.classes)} classes. Take logistic instead."
         )
-    return tuple(dict.fromkeys(config.baselines))
 
 
 def find_patch(config: SegmentConfig, fields: Plain, sizes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
@@ -265,18 +266,17 @@ class Examples:
 
     def sizes(self, index: int) -> tuple[int, ...]:
         """Voxels along each axis, by the header alone."""
-        return self.scans.form(int(self.rows[index])).sizes
+        return self.scans.header_after_preparing(int(self.rows[index])).sizes
 
-    @property
-    def is_regridded(self) -> bool:
-        """Whether images are prepared on another grid than that of their files."""
-        options = self.scans.options
-        return any((options.orientation, options.spacing, options.size, options.resample_to))
+    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]] | None:
+        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there.
 
-    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
-        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there."""
-        row = int(self.rows[index])
-        mask, options = self.scans.file_mask(row), self.scans.options
+        None where images are prepared on the grid of their files.
+        """
+        row, options = int(self.rows[index]), self.scans.options
+        if not any((options.orientation, options.spacing, options.size, options.resample_to)):
+            return None
+        mask = self.scans.file_mask(row)
         assert mask is not None
         back = to_file(classes, self.scans.file_header(row), options, self.scans.place(row), nearest=True)
         return back, positions_in(self.values, mask.values[0], self.ignore)
@@ -332,60 +332,3 @@ def find_mask_values(cases: Cases, train: Rows, config: SegmentConfig) -> tuple[
     names = cases.names["case"]
     masks = ((names[row], np.unique(read_mask(cases.inputs, names, row)).tolist()) for row in train.tolist())
     return usable_values(masks, config.ignore, cases.source)
-
-
-def usable_values(masks: Iterable[tuple[str, Iterable[float]]], ignore: int | None, source: str) -> tuple[int, ...]:
-    """Values that count of some masks, which are given by the names of their cases."""
-    present: set[int] = set()
-    for name, found in masks:
-        values = list(found)
-        if len(values) > MOST_CLASSES or any(value != round(value) for value in values):
-            raise DataError(
-                f"{source}: a mask holds whole numbers, at most {MOST_CLASSES} of them. Got {list_some(values, 4)} in "
-                f"case {name}. Write labels, not probabilities."
-            )
-        present |= {int(value) for value in values}
-    usable = tuple(sorted(present - {ignore}))
-    if len(usable) < 2:
-        raise DataError(
-            f"{source}: the training masks must hold two values or more. Got {list_some(usable) or 'none'}. "
-            "Check the column of masks and the option ignore."
-        )
-    return usable
-
-
-def class_names(cases: Cases, values: tuple[int, ...], config: SegmentConfig) -> tuple[str, ...]:
-    """What the values are called: by the config, by the data set, or by themselves."""
-    known = cases.inputs.mask_names
-    if config.classes is not None:
-        if len(config.classes) != len(values):
-            raise DataError(
-                f"classes names {len(config.classes)} classes and the masks hold {len(values)}: {list_some(values)}. "
-                "Name each, in this order."
-            )
-        return config.classes
-    if known is not None and 0 <= min(values) <= max(values) < len(known):
-        return tuple(known[value] for value in values)
-    return tuple("background" if value == 0 else str(value) for value in values)
-
-
-def check_cuts(cuts: Iterable[tuple[CutMask | None, str]], scans: Scans) -> None:
-    """Refuse masks that `size` cuts, unless the config takes them so: what is cut off would never be scored.
-
-    `cuts` are of the cases by name; None without a mask.
-    """
-    if scans.options.size is None or scans.options.cut_masks:
-        return
-    torn = [(cut, name) for cut, name in cuts if cut is not None and cut.kept < cut.marked]
-    if not torn:
-        return
-    cut, name = min(torn, key=lambda item: item[0].kept / item[0].marked)
-    size = [max(sides) for sides in zip(scans.options.size, *(cut.needed for cut, _ in torn), strict=True)]
-    raise DataError(
-        f"{scans.source}: size {sizes_in_words(scans.options.size)} cuts {len(torn)} masks. Of {name} {cut.kept} of "
-        f"{cut.marked} marked voxels are left. Set one that holds them (",
-        Fix("read.size", size),
-        "), or take masks as they are cut (",
-        Fix("read.cut_masks", True),
-        ").",
-    )

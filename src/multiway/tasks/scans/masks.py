@@ -1,61 +1,49 @@
 """The task `segment`."""
 
-import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import BLOCK, ScanImages, read_shared_cases
 from multiway.config import Plain
-from multiway.data import CheckReport
-from multiway.data.checking import Hook
-from multiway.data.findings import Findings, Place, list_some, quote
+from multiway.data.findings import Findings, list_some
 from multiway.data.options import VolumeOptions
 from multiway.data.samples import Prepared, Rows, Samples, Splits
-from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases, Scans, splits_named
-from multiway.data.sources.scans.checking import check_scans, lists_masks
 from multiway.data.sources.scans.intensity import IntensityScale
-from multiway.data.sources.scans.loading import Source as ScanSource
-from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.sources.scans.volume import Array
-from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
-from multiway.data.sources.tables import pair_of
-from multiway.data.splitting import notes_on_draws, split
-from multiway.errors import ConfigError, DataError, Fix
+from multiway.data.sources.scenes import is_scene
+from multiway.data.splitting import notes_on_draws
 from multiway.tasks.answers import Answer
+from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import EncodedTask, Part, SampleFacts, SplitPredictions
-from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row
+from multiway.tasks.declarations import Encoding
+from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, choose_by, score_later
 from multiway.tasks.run import Run
+from multiway.tasks.sample_task import SampleFacts, SplitPredictions, describe_splits, sample_task
 from multiway.tasks.scans import mask_page as page
-from multiway.tasks.scans.config import PLAIN, SEGMENT, SegmentConfig
+from multiway.tasks.scans.config import SEGMENT, SegmentConfig
 from multiway.tasks.scans.encode import (
     Examples,
     SegmentState,
-    check_cuts,
-    class_names,
     find_mask_values,
-    mask_baselines,
-    usable_values,
 )
 from multiway.tasks.scans.explain import explain_masks
 from multiway.tasks.scans.mask_page import save_slices
-from multiway.tasks.scans.networks import PatchLoss, build_segmenter, network_predictor, predictor_of
-from multiway.tasks.scans.patches import GridPatches, TrainingPatches
+from multiway.tasks.scans.networks import predictor_of
 from multiway.tasks.scans.predict import predict_masks
-from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, class_in_words, headline, mean_dice, measure
-from multiway.tasks.scans.task import in_arrays, scan_parts, warn_of_other_voxels
+from multiway.tasks.scans.read import read_images
+from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, measure
+from multiway.tasks.scans.task import scan_parts
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, write_score
 from multiway.tasks.stored import same_length
-from multiway.training import Objective, RunFolder, Source
+from multiway.training import RunFolder
 
 MEAN_METRIC = functools.partial(Metric, where={"class": MEAN})
 METRICS = (
@@ -75,34 +63,6 @@ class SegmentFacts(SampleFacts):
     distance: str
 
 
-def looks_right(source: object) -> bool:
-    """Scenes, volumes with masks, and tables of scans and their masks."""
-    if isinstance(source, str | Path):
-        return is_scene(source) or lists_masks(Path(source))
-    x, masks = pair_of(source)
-    return np.ndim(x) > 3 and np.ndim(masks) > 2
-
-
-def read_samples(
-    config: SegmentConfig,
-    source: object,
-    findings: Findings,
-    state: SegmentState | None = None,
-    *,
-    has_target: bool = True,
-) -> Cases:
-    """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
-    cases = read_images(_with_masks(source), config, findings, is_training=state is None)
-    if state is not None:
-        _check_alike(cases, state)
-    return cases
-
-
-def check_data(config: SegmentConfig, source: object) -> CheckReport:
-    """What is in images with masks, and what is wrong with them."""
-    return EncodedTask.check(TASK, config, _with_masks(source))
-
-
 def learn_state(config: SegmentConfig, samples: Cases, train: Rows) -> SegmentState:
     """Classes of the training masks, intensities, and the sizes of a patch."""
     return SegmentState.learn(config, samples, train)
@@ -119,11 +79,6 @@ def encode_samples(
 def read_intensities(prepared: Prepared[Scans, SegmentState]) -> Iterable[Array]:
     """One at a time."""
     return (example.values for example in prepared.encoded.inputs)
-
-
-def list_checks(config: SegmentConfig) -> Sequence[Hook]:
-    """Images that cannot be read or say nothing, and masks that do not go together."""
-    return (check_scans, functools.partial(check_masks, config=config))
 
 
 def list_remarks(samples: Samples[Any], splits: Splits) -> Iterable[str]:
@@ -151,50 +106,6 @@ def audit_run(config: SegmentConfig, run: Run | None = None) -> AuditReport:
     return audit_images(prepared.raw, prepared.splits, prepared.encoded.inputs, scale, config.read)
 
 
-def name_models(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
-    """The network, and the baselines that fit the data."""
-    return (NETWORK, *mask_baselines(config, state))
-
-
-def build_objective(run: Run, training: Samples[Examples]) -> Objective:
-    """Cross-entropy and overlaps."""
-    return PatchLoss(run.config, run.state.background)
-
-
-def training_source(run: Run, training: Samples[Examples]) -> Source:
-    """Random patches, many of them about what the masks mark."""
-    config = run.config
-    return TrainingPatches(
-        images=training.inputs,
-        scale=run.state.scale,
-        patch=run.state.patch,
-        per_case=config.patches_per_case,
-        foreground=config.foreground,
-        options=config.augment,
-    )
-
-
-def validation_source(run: Run, validation: Samples[Examples]) -> Part:
-    """Patches that cover the validation images."""
-    return GridPatches(validation.inputs, run.state.scale, run.state.patch)
-
-
-def validation_measure(run: Run, validation: Samples[Examples]) -> tuple[None, Callable[[nn.Module], float]]:
-    """Mean Dice."""
-    return None, lambda model: mean_dice(network_predictor(run, model), validation)
-
-
-def loss_of_baseline(run: Run, name: str, validation: Samples[Examples]) -> float:
-    """One less its mean Dice."""
-    return 1 - mean_dice(predictor_of(run, name), validation)
-
-
-def fit_baseline(model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
-    """By counting voxels, or in convex steps."""
-    found: Plain | None = cast(Any, model).fit(training.inputs, run.state.scale, run.config.training.seed)
-    return found
-
-
 def check_stored(run: Run) -> None:
     """Every class has its value."""
     same_length({"classes": run.state.classes, "values": run.state.values})
@@ -220,11 +131,11 @@ def tables_of_split(run: Run, predictions: SplitPredictions, split: str) -> dict
     return {"cases": predictions.frame(split)}
 
 
-def describe_run(run: Run, prepared: Prepared[Scans, SegmentState]) -> Plain:
+def describe_run(run: Run, prepared: Prepared[Scans, SegmentState], predictions: CasePredictions) -> Plain:
     """Splits, sizes and the unit of distances."""
     first = prepared.part("train").inputs.read(0)
     unit = "voxels" if first.spacing is None else "mm"
-    return {**EncodedTask.describe(TASK, run, prepared), "sizes": list(first.target.shape), "distance": unit}
+    return {**describe_splits(run, prepared), "sizes": list(first.target.shape), "distance": unit}
 
 
 def keep_files(run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFolder) -> None:
@@ -235,7 +146,7 @@ def keep_files(run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFol
 
 def evaluate_run(run: Run, data: str, split: str) -> list[Row]:
     """Scores on all images of other data."""
-    return EncodedTask.evaluate(TASK, run, data, ALL)
+    return score_later(run, data, ALL)
 
 
 def summarise(run: Run) -> str:
@@ -267,75 +178,6 @@ def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
     return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has attention"))
 
 
-def read_images(source: ScanSource, config: SegmentConfig, findings: Findings, *, is_training: bool) -> Cases:
-    """Images with masks of a table or of arrays, or blocks of a scene."""
-    if isinstance(source, str) and is_scene(source):
-        scene = read_scene(source, config.read.max_bytes)
-        cases = scene_cases(scene, config.block, config.split if is_training else None, config.ignore)
-        return cases.with_inputs(cases.inputs, labelling=())
-    cases = read_cases(source, config.read, same_sizes=False, findings=findings)
-    if not cases.inputs.has_masks:
-        raise DataError(
-            f"{cases.source}: segmentation needs a mask for each image. There is no column "
-            f"'{quote(config.read.mask)}'. Add it, or name it (",
-            Fix("read.mask", like="COLUMN"),
-            ").",
-        )
-    if is_training:
-        check_listed(cases, findings)
-    return cases.with_inputs(cases.inputs, labelling=())
-
-
-def _with_masks(source: object) -> ScanSource:
-    given = in_arrays(source, masks=True)
-    if isinstance(given, Arrays) and given.masks is None:
-        raise DataError("segment: volumes in memory need their masks. Give a pair (X, masks).")
-    return given
-
-
-def _check_alike(cases: Cases, state: SegmentState) -> None:
-    """Hold later images to the axes, channels and spacings of the training."""
-    header = cases.inputs.header
-    assert header is not None
-    if (header.channels, len(header.axes)) != (state.channels, state.num_modes):
-        raise ConfigError(
-            f"{cases.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
-            f"Got {len(header.axes)} axes and {header.channels} channels."
-        )
-    warn_of_other_voxels(cases, state.spacings)
-
-
-def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plain:
-    """Note masks that mark nothing, and those with a value that training lacks; the share of each class by split."""
-    looks, _ = cases.inputs.looks
-    names, masks = cases.names["case"], {row: look.mask for row, look in looks.items() if look.mask is not None}
-    try:
-        splits = split(cases, config.split)
-        training = [row for row in splits["train"].tolist() if row in masks]
-        values = usable_values(((names[row], masks[row]) for row in training), config.ignore, cases.source)
-        classes = class_names(cases, values, config)
-        check_cuts(((look.cut, names[row]) for row, look in looks.items()), cases.inputs)
-    except DataError as error:
-        findings.take("masks", error)
-        return {}
-    empty = [Place(detail=names[row]) for row, mask in masks.items() if set(mask) == {0}]
-    if empty and values[0] == 0:
-        findings.add("empty_mask", "note", "a mask marks nothing; its Dice is undefined or 0", places=empty)
-    shares: Plain = {}
-    for name, rows in splits.items():
-        counts = collections.Counter[float]()
-        for row in rows.tolist():
-            counts.update(masks.get(row, {}))
-        other = sorted(set(counts) - {*values, config.ignore})
-        if other:
-            rule = f"{name} has masks with {list_some(other, 4)}, which no training mask has"
-            findings.add("masks", "error", rule, "Correct them, or move a case that has them into training.")
-        total = max(sum(counts[value] for value in values), 1)
-        named = zip(map(class_in_words, classes), values, strict=True)
-        shares[f"{name} voxels"] = ", ".join(f"{title} {counts[value] / total:.2%}" for title, value in named)
-    return shares
-
-
 def audit_images(
     cases: Cases, splits: Splits, images: Examples, scale: IntensityScale | None, options: VolumeOptions
 ) -> AuditReport:
@@ -353,31 +195,22 @@ def audit_images(
     return looked.report(scale, options, marked if has_background else (), "whether a mask is empty")
 
 
-TASK: EncodedTask[SegmentConfig, Scans, SegmentState] = EncodedTask(
+TASK = sample_task(
+    Encoding(learn=learn_state, encode=encode_samples, remarks=list_remarks),
     **SEGMENT.parts,
-    page=page.PAGE,
+    **scan_parts(
+        functools.partial(discover, "multiway.tasks.scans.candidates.segment", "segment"),
+        read_intensities,
+        ("patches", "patch"),
+    ),
     state=SegmentState,
     facts=SegmentFacts,
     fields_of_validation=(*VALIDATION, "classes", "ignore", "block"),
-    scored=METRICS,
-    **scan_parts(
-        build_segmenter, (NETWORK, PLAIN), read_intensities, ("patches", "patch"), names=name_models, checks=list_checks
-    ),
-    recognises=looks_right,
-    read=read_samples,
-    check=check_data,
-    learnt=learn_state,
-    encode=encode_samples,
-    remarks=list_remarks,
+    page=page.PAGE,
+    metrics=lambda config: METRICS,
     audit=audit_run,
-    objective=build_objective,
-    learnt_from=training_source,
-    checked_on=validation_source,
-    validated_by=validation_measure,
-    loss_of=loss_of_baseline,
-    fit_baseline=fit_baseline,
+    choose=functools.partial(choose_by, measure_candidates),
     check_stored=check_stored,
-    evidence=measure_candidates,
     predict=predict_split,
     tables=tables_of_split,
     describe=describe_run,

@@ -79,9 +79,10 @@ def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = Tr
         case = {"case": names[row], "patient": (cases.groups or names)[row]}
         classes = predict(example.values)
         by_class = list(_by_class(classes, example.target, cases, metrics))
-        if surfaces and images.is_regridded:
-            for scores, there in zip(by_class, _by_class(*images.on_file(row, classes), cases, OVERLAP), strict=True):
-                scores["dice_on_file"] = there["dice"]
+        there = images.on_file(row, classes) if surfaces else None
+        if there is not None:
+            for scores, on_file in zip(by_class, _by_class(*there, cases, OVERLAP), strict=True):
+                scores["dice_on_file"] = on_file["dice"]
         table += [{**case, **scores} for scores in by_class]
     return pd.DataFrame(table)
 
@@ -172,8 +173,3 @@ def mean_dice(predict: Predictor, cases: Samples[Examples]) -> float:
     rows = overlap_rows(measure(predict, cases, surfaces=False), NETWORK, "", 0)
     deciding = (headline(cases.inputs.num_modes), MEAN)
     return next((row["value"] for row in rows if (row["metric"], row["class"]) == deciding), None) or 0.0
-
-
-def class_in_words(name: str) -> str:
-    """A class in words: files of masks name theirs by numbers."""
-    return f"class {name}" if name.isdigit() else name

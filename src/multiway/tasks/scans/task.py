@@ -1,70 +1,47 @@
-"""What the tasks on scans share: options of the command line, sources, checks, and batches that fit."""
+"""What the tasks on scans share once they are read: batches that fit, and what lies far outside the training."""
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
-
-from torch import nn
+from typing import Any
 
 from multiway.config import Plain
-from multiway.data.checking import Hook
 from multiway.data.matching import Far, far_levels
-from multiway.data.samples import Prepared, Samples
-from multiway.data.sources.scans.arrays import Arrays
-from multiway.data.sources.scans.cases import Cases, Scans
-from multiway.data.sources.scans.checking import check_scans, describe_scans
-from multiway.data.sources.scans.intensity import Spacings, find_far, warn_of_spacings
-from multiway.data.sources.scans.loading import Source
+from multiway.data.samples import Prepared
+from multiway.data.sources.scans.cases import Scans
+from multiway.data.sources.scans.intensity import find_far
 from multiway.data.sources.scans.volume import Array, Volume
-from multiway.data.sources.tables import pair_of, source_name
-from multiway.tasks.options import RunConfig
-from multiway.tasks.protocol import NETWORK
+from multiway.tasks.protocol import Settled
 from multiway.tasks.run import Run
-from multiway.tasks.scans.encode import ScanState
+from multiway.tasks.sample_candidate import Basis
+from multiway.tasks.sample_task import Candidates, name_models
 from multiway.training.memory import fit_batches
-
-ConfigT = TypeVar("ConfigT", bound=RunConfig)
 
 
 def scan_parts(
-    build: Callable[..., nn.Module],
-    by_steps: Sequence[str],
-    intensities: Callable[[Prepared[Scans, Any]], Iterable[Array]],
-    seen: tuple[str, str],
-    *,
-    names: Callable[[Any, Any], Sequence[str]] = lambda config, state: (NETWORK, *(config.baselines or ())),
-    checks: Callable[[Any], Sequence[Hook]] = lambda config: (check_scans,),
+    candidates: Candidates, intensities: Callable[[Prepared[Scans, Any]], Iterable[Array]], seen: tuple[str, str]
 ) -> Plain:
     """Parts of a task on scans, of which few fit into memory at once.
 
-    build, by_steps: Its models, and which of them are trained by steps.
+    candidates: Of the task.
     intensities: Values of each prepared scan, as they are kept for the models.
     seen: What a network sees at once, as messages call it, and the field of the state with its sizes.
-    names: The models of a run.
-    checks: What a check looks for.
     """
 
     def find_far_scored(run: Run, prepared: Prepared[Scans, Any]) -> Sequence[Far]:
         """Intensities of another unit, counted over all scans; another spacing is said as they are read."""
         return far_levels(intensities(prepared), run.state.scale.level, prepared.raw.word)
 
-    def fit_to_memory(config: ConfigT, state: ScanState, *, progress: bool = False) -> ConfigT:
+    def fit_to_memory(config: Any, prepared: Prepared[Scans, Any], spent: float, *, progress: bool = False) -> Settled:
         """Batches that fit into memory, where no size is given."""
-        trained = [name for name in names(config, state) if name in by_steps]
-        word, sizes = seen
+        (word, sizes), state, every = seen, prepared.state, candidates()
+        names = [name for name in name_models(candidates, config, state) if every[name].by_steps]
         shape = (state.channels, *getattr(state, sizes))
-        return fit_batches(
-            config, lambda: [build(config, state, name) for name in trained], shape, word, progress=progress
+        config = fit_batches(
+            config, lambda: [every[name].build(Basis(config, state)) for name in names], shape, word, progress=progress
         )
+        return Settled(config, state)
 
     return {
-        "build": build,
-        "names": names,
-        "by_steps": tuple(by_steps),
-        "sampled": 8,
-        "called": lambda source: source_name(source) if isinstance(source, str | Path) else "arrays in memory",
-        "described": describe_scans,
-        "hooks": checks,
+        "candidates": candidates,
         "cautions": list_cautions,
         "far": find_far_scan,
         "far_scored": find_far_scored,
@@ -80,16 +57,3 @@ def list_cautions(run: Run) -> list[str]:
 def find_far_scan(run: Run, later: Volume) -> Sequence[Far]:
     """Intensities and voxels of another unit than those of the training, in one prepared scan."""
     return find_far(later.values, later.spacing, run.state.scale, run.state.spacings)
-
-
-def in_arrays(source: object, *, masks: bool = False) -> Source:
-    """A path or what was read as it is; a pair in memory as volumes with classes, or with masks."""
-    if isinstance(source, str | Path | Arrays | Samples):
-        return source
-    x, y = pair_of(source)
-    return Arrays(x=x, masks=y) if masks else Arrays(x=x, y=y)
-
-
-def warn_of_other_voxels(cases: Cases, trained: Spacings | None) -> None:
-    """Warn once where later scans have larger or smaller voxels than those of the training."""
-    warn_of_spacings({name: cases.inputs.spacing(row) for row, name in enumerate(cases.names["case"])}, trained)

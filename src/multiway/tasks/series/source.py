@@ -1,37 +1,81 @@
 """Labelled series as samples: of archives, arrays and long tables."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.data.findings import Findings, Place, refuse_huge
+from multiway.config import Plain
+from multiway.data.checking import check_fillers
+from multiway.data.findings import Findings, Place, list_some, refuse_huge
+from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import match_classes, positions
-from multiway.data.options import SequenceOptions
 from multiway.data.samples import Samples
 from multiway.data.sources.cells import LARGEST
-from multiway.data.sources.series import Sequences, Values
-from multiway.data.sources.series_reading import read_series_into
+from multiway.data.sources.series import Sequences, Values, lengths_of, missing_of
+from multiway.data.sources.series_reading import (
+    looks_like_sequences,
+    read_sequences,
+    read_series_into,
+    series_label,
+)
 from multiway.data.targets import classes_of
 from multiway.errors import DataError, Fix
-from multiway.tasks.series.encode import SeriesState
+from multiway.tasks.kind import SampleKind
+from multiway.tasks.series.config import SeriesConfig
+
+if TYPE_CHECKING:  # what needs torch
+    from multiway.tasks.series.encode import SeriesState
 
 
-def series_of(
+def is_series(source: object) -> bool:
+    """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
+    return looks_like_sequences(source) or recordings_of(source) is not None
+
+
+def may_be_series(source: object, *, is_chosen: bool = False) -> bool:
+    """Long tables, where options of this task are given."""
+    look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
+    return look is not None and look.is_long
+
+
+def recordings_of(source: object) -> Recordings | None:
+    """Columns of recordings in a table on disk or in memory."""
+    look = None if isinstance(source, tuple | list | np.ndarray) else look_at(source)
+    return None if look is None else look.recordings
+
+
+def config_with_columns(config: SeriesConfig, source: object) -> tuple[SeriesConfig, tuple[Fix, ...]]:
+    """Settings that name the columns of recordings, and what was added to them: nothing where some are named."""
+    found = recordings_of(source)
+    if found is None or any((config.read.id, config.read.time, config.read.target)):
+        return config, ()
+    return config.replace(read=config.read.replace(**found._asdict())), found.settings()
+
+
+def propose_columns(config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
+    """Columns of recordings, where none is named; else nothing, where series have classes."""
+    own, found = config_with_columns(config, source)
+    return None if read_sequences(source, own.read).labels is None else found
+
+
+def read_series(
+    config: SeriesConfig,
     source: object,
-    options: SequenceOptions,
     findings: Findings,
-    state: SeriesState | None = None,
+    state: "SeriesState | None" = None,
     *,
     has_target: bool = True,
 ) -> Samples[Values]:
     """Series with their classes; later ones have the variates, the length and the classes of the training."""
+    options = config.read
     if state is not None:
         roles = {} if has_target else {"target": None, "group": None}
         options = options.replace(columns=state.variates, length=None, **roles)
     series = read_series_into(source, options, findings, has_target=has_target)
     if state is not None:
-        series = state.resized(series)
+        series = state.fit_length(series)
     _refuse_huge(series, findings)
     labels = series.labels if has_target else None
     if state is not None and has_target and labels is None:
@@ -72,3 +116,41 @@ def _positions(series: Sequences, labels: Sequence[str], classes: tuple[str, ...
     """Classes by position."""
     codes = positions(labels, classes)
     return codes if (codes >= 0).all() else match_classes(labels, classes, series.source, "series")
+
+
+def describe_series(samples: Samples[Values]) -> Plain:
+    """Lengths, variates and what is missing."""
+    lengths, official = lengths_of(samples.inputs), samples.official
+    return {
+        "series": len(samples),
+        "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
+        "variates": list_some(samples.columns, 12),
+        "missing values": int(missing_of(samples.inputs).sum()),
+        "official split": None if official is None else "train and test",
+    }
+
+
+def count_missing(samples: Samples[Values]) -> dict[str, int]:
+    """Missing values by variate."""
+    return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
+
+
+def check_constant(samples: Samples[Values], findings: Findings) -> None:
+    """Warn of series that never change."""
+    low, high = (edge(samples.inputs, axis=1) for edge in (np.fmin.reduce, np.fmax.reduce))
+    places = [samples.place(row) for row in np.flatnonzero((low == high).all(1)).tolist()]
+    if places:
+        findings.add("constant", "warning", "series never change", "Leave them out if that is not meant.", places)
+
+
+SEQUENCES = SampleKind(
+    recognises=is_series,
+    could_take=may_be_series,
+    proposal=propose_columns,
+    read=read_series,
+    label=series_label,
+    describe=describe_series,
+    count_missing=count_missing,
+    hooks=lambda config: (check_constant, check_fillers),
+    complete=lambda config, source: (config_with_columns(config, source)[0], source),
+)

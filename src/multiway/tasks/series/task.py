@@ -2,95 +2,38 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
 from multiway.config import Plain
-from multiway.data import CheckReport
-from multiway.data.checking import check_fillers
-from multiway.data.findings import Findings, list_some
-from multiway.data.looking import Recordings, look_at
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Samples
-from multiway.data.sources.series import Values, lengths_of, missing_of
-from multiway.data.sources.series_reading import looks_like_sequences, read_sequences, series_label
-from multiway.errors import Fix
-from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
+from multiway.data.sources.series import Values
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
+from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.sample_task import describe_splits
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
-from multiway.tasks.series.source import series_of
-
-
-def is_series(source: object) -> bool:
-    """Files and folders of the UCR and UEA archives, long tables with classes, and tables of recordings."""
-    return looks_like_sequences(source) or recordings_of(source) is not None
-
-
-def may_be_series(source: object, *, is_chosen: bool = False) -> bool:
-    """Long tables, where options of this task are given."""
-    look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
-    return look is not None and look.is_long
-
-
-def propose_columns(config: SeriesConfig, source: object) -> tuple[Fix, ...] | None:
-    """Columns of recordings, where none is named; else nothing, where series have classes."""
-    own, found = config_with_columns(config, source)
-    return None if read_sequences(source, own.read).labels is None else found
-
-
-def check_series(config: SeriesConfig, source: object) -> CheckReport:
-    """What is in the data, by the columns of recordings where none is named."""
-    return SampleTask.check(TASK, config_with_columns(config, source)[0], source)
-
-
-def read_samples(
-    config: SeriesConfig,
-    source: object,
-    findings: Findings,
-    state: SeriesState | None = None,
-    *,
-    has_target: bool = True,
-) -> Samples[Values]:
-    """Series of a file, a folder or arrays."""
-    return series_of(source, config.read, findings, state, has_target=has_target)
+from multiway.tasks.target_task import target_task
 
 
 def learn_state(config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
     """Classes, variates, length, and the scale of the training series."""
     return SeriesState.fit(samples.take(train))
-
-
-def describe_series(samples: Samples[Values]) -> Plain:
-    """Lengths, variates and what is missing."""
-    lengths, official = lengths_of(samples.inputs), samples.official
-    return {
-        "series": len(samples),
-        "steps": str(lengths.max()) if lengths.min() == lengths.max() else f"{lengths.min()} to {lengths.max()}",
-        "variates": list_some(samples.columns, 12),
-        "missing values": int(missing_of(samples.inputs).sum()),
-        "official split": None if official is None else "train and test",
-    }
-
-
-def count_missing(samples: Samples[Values]) -> dict[str, int]:
-    """Missing values by variate."""
-    return dict(zip(samples.columns, missing_of(samples.inputs).sum(0).tolist(), strict=True))
 
 
 def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
@@ -99,23 +42,9 @@ def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
     return audit_sequences(prepared, None if run is None else run.state.scaler)
 
 
-def build_model(config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
-    """A network, or a baseline."""
-    variates, classes = len(state.variates), len(state.classes)
-    if name != NETWORK:
-        return build_series_baseline(name, state.length, variates, classes)
-    return config.network(variates=variates, num_classes=classes)
-
-
-def fit_baseline(model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
-    """By a closed form or a convex solver."""
-    rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
-    return fit_series_baseline(model, *rows, *held)
-
-
-def describe_run(run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
+def describe_run(run: Run, prepared: Prepared[Values, SeriesState], predictions: targets.Predictions) -> Plain:
     """Splits, and what moved the answer to test series."""
-    return {**SampleTask.describe(TASK, run, prepared), "importance": importance(run, prepared.part("test"))}
+    return {**describe_splits(run, prepared), "importance": importance(run, prepared.part("test"))}
 
 
 def find_far(run: Run, samples: Samples[Values]) -> Sequence[Far]:
@@ -136,48 +65,16 @@ def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(importance_frame(shares), out, "importance.csv", notes)
 
 
-def recordings_of(source: object) -> Recordings | None:
-    """Columns of recordings in a table on disk or in memory."""
-    look = None if isinstance(source, tuple | list | np.ndarray) else look_at(source)
-    return None if look is None else look.recordings
-
-
-def config_with_columns(config: SeriesConfig, source: object) -> tuple[SeriesConfig, tuple[Fix, ...]]:
-    """Settings that name the columns of recordings, and what was added to them: nothing where some are named."""
-    found = recordings_of(source)
-    if found is None or any((config.read.id, config.read.time, config.read.target)):
-        return config, ()
-    return config.replace(read=config.read.replace(**found._asdict())), found.settings()
-
-
-def check_constant(samples: Samples[Values], findings: Findings) -> None:
-    """Warn of series that never change."""
-    low, high = (edge(samples.inputs, axis=1) for edge in (np.fmin.reduce, np.fmax.reduce))
-    places = [samples.place(row) for row in np.flatnonzero((low == high).all(1)).tolist()]
-    if places:
-        findings.add("constant", "warning", "series never change", "Leave them out if that is not meant.", places)
-
-
-TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
+TASK = target_task(
+    Encoding(learn=learn_state),
     **SERIES.parts,
     needs="series. Give some",
-    page=page.PAGE,
     state=SeriesState,
     facts=SeriesFacts,
-    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
-    recognises=is_series,
-    could_take=may_be_series,
-    proposal=propose_columns,
-    check=check_series,
-    called=series_label,
-    read=read_samples,
-    learnt=learn_state,
-    described=describe_series,
-    missing=count_missing,
-    hooks=lambda config: (check_constant, check_fillers),
+    page=page.PAGE,
+    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
+    candidates=partial(discover, "multiway.tasks.series.candidates", "series"),
     audit=audit_series,
-    build=build_model,
-    fit_baseline=fit_baseline,
     describe=describe_run,
     far=find_far,
     explain=explain_series,

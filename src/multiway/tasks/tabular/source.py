@@ -1,28 +1,59 @@
 """Rows of a table as samples: which columns are inputs, which one is the target, every flaw with its place."""
 
 import contextlib
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from multiway.config import Plain
+from multiway.data.checking import check_fillers, check_levels
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
+from multiway.data.looking import look_at
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
-from multiway.data.sources.cells import RawTable
-from multiway.data.sources.columns import FEW_ROWS, read_cells, read_inputs, read_named_cells, require_columns
+from multiway.data.sources.columns import FEW_ROWS, RawTable, parse_times, require_columns
+from multiway.data.sources.scans.checking import lists_scans
 from multiway.data.sources.tables import load_table, pair_of
-from multiway.data.sources.times import parse_times
+from multiway.data.sources.values import read_cells, read_inputs, read_named_cells
 from multiway.data.targets import join_table, read_target
 from multiway.errors import Fix
-from multiway.tasks.tabular.config import TableOptions
-from multiway.tasks.tabular.encode import TableState
+from multiway.tasks.kind import SampleKind
+from multiway.tasks.tabular.config import TableOptions, TabularConfig
+
+if TYPE_CHECKING:  # what needs torch
+    from multiway.tasks.tabular.encode import TableState
 
 
-def rows_of(
+def is_table(source: object) -> bool:
+    """Tables of rows that are not steps of series, and rows with targets."""
+    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
+
+
+def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
+    """Tables without times; any table where options of this task are given."""
+    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    if look is None or len(look.kinds) < 2:
+        return False
+    return is_chosen or (look.time is None and not _lists_scans(source))
+
+
+def propose_target(config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
+    """A column to predict, where none is named: one that is called so, else the last."""
+    look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
+    if look is None:
+        return ()
+    return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
+
+
+def read_rows(
+    config: TabularConfig,
     source: object,
-    options: TableOptions,
     findings: Findings,
-    state: TableState | None = None,
+    state: "TableState | None" = None,
     *,
     has_target: bool = True,
 ) -> Samples[Cells]:
@@ -31,17 +62,16 @@ def rows_of(
     The path of a CSV, Excel or Parquet file, a pandas or polars frame, or a pair of rows and targets. With a `state`,
     which training learnt, they are matched to it by name instead of being judged anew.
     """
+    options = config.read
     if isinstance(source, tuple):
         frame, name = join_table(*pair_of(source))
         source, options = frame, options.replace(target=name)
-    raw = load_table(source, options, findings)
-    raw = raw.sound() if raw.broken.any() else raw
+    raw = load_table(source, options, findings).sound()
     target = options.target if state is None else state.target_name if has_target else None
     if state is None:
-        there = raw.names
-        _check_names(there, options, findings)
         roles = {options.target, options.group, options.time, *options.drop}
-        names = [name for name in options.columns or there if name not in roles]
+        names = [name for name in options.columns or raw.names if name not in roles]
+        _check_names(raw.names, options, findings)
         is_named = options.columns is not None
         cells = read_inputs(raw, names, options.categories, options, findings, is_named=is_named)
     else:
@@ -67,7 +97,7 @@ def rows_of(
     )
 
 
-def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state: TableState) -> Cells:
+def _later_cells(raw: RawTable, options: TableOptions, findings: Findings, state: "TableState") -> Cells:
     """Inputs as training took them; columns of levels that are all new are findings."""
     dates = {parts.column: parts.form for parts in state.dates}
     numbers = [name for name in state.numbers if name not in dates]
@@ -111,3 +141,31 @@ def _note_missing(cells: Cells, options: TableOptions, findings: Findings) -> No
         fix = ("Fill them in, or set missing to impute (", Fix("read.missing", "impute"), ").") if is_error else ""
         rule = f"{sum(missing.values())} inputs are missing"
         findings.add("missing", "error" if is_error else "note", rule, fix, places)
+
+
+def describe_rows(samples: Samples[Cells]) -> Plain:
+    """Columns of either kind."""
+    cells, kind = samples.inputs, "number" if samples.classes is None else "classes"
+    return {
+        "rows": len(samples),
+        "numbers": list_some(cells.of_numbers, 12) or None,
+        "categories": list_some(cells.of_words, 12) or None,
+        "kind": None if samples.target is None else kind,
+        "missing cells": sum(cells.missing().values()),
+    }
+
+
+def _lists_scans(source: object) -> bool:
+    """Whether the rows of a table are files of scans."""
+    return isinstance(source, str | Path) and lists_scans(Path(source))
+
+
+ROWS = SampleKind(
+    recognises=is_table,
+    could_take=may_be_table,
+    proposal=propose_target,
+    read=read_rows,
+    describe=describe_rows,
+    count_missing=lambda samples: samples.inputs.missing(),
+    hooks=lambda config: (check_fillers, functools.partial(check_levels, most=config.read.max_levels)),
+)

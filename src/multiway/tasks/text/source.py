@@ -4,21 +4,25 @@ import dataclasses
 import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Plain
+from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
-from multiway.data.sources.cells import RawTable, as_text
-from multiway.data.sources.columns import read_named_cells, require_column, require_columns, usual_column
+from multiway.data.sources.cells import as_text
+from multiway.data.sources.columns import Column, RawTable, require_column, require_columns, usual_column
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
-from multiway.data.sources.times import looks_like_time
+from multiway.data.sources.values import read_named_cells
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
-from multiway.tasks.text.config import TARGET_NAMES, LabelledTextOptions
+from multiway.tasks.kind import SampleKind
+from multiway.tasks.text.config import TARGET_NAMES, LabelledTextOptions, TextConfig
 
 TARGET = "target"
 """Column of classes that come as a list."""
@@ -54,8 +58,7 @@ def texts_of(
     `known` has columns of texts that training had, to which the source is matched by name; then `target` and `classes`
     are those of the training as well. `target` is None where nobody looks for classes.
     """
-    raw = load_texts(source, options, findings)
-    raw = raw.sound() if raw.broken.any() else raw
+    raw = load_texts(source, options, findings).sound()
     if known:
         if has_plain_lines(source) and len(known) == 1:
             raw = dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: known[0]}))
@@ -97,7 +100,7 @@ def looks_like_texts(source: object) -> bool:
         return False
     text, target = (usual_column(table.names, names) for names in (TEXT_NAMES, TARGET_NAMES))
     if text is not None and target is not None:
-        return _words_of(table.frame[text]) >= WORDS
+        return _count_words(table.columns[text]) >= WORDS
     wordy = _wordy(table, set())
     return (
         wordy is not None
@@ -174,15 +177,14 @@ def list_texts(source: object) -> list[str]:
 def _keep_rows(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
     """The rows that the options keep."""
     require_columns(raw.names, list(options.where), "where", findings)
-    chosen = np.ones(len(raw.frame), dtype=bool)
+    chosen = np.ones(len(raw.rows), dtype=bool)
     for name, value in options.where.items():
         chosen &= (as_text(raw.frame[name]) == value).to_numpy(bool)
     rows = _first_of_each(np.flatnonzero(chosen), raw, options)
     if not len(rows):
         cells = ", ".join(f"{name} = {value}" for name, value in options.where.items())
         raise findings.fatal("where", f"no row has {quote(cells, 80)}", "Name cells that are there (read.where).")
-    frame = raw.frame.iloc[rows].reset_index(drop=True)
-    return dataclasses.replace(raw, frame=frame, rows=raw.rows[rows], broken=raw.broken[rows])
+    return raw.take(rows)
 
 
 def _first_of_each(rows: NDArray[np.int64], raw: RawTable, options: LabelledTextOptions) -> NDArray[np.int64]:
@@ -214,16 +216,16 @@ def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> t
 
 def _wordy(raw: RawTable, taken: set[str | None]) -> str | None:
     """The column of the most words, if those are several a cell."""
-    counts = {name: _words_of(raw.frame[name]) for name in raw.names if name not in taken}
+    counts = {name: _count_words(raw.columns[name]) for name in raw.names if name not in taken}
     best = max(counts, key=lambda name: counts[name], default=None)
     return best if best is not None and counts[best] >= WORDS else None
 
 
-def _words_of(column: pd.Series) -> float:
+def _count_words(column: Column) -> float:
     """Words of a cell on average; none in a column of numbers or of times."""
-    if pd.api.types.is_numeric_dtype(column) or looks_like_time(column):
+    if pd.api.types.is_numeric_dtype(column.cells) or column.looks_like_time:
         return 0.0
-    return float(as_text(column.head(LOOKED_AT)).map(lambda cell: len(cell.split())).mean())
+    return float(as_text(column.cells.head(LOOKED_AT)).map(lambda cell: len(cell.split())).mean())
 
 
 def _texts(raw: RawTable, columns: Sequence[str], is_error: bool, findings: Findings) -> Strings:
@@ -254,3 +256,46 @@ def _official(raw: RawTable, name: str | None, findings: Findings) -> tuple[str,
         findings.add("split", "note" if apart else "warning", rule, "A split is called train, validation or test.")
     held = "test" if "test" not in splits else "validation"
     return tuple(held if split == "validation" else split for split in splits)
+
+
+def propose_target(config: TextConfig, source: object) -> tuple[Fix, ...] | None:
+    """A column of classes, where none is named or has a usual name."""
+    target = likely_target(source, config.read)
+    if target is None:
+        return None
+    return () if target == config.read.target or target.lower() in TARGET_NAMES else (Fix("read.target", target),)
+
+
+def read_with_flaws(
+    config: TextConfig,
+    source: object,
+    findings: Findings,
+    state: Any = None,
+    *,
+    has_target: bool = True,
+) -> Samples[Strings]:
+    """Texts; later ones matched by the names of their columns."""
+    if state is None:
+        return texts_of(source, config.read, findings)
+    target = state.target_name if has_target else None
+    return texts_of(source, config.read, findings, state.columns, target, state.classes)
+
+
+def describe_texts(samples: Samples[Strings]) -> Plain:
+    """Texts and their lengths."""
+    lengths = [len(words_in(text)) for text in samples.inputs]
+    return {
+        "rows": len(samples),
+        "text": " and ".join(samples.columns),
+        "words": f"{np.median(lengths):.0f} in the middle, {max(lengths)} at most",
+        "different texts": len(set(samples.keys or ())),
+    }
+
+
+TEXTS = SampleKind(
+    recognises=looks_like_texts,
+    could_take=lambda source, *, is_chosen=False: may_hold_texts(source),
+    proposal=propose_target,
+    read=read_with_flaws,
+    describe=describe_texts,
+)

@@ -121,7 +121,7 @@ def test_more_than_the_limit_is_refused_before_it_is_made(tmp_path):
 
 
 def check(path):
-    return TASK.check(VolumeConfig(), str(path))
+    return TASK.kind.check(VolumeConfig(), str(path))
 
 
 def test_one_class_is_a_finding_not_an_error(tmp_path):

@@ -86,7 +86,7 @@ def write(folder, sizes=((24, 21, 17), (20, 21, 17))):
 
 
 def check(path, **read):
-    return TASK.check(VolumeConfig.parse({"read": read}), str(path))
+    return TASK.kind.check(VolumeConfig.parse({"read": read}), str(path))
 
 
 def test_a_check_proposes_a_size_that_works_and_cuts_no_body(tmp_path):
@@ -116,7 +116,7 @@ def test_the_settings_that_a_check_proposes_train_on_scans_that_differ(tmp_path)
         scans.nifti(tmp_path / f"{row}.nii", values[0].astype(np.int16), np.diag([-1, 1, 0.5, 1]))
     report = workflows.check(path)
     assert (report.task, report.is_usable) == ("volumes", False)  # they point in different directions
-    fixes = TASK.proposal(VolumeConfig(), str(path))
+    fixes = TASK.kind.proposal(VolumeConfig(), str(path))
     assert [fix.field for fix in fixes] == ["read.orientation", "read.spacing", "read.size"]
     settings = {fix.field.removeprefix("read."): fix.value for fix in fixes}
     turned = workflows.check(path, {"read": {"orientation": "RAS"}})

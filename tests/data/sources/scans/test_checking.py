@@ -19,7 +19,7 @@ def tabled(folder, rows=20, **columns):
 
 
 def check(path, split=None, **read):
-    return TASK.check(VolumeConfig.parse({"read": read, "split": split or {}}), str(path))
+    return TASK.kind.check(VolumeConfig.parse({"read": read, "split": split or {}}), str(path))
 
 
 def kinds(report):

@@ -17,7 +17,7 @@ from multiway.tasks.scans.classes import TASK
 
 
 def check(path):
-    return TASK.check(VolumeConfig(), str(path))
+    return TASK.kind.check(VolumeConfig(), str(path))
 
 
 FOREIGN = {

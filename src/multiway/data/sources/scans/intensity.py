@@ -2,11 +2,9 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from multiway.data.findings import list_some
 from multiway.data.matching import Far, far_levels
@@ -14,6 +12,9 @@ from multiway.data.options import VolumeOptions
 from multiway.data.scaling import Level, evenly
 from multiway.data.sources.scans.volume import Array, millimetres
 from multiway.errors import ConfigError, Fix, warn
+
+if TYPE_CHECKING:  # a check of scans does without torch
+    from torch import Tensor
 
 BYTES = (0.0, 255.0)
 Spacings = tuple[tuple[float, float], ...]
@@ -67,12 +68,16 @@ class IntensityScale:
         usual = (volume(rows[position]) for position in evenly(len(rows), USUAL).tolist())
         return dataclasses.replace(scale, level=Level.fit(usual))
 
-    def apply_to(self, values: Array) -> Tensor:
+    def apply_to(self, values: Array) -> "Tensor":
         """Normalise one volume `(channels, *sizes)`."""
+        import torch
+
         return self.apply(torch.from_numpy(np.ascontiguousarray(values))[None])[0]
 
-    def apply(self, volumes: Tensor) -> Tensor:
+    def apply(self, volumes: "Tensor") -> "Tensor":
         """Normalise `(batch, channels, *sizes)` to float32, each volume by itself."""
+        import torch
+
         if self.per_volume:
             values, axes = volumes.to(torch.float64), tuple(range(2, volumes.ndim))
             centre = values.mean(axes, keepdim=True)
