@@ -14,9 +14,10 @@ from multiway.config import Config
 from multiway.data.findings import Findings, list_some
 from multiway.data.matching import Far, far_columns
 from multiway.data.scaling import Floats, Scaler
-from multiway.data.sources import columns as col
-from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
-from multiway.errors import Fix
+from multiway.data.sources.cells import TRUTHS, with_truths
+from multiway.data.sources.columns import RawTable
+from multiway.data.sources.values import parse_numbers
+from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, clock_of, holiday_features, holiday_names
 from multiway.tasks.forecasting.config import Role, Roles
 
@@ -59,7 +60,7 @@ class Covariates:
         values[:, np.asarray(order) < 0] = np.nan
         return dataclasses.replace(self, values=values)
 
-    def named(self, role: Role) -> tuple[str, ...]:
+    def columns_of(self, role: Role) -> tuple[str, ...]:
         """Columns of a role."""
         return tuple(name for name, own in zip(self.names, self.roles, strict=True) if own == role)
 
@@ -88,14 +89,13 @@ def _column(
     table: RawTable, name: str, worded: Sequence[str] | None, findings: Findings
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Numbers, truth values as 0 and 1, or positions of words among their levels."""
-    raw = table.frame[name]
-    if pd.api.types.is_bool_dtype(raw):
-        return np.asarray(raw.to_numpy(np.float64, na_value=np.nan), np.float64), ()
-    text = None if pd.api.types.is_numeric_dtype(raw) else with_truths(words(raw))
-    is_word = name in worded if worded is not None else text is not None and not looks_numeric(text)
-    if not is_word and (text is None or not set(text) <= {*TRUTHS.values(), ""}):
-        return col.parse_numbers(table, [name], findings)[:, 0], ()
-    text = with_truths(words(raw)) if text is None else text
+    column = table.columns[name]
+    if pd.api.types.is_bool_dtype(column.cells):
+        return np.asarray(column.cells.to_numpy(np.float64, na_value=np.nan), np.float64), ()
+    is_word = name in worded if worded is not None else not column.holds_numbers
+    if not is_word and (column.is_numeric or not set(with_truths(column.words)) <= {*TRUTHS.values(), ""}):
+        return parse_numbers(table, [name], findings)[:, 0], ()
+    text = with_truths(column.words)
     levels = tuple(sorted(set(text) - {""}))
     if not is_word or (worded is None and set(levels) <= set(TRUTHS.values())):
         return np.asarray(text.map({"True": 1.0, "False": 0.0}), np.float64), ()
@@ -106,30 +106,18 @@ def _column(
     return np.where(codes < 0, np.nan, codes), levels
 
 
-def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> tuple[Fix, ...]:
+def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> Message:
     """How columns that are left out could be named: what one series says once is static, what is planned is known."""
     fixes: dict[Role, list[str]] = {"future": [], "past": [], "static": []}
     frame = table.frame
     for name in names:
-        if ids and all(_is_static(rows, name, ids) for rows in (frame.head(FIRST_ROWS), frame)):
+        parts = (rows.groupby(list(ids), sort=False)[name] for rows in (frame.head(FIRST_ROWS), frame) if ids)
+        if ids and all(int(part.nunique(dropna=False).max()) == 1 for part in parts):
             fixes["static"].append(name)
         else:
-            fixes["future" if AHEAD.search(name) or is_truth(frame[name]) else "past"].append(name)
-    return tuple(Fix(role, like=",".join(some)) for role, some in fixes.items() if some)
-
-
-def _is_static(frame: pd.DataFrame, name: str, ids: Sequence[str]) -> bool:
-    return int(frame.groupby(list(ids), sort=False)[name].nunique(dropna=False).max()) == 1
-
-
-def is_truth(raw: pd.Series) -> bool:
-    """Whether cells are true or false, or both 0 and 1 and nothing else."""
-    if pd.api.types.is_bool_dtype(raw):
-        return True
-    if pd.api.types.is_numeric_dtype(raw):  # by their numbers, as there may be thousands of columns
-        return {*raw.dropna().unique().tolist()} == {0, 1}
-    some = set(as_text(raw.drop_duplicates())) - {""}
-    return some in ({"0", "1"}, *({each, other} for each in TRUTHS for other in TRUTHS))
+            fixes["future" if AHEAD.search(name) or table.columns[name].is_truth else "past"].append(name)
+    roles = [part for role, some in fixes.items() if some for part in (Fix(role, like=",".join(some)), " ")]
+    return ("If they explain the values, name them (", *roles[:-1], ").")
 
 
 class LearntCovariates(Config):
@@ -171,8 +159,11 @@ class LearntCovariates(Config):
             calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
         )
         static = [place for place, role in enumerate(covariates.roles) if role == "static"]
+        if not static:
+            return learnt.replace(static=np.empty((training.shape[1], 0)))
         same = _recode(covariates, levels)[..., static]
-        return learnt.replace(static=_constant(same) if static else np.empty((training.shape[1], 0)))
+        first = np.argmax(~np.isnan(same), axis=0)  # the first value of every series, 0 where there is none
+        return learnt.replace(static=np.nan_to_num(np.take_along_axis(same, first[None], axis=0)[0], nan=0.0))
 
     @property
     def known(self) -> dict[str, int]:
@@ -182,7 +173,7 @@ class LearntCovariates(Config):
         return {**columns, **days, **({"calendar": self.calendar} if self.calendar else {})}
 
     @property
-    def fixed(self) -> int:
+    def num_static(self) -> int:
         """Features of what series are, the first of those that are known ahead."""
         return sum(self.known[name] for name in self.roles.static)
 
@@ -190,11 +181,6 @@ class LearntCovariates(Config):
     def seen(self) -> dict[str, int]:
         """Features of what is known up to the last value."""
         return {name: len(self.words.get(name, ("",))) for name in self.roles.past}
-
-    @property
-    def later_roles(self) -> Roles:
-        """Columns that a later table has to have."""
-        return self.roles.replace(static=())
 
     def encode(self, covariates: Covariates, times: pd.Index) -> "Regressors":
         """Features of every row in float32, scaled by the training rows; 0 where missing, and where a word is new.
@@ -275,12 +261,6 @@ def _scale(column: NDArray[np.float64], is_word: bool) -> tuple[float, float]:
         return 0.0, 1.0
     deviation = float(present.std())
     return float(present.mean()), deviation if deviation > 0 else 1.0
-
-
-def _constant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The first value of every series and column, 0 where there is none."""
-    first = np.argmax(~np.isnan(values), axis=0)
-    return np.asarray(np.nan_to_num(np.take_along_axis(values, first[None], axis=0)[0], nan=0.0))
 
 
 def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:
