@@ -2,19 +2,20 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 from torch import nn
 
 from multiway.config import Plain
+from multiway.tasks.candidate import NETWORK as NETWORK
 from multiway.training import Callback, History, RunFolder, TrainingConfig
 
 Row = Plain
 """A row of a table: column names to plain values."""
 Fitted = History | Plain | None
 """What fitting a model leaves: its history, or the facts that a closed form found."""
-NETWORK, OURS = "network", "multiway"
-"""Names of the model that a run is about: a network, or the forecast, which holds one among its own candidates."""
+OURS = "multiway"
+"""Name of the model that a run of forecasts is about: it holds the network among its own candidates."""
 SPLITS = ("train", "validation", "test")
 VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
 """See `Task.fields_of_validation`; a seed is no setting to choose."""
@@ -115,8 +116,3 @@ class Cell(Protocol):
     @property
     def figures(self) -> Mapping[str, float]:
         """Published scores by metric."""
-
-
-ConfigT = TypeVar("ConfigT", bound=TaskConfig)
-PreparedT = TypeVar("PreparedT", bound=Prepared)
-StateT = TypeVar("StateT", bound=State)
