@@ -9,6 +9,7 @@ import pandas as pd
 from torch import Tensor
 
 from multiway.auditing import AuditReport
+from multiway.auditing.texts import audit_texts
 from multiway.config import Plain
 from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings
@@ -30,7 +31,6 @@ from multiway.tasks.sample_task import Encoding, SampleFacts, describe_splits
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.target_task import answer_targets, target_task
-from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import OF_TEXTS, TEXT, TextConfig
 from multiway.tasks.text.encode import TextState
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
@@ -95,7 +95,7 @@ def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings])
 
 
 def audit_run(config: TextConfig, run: Run | None = None) -> AuditReport:
-    """See `multiway.tasks.text.audit`; nothing is encoded for it."""
+    """See `multiway.auditing.texts`; nothing is encoded for it."""
     words = config.plain() | {"inputs": "words", "model": {}, "text": EncoderOptions(encoder="hashed").plain()}
     return audit_texts(TASK.prepare(TextConfig.parse(words), TASK.locate(config.data or "")))
 
