@@ -15,10 +15,10 @@ from multiway.data.scaling import Scaler
 from multiway.data.targets import classes_of
 from multiway.errors import DataError
 from multiway.tasks import pages, targets
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.kind import SampleKind
 from multiway.tasks.options import NetworkConfig
 from multiway.tasks.sample_candidate import Logistic, Majority, TargetNetwork
-from multiway.tasks.sample_task import Encoding
 from multiway.tasks.target_page import class_page
 from multiway.tasks.target_task import target_task
 from multiway.training import TrainingConfig

@@ -15,8 +15,6 @@ from multiway.lazy import extensions, is_installed, load_extension
 if TYPE_CHECKING:  # names of candidates are read without torch
     from torch import nn
 
-    from multiway.tasks.declarations import Fitted
-
 NETWORK = "network"
 """Name of the network of a run."""
 CONSTANT, LINEAR, TREES, NET, MIXED = range(5)
@@ -58,9 +56,8 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
     def build(self, sizes: SizesT) -> ModelT:
         """The model before it is fitted, or before its weights are loaded."""
 
-    def fit(self, model: ModelT, training: DataT, validation: DataT) -> "Fitted":
-        """Fit the model on training data, under settings that validation has a say in; facts on it are returned."""
-        return None
+    def fit(self, model: ModelT, training: DataT, validation: DataT) -> Any:
+        """Fit the model on training data, under settings that validation has a say in; what it found, as facts."""
 
     def refit(self, model: ModelT, fitted: ModelT | None, data: DataT) -> None:
         """Fit a model on other data, with the settings of one that was `fitted`, where there is one."""

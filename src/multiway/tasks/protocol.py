@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
@@ -24,6 +24,7 @@ from multiway.tasks.declarations import SPLITS as SPLITS
 from multiway.tasks.declarations import VALIDATION as VALIDATION
 from multiway.tasks.declarations import Cell as Cell
 from multiway.tasks.declarations import Context as Context
+from multiway.tasks.declarations import Encoding as Encoding
 from multiway.tasks.declarations import Fitted as Fitted
 from multiway.tasks.declarations import Prepared as Prepared
 from multiway.tasks.declarations import Row as Row
@@ -34,9 +35,6 @@ from multiway.tasks.options import AUTO
 from multiway.tasks.settings import configure, task_named
 from multiway.tasks.stored import Facts as Facts
 from multiway.training import RunFolder
-
-if TYPE_CHECKING:
-    from multiway.tasks.sample_task import Encoding
 
 ValueT = TypeVar("ValueT")
 
@@ -268,7 +266,7 @@ class Task:
     """Name of the model that a run is about."""
     fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
-    encoding: "Encoding | None" = None
+    encoding: Encoding | None = None
     """How samples are learnt from and encoded; None where data are no samples."""
     needs: str = ""
     """What `predict` is given, and how, to say where there is none."""

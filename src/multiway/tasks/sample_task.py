@@ -1,7 +1,6 @@
 """What tasks of samples share: these are read, split, learnt from and encoded, and candidates are fitted on them."""
 
-import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,10 +10,11 @@ from torch import Tensor, nn
 
 from multiway.config import Config, Plain
 from multiway.data.checking import warnings_of
-from multiway.data.samples import Prepared, Rows, Samples
-from multiway.data.splitting import Splits, notes_on_draws, split
+from multiway.data.samples import Prepared, Samples
+from multiway.data.splitting import Splits, split
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, Fix, Message
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.kind import SampleKind
 from multiway.tasks.protocol import NETWORK, SPLITS, Context, Fitted, Row, Task
 from multiway.tasks.run import Run
@@ -43,32 +43,6 @@ class Counts(Config):
 
 class SampleFacts(SplitFacts[Counts]):
     """Of samples."""
-
-
-def encode_by_state(config: Any, samples: Samples[Any], state: Any, *, progress: bool = False) -> Samples[Any]:
-    """Samples as the network takes them, by what the state says."""
-    encoded: Samples[Any] = state.encoded(samples)
-    return encoded
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Encoding:
-    """What training learns of samples, and how they are encoded by it.
-
-    learn: What the training rows say, which is the state: classes, sizes, scales, levels, words.
-    encode: Samples as the network takes them; numbers to predict are scaled.
-    arrange: Samples of splits, learnt from and encoded at once, where one needs the other.
-    split_later: Splits of samples that come after the training; none if not given.
-    remarks: What a reader of the scores should know of the splits, one line each.
-    split_field: Names the column of splits, where there can be one.
-    """
-
-    learn: Callable[[Any, Samples[Any], Rows], Any]
-    encode: Callable[..., Samples[Any]] = encode_by_state
-    arrange: Callable[..., Prepared[Any, Any]] | None = None
-    split_later: Callable[[Any, Samples[Any]], Splits] = lambda config, samples: {}
-    remarks: Callable[[Samples[Any], Splits], Iterable[str]] = notes_on_draws
-    split_field: Fix | None = None
 
 
 def sample_task(encoding: Encoding, **parts: Any) -> Task:

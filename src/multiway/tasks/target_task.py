@@ -20,10 +20,11 @@ from multiway.errors import MultiwayError
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, join_own_columns, write_answer
 from multiway.tasks.choice import Evidence
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, Context, State, Task, choose_by
 from multiway.tasks.run import Models, Run
 from multiway.tasks.sample_candidate import FOLDS
-from multiway.tasks.sample_task import Encoding, arrange, find_later, sample_task
+from multiway.tasks.sample_task import arrange, find_later, sample_task
 from multiway.tasks.scores import sentence_of
 from multiway.training.processes import best_device, device_of
 

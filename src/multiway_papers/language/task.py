@@ -15,10 +15,11 @@ from multiway.data.splitting import notes_on_draws
 from multiway.tasks.answers import Answer, in_folder, write_answer
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import VALIDATION, Row, choose_by
 from multiway.tasks.run import Run
-from multiway.tasks.sample_task import Encoding, describe_splits, find_later, list_tables, sample_task
+from multiway.tasks.sample_task import describe_splits, find_later, list_tables, sample_task
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stored import SplitFacts
 from multiway_papers.language import page

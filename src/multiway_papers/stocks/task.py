@@ -16,9 +16,10 @@ from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, choose_by
 from multiway.tasks.run import Run
-from multiway.tasks.sample_task import Encoding, describe_splits, sample_task
+from multiway.tasks.sample_task import describe_splits, sample_task
 from multiway.tasks.sample_task import name_models as name_usual_models
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stored import SplitFacts, same_length

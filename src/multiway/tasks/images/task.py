@@ -21,6 +21,7 @@ from multiway.explain.gradients import ImageExplanation
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.estimator import estimator, place_of
 from multiway.tasks.images.config import IMAGES, ImageConfig
 from multiway.tasks.images.encode import HALF, ImageState, moments
@@ -30,7 +31,7 @@ from multiway.tasks.images.teaching import DistillFacts, find_teacher
 from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.sample_task import Encoding, SampleFacts
+from multiway.tasks.sample_task import SampleFacts
 from multiway.tasks.target_task import target_task
 from multiway.training.validation import check_watched
 

@@ -20,12 +20,12 @@ from multiway.data.sources.scenes import is_scene
 from multiway.data.splitting import absent_classes, notes_on_draws
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, Settled, choose_by, score_later
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import Basis
 from multiway.tasks.sample_task import (
     Candidates,
-    Encoding,
     SampleFacts,
     describe_splits,
     name_models,

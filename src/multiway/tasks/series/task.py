@@ -18,11 +18,12 @@ from multiway.data.sources.series import Values
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.sample_task import Encoding, describe_splits
+from multiway.tasks.sample_task import describe_splits
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState

@@ -21,11 +21,12 @@ from multiway.errors import ConfigError
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_candidate import Basis
-from multiway.tasks.sample_task import Encoding, describe_splits, learn_and_encode
+from multiway.tasks.sample_task import describe_splits, learn_and_encode
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TABULAR, TabularConfig
 from multiway.tasks.tabular.encode import TableState

@@ -22,12 +22,13 @@ from multiway.metrics.classes import accuracy
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.sample_task import Encoding, SampleFacts, describe_splits
+from multiway.tasks.sample_task import SampleFacts, describe_splits
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.target_task import answer_targets, target_task
