@@ -9,8 +9,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
 from multiway.config import Config
 from multiway.data import CheckReport, datasets
-from multiway.data.findings import Finding, Findings, quote
-from multiway.data.sources.bytes import reading_once
+from multiway.data.findings import Finding, Findings, quote, reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases

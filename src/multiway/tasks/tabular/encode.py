@@ -216,7 +216,7 @@ class TableState(Config):
     def training_inputs(self, rows: Samples[Cells]) -> NDArray[np.float32]:
         """Inputs of the training rows, where no mean of a level has seen the row's own target."""
         inputs = self.inputs(rows.inputs)
-        means = [own.held_out(self._words(rows.inputs, own.column), rows) for own in self.means]
+        means = [own.leave_out(self._words(rows.inputs, own.column), rows) for own in self.means]
         return np.hstack([inputs[:, : len(self.names) - sum(own.shape[1] for own in means)], *means]).astype(np.float32)
 
     def _words(self, cells: Cells, column: str) -> NDArray[np.object_]:

@@ -116,6 +116,8 @@ def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:
     """Class probabilities of texts by the answer of a run; vectors of what is looked at once are not kept."""
     state, options = run.state, run.config.text
     vectors = state.inputs == "vectors"
-    values = torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.seen(texts, options).values
-    samples = Samples(inputs=state.scaled(values), source="texts", names={"text": list(texts)})
+    values = (
+        torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.build_inputs(texts, options).values
+    )
+    samples = Samples(inputs=state.scale(values), source="texts", names={"text": list(texts)})
     return answer_samples(run, samples)

@@ -72,7 +72,7 @@ def encode_splits(
 ) -> Prepared[Strings, TextState]:
     """Texts encoded at once, since training learns from encoded ones."""
     texts, state = samples, learn_state(config, samples, splits["train"])
-    seen = state.seen(texts.inputs.tolist(), config.text, progress=progress)
+    seen = state.build_inputs(texts.inputs.tolist(), config.text, progress=progress)
     state = state.with_inputs(seen, splits["train"])
     notes = (*texts.notes, *notes_on_draws(texts, splits))
     return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
@@ -87,7 +87,7 @@ def encode_texts(
     config: TextConfig, samples: Samples[Strings], state: TextState, *, progress: bool = False
 ) -> Samples[Tensor]:
     """Ids of words, scaled vectors, or ids of tokens."""
-    return state.encoded(samples, state.seen(samples.inputs.tolist(), config.text, progress=progress))
+    return state.encoded(samples, state.build_inputs(samples.inputs.tolist(), config.text, progress=progress))
 
 
 def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:
