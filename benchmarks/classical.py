@@ -30,7 +30,8 @@ from multiway.lazy import load_extra
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.network import all_forecasts, model_of
+from multiway.tasks.forecasting.forecasts import all_forecasts
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.scores import measure as measure_windows
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS

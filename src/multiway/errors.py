@@ -60,9 +60,9 @@ class MultiwayError(Exception):
     """The task whose config the fixes are of, where it is known."""
 
     def __str__(self) -> str:
-        return self.spelled()
+        return self.spell()
 
-    def spelled(self, spell: Spell = str) -> str:
+    def spell(self, spell: Spell = str) -> str:
         """The sentence, its fixes written by whoever prints it."""
         return spell_message(self.args, spell)
 
@@ -119,9 +119,9 @@ class MultiwayWarning(UserWarning):
     """The task whose config the fixes are of, where it is known."""
 
     def __str__(self) -> str:
-        return self.spelled()
+        return self.spell()
 
-    def spelled(self, spell: Spell = str) -> str:
+    def spell(self, spell: Spell = str) -> str:
         """The sentence, its fixes written by whoever prints it."""
         return spell_message(self.args, spell).strip()
 
@@ -202,16 +202,8 @@ def check_names(
     """
     for name in given:
         if name not in known:
-            own = any(each in known for each in ELSEWHERE.get(name, ()))
-            near = (
-                closest(name, known)
-                if own or others is None
-                else _argument_elsewhere(name, others) or closest(name, known)
-            )
+            meant = ELSEWHERE.get(name, ())
+            there = () if {*meant} & {*known} else (others or {}).items()
+            call = next((f"{other}({own}=...)" for own in meant for other, some in there if own in some), None)
+            near = closest(name, known) if call is None else f"; did you mean {call}?"
             raise ArgumentError(f"{where}: {name} is no argument{near} It has {', '.join(known)}.")
-
-
-def _argument_elsewhere(name: str, others: Mapping[str, Collection[str]]) -> str:
-    found = (f"{where}({own}=...)" for own in ELSEWHERE.get(name, ()) for where, some in others.items() if own in some)
-    near = next(found, None)
-    return "" if near is None else f"; did you mean {near}?"

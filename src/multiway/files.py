@@ -322,29 +322,21 @@ def check_place(*paths: Path | None) -> None:
     """
     for path in paths:
         if path is not None:
-            _check_name(path)
-            _check_above(path)
+            if path.name in ("", ".."):
+                raise RunError(f"{path} is no name for what is written. Name a file or folder in it.")
+            if any("\udc80" <= character <= "\udcff" for character in str(path)):
+                raise RunError(f"{str(path)!a} holds bytes that are no UTF-8. Choose another name.")
+            size = max(len(os.fsencode(part)) for part in path.parts)
+            if size > LONGEST_NAME:
+                raise RunError(
+                    f"{path.name[:40]}… has a name of {size} bytes; the most is {LONGEST_NAME}. Choose a shorter one."
+                )
+            above = next(folder for folder in path.absolute().parents if folder.exists())
+            if not above.is_dir():
+                raise RunError(f"{path} cannot be made: {above} is a file. Choose another place.")
+            if not os.access(above, os.W_OK | os.X_OK):
+                raise RunError(f"{path} cannot be made: the folder {above} cannot be written. Choose another place.")
             check_output(path)
-
-
-def _check_name(path: Path) -> None:
-    if path.name in ("", ".."):
-        raise RunError(f"{path} is no name for what is written. Name a file or folder in it.")
-    if any("\udc80" <= character <= "\udcff" for character in str(path)):
-        raise RunError(f"{str(path)!a} holds bytes that are no UTF-8. Choose another name.")
-    size = max(len(os.fsencode(part)) for part in path.parts)
-    if size > LONGEST_NAME:
-        raise RunError(
-            f"{path.name[:40]}… has a name of {size} bytes; the most is {LONGEST_NAME}. Choose a shorter one."
-        )
-
-
-def _check_above(path: Path) -> None:
-    above = next(folder for folder in path.absolute().parents if folder.exists())
-    if not above.is_dir():
-        raise RunError(f"{path} cannot be made: {above} is a file. Choose another place.")
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise RunError(f"{path} cannot be made: the folder {above} cannot be written. Choose another place.")
 
 
 def sync_file(path: Path) -> None:

@@ -24,13 +24,11 @@ def remove(*paths: Path | None) -> None:
             inside = [*path.glob(f"*{MARK}*"), *path.glob(f"*/*{MARK}*")]
             names = (path.name, f".{path.name}")
             for stray in [*(near_path for near_path in near if OWNED.sub("", near_path.name) in names), *inside]:
-                if _is_left_over(stray):
-                    _take_away(stray)
-
-
-def _is_left_over(path: Path) -> bool:
-    owner = OWNED.search(path.name)
-    return owner is not None and owner[1] == machine() and not path.is_symlink() and not _runs(int(owner[2], 16))
+                owner = OWNED.search(stray.name)
+                is_ours = owner is not None and owner[1] == machine() and not stray.is_symlink()
+                if owner is not None and is_ours and not _runs(int(owner[2], 16)):
+                    with contextlib.suppress(OSError):
+                        shutil.rmtree(stray) if stray.is_dir() else stray.unlink()
 
 
 def _runs(process: int) -> bool:
@@ -41,11 +39,6 @@ def _runs(process: int) -> bool:
     except (PermissionError, OverflowError):  # it is another user's, or no number of a process
         return True
     return True
-
-
-def _take_away(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def is_temporary(name: str) -> bool:

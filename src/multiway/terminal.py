@@ -18,9 +18,14 @@ class TerminalBar:
     """
 
     def __init__(self, title: str, total: int, show: bool) -> None:
-        self._bar, self._task = None, 0
+        self._bar: Any = None
+        self._task: Any = None
         if show and sys.stderr.isatty():
-            self._bar = _make_bar()
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True))
             self._task = self._bar.add_task(title, total=total)
             self._bar.start()
         self.is_shown = self._bar is not None
@@ -35,14 +40,6 @@ class TerminalBar:
         if self._bar is not None:
             with contextlib.suppress(OSError):
                 self._bar.stop()
-
-
-def _make_bar() -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True))
 
 
 def tell(line: str) -> None:

@@ -13,9 +13,9 @@ from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.aligned import AlignedSeasons, DrawnIn, RobustRidge
 from multiway.models.regression import Regressors
 from multiway.models.windows import fill_gaps
+from multiway.tasks.forecasting.bands import RecentErrors, mean_sizes
 from multiway.tasks.forecasting.candidates.aligned import fit_aligned
 from multiway.tasks.forecasting.candidates.robust import choose_penalty, fit_robust
-from multiway.tasks.forecasting.widths import RecentErrors, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of, rows_observed
 from multiway_papers.open_tasks import QUANTILES, Floats, Item, OpenTask, windows_of
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.auditing.near import far_above, unit_rows
-from multiway.auditing.near_images import Details, _thin, fine_detail
+from multiway.auditing.near_images import Details
 from multiway.auditing.near_series import SPREAD, _Stretches, check_near_stretches, surprises
 
 SIZES = (14, 15, 10)
@@ -76,7 +76,9 @@ def test_images_of_several_sizes_are_not_compared():
 
 
 def detail(image):
-    return _thin(fine_detail(image))
+    details = Details()
+    details.add(image)
+    return details.rows[0]
 
 
 def test_detail_is_the_same_from_either_end():

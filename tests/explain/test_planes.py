@@ -5,7 +5,7 @@ import pytest
 
 from multiway.errors import ShapeError
 from multiway.explain import plot_planes, save_planes
-from multiway.explain.planes import WARM, attention_level, gradient_level, grey_levels, planes, ramp, strongest_slice
+from multiway.explain.planes import WARM, grey_levels, overlay, planes, strongest_slice
 
 SIZES = (2, 3, 5)
 
@@ -67,14 +67,15 @@ def test_levels_of_grey_survive_outliers_and_what_is_no_number():
 
 
 def test_levels_of_overlays():
-    np.testing.assert_allclose(attention_level(np.array([0.2, 1, 2, 3])), [0, 0, 0.5, 1])
-    np.testing.assert_allclose(attention_level(np.ones(3)), 0)
-    np.testing.assert_allclose(gradient_level(np.array([-2.0, 0, 0, 2])), [0, 0.5, 0.5, 1])
-    np.testing.assert_allclose(gradient_level(np.zeros(3)), 0.5)
+    def level(name, *values):
+        return overlay(name, np.array(values), 101)[0].tolist()
+
+    assert level("attention", 0.2, 1, 2, 3) == [0, 0, 50, 100] and level("attention", 1, 1) == [0, 0]
+    assert level("gradients", -2.0, 0, 0, 2) == [0, 50, 50, 100] and level("gradients", 0, 0) == [50, 50]
 
 
 def test_a_ramp_begins_clear_and_ends_in_its_last_colour():
-    colours = ramp(WARM, 16)
+    colours = overlay("attention", np.ones(3), 16)[1]
     assert colours.shape == (16, 4)
     assert colours[0, 3] == 0
     assert tuple(colours[-1]) == WARM[-1]

@@ -32,7 +32,7 @@ CELLS = {
     "hot-figure-3-right": 54,
     "ndlinear-figure-17": 15,
     "ndlinear-opt": 5,
-    "ndlinear-opt-full": 12,
+    "ndlinear-opt-full": 8,
     "ndlinear-table-2": 20,
     "ndlinear-table-3": 20,
     "ndlinear-table-3-bert": 10,

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import multiway
+from multiway.config import settings_in
 from multiway.tasks.estimator import Classifier, own_score
 from multiway.tasks.settings import settings_of
 
@@ -33,7 +34,8 @@ def test_arguments_after_the_first_are_named():
 def test_arguments_are_the_settings_of_the_task(name):
     """By their flags: names, usual values and words; no argument hides a method."""
     estimator = getattr(multiway, name)
-    known = {each.argument: each for each in settings_of(estimator.task).options if each.argument in estimator.places}
+    settings = settings_in(settings_of(estimator.task).config)
+    known = {each.argument: each for each in settings if each.argument in estimator.places}
     parameters = inspect.signature(estimator).parameters
     assert [*parameters] == [*estimator.places, "settings", "progress"] and known.keys() == estimator.places.keys()
     for argument, setting in known.items():

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from multiway.auditing.report import Verdict, finding
-from multiway.data.findings import quote
+from multiway.auditing.report import Verdict, verdict_on
+from multiway.data.findings import Severity, quote
 
 Digests = Mapping[str, Sequence[bytes | None]]
 Ints = NDArray[np.int64]
@@ -80,16 +80,10 @@ def check_duplicates(
         for name, digest in zip(names[split], every, strict=True):
             if digest is not None:
                 first.setdefault(digest, (split, name))
-    if not copies:
-        return f"none of {looked:,} {what} is in two splits"
-    return finding(
-        "duplicates",
-        "error" if worst > tolerated else "warning",
-        f"{len(copies):,} {what} are in two splits ({worst:.1%} of a split)",
-        "Keep each in one split.",
-        copies[:3],
-        len(copies),
-    )
+    sound = f"none of {looked:,} {what} is in two splits"
+    rule = f"{len(copies):,} {what} are in two splits ({worst:.1%} of a split)"
+    severity: Severity = "error" if worst > tolerated else "warning"
+    return verdict_on(copies, sound, "duplicates", rule, "Keep each in one split.", severity=severity)
 
 
 def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
@@ -104,16 +98,9 @@ def check_groups(groups: Mapping[str, Sequence[str]], what: str) -> Verdict:
         for group in dict.fromkeys(every):
             splits.setdefault(group, []).append(split)
     torn = [f"{quote(group)} in {' and '.join(where)}" for group, where in splits.items() if len(where) > 1]
-    if not torn:
-        return f"none of {len(splits):,} {what}s is in two splits"
-    return finding(
-        "groups",
-        "error",
-        f"{len(torn):,} of {len(splits):,} {what}s are in two splits",
-        f"Give each {what} to one split.",
-        torn[:3],
-        len(torn),
-    )
+    sound = f"none of {len(splits):,} {what}s is in two splits"
+    rule = f"{len(torn):,} of {len(splits):,} {what}s are in two splits"
+    return verdict_on(torn, sound, "groups", rule, f"Give each {what} to one split.")
 
 
 def check_one_label(
@@ -123,31 +110,27 @@ def check_one_label(
     seen: dict[bytes, int] = {}
     torn: list[str] = []
     for index, digest in enumerate(digests):
-        if digest is None:
-            continue
-        other = seen.setdefault(digest, index)
+        other = index if digest is None else seen.setdefault(digest, index)
         if labels[other] != labels[index]:
-            torn.append(
-                f"{quote(names[other])} ({quote(labels[other])}) = {quote(names[index])} ({quote(labels[index])})"
-            )
-    if not torn:
-        return f"no {what} has two labels"
-    return finding("labels", "error", f"copies of a {what} have different labels", "Correct them.", torn[:3], len(torn))
+            one, two = (f"{quote(names[row])} ({quote(labels[row])})" for row in (other, index))
+            torn.append(f"{one} = {two}")
+    rule = f"copies of a {what} have different labels"
+    return verdict_on(torn, f"no {what} has two labels", "labels", rule, "Correct them.")
 
 
 def chance_of_repeats(columns: Sequence[NDArray[np.generic]], train: Ints, rest: Ints, kinds: Ints) -> float:
     """Share of rows that equal a training row by chance, were the columns independent within each kind of row."""
+
+    def frequency(known: NDArray[np.generic], cells: NDArray[np.generic]) -> NDArray[np.float64]:
+        """Share of the known cells that are like each cell."""
+        values, counts = np.unique(known.astype(str), return_counts=True)
+        position = np.minimum(np.searchsorted(values, cells.astype(str)), len(values) - 1)
+        return np.where(values[position] == cells.astype(str), counts[position], 0) / len(known)
+
     chance = np.zeros(len(rest))
     for kind in np.unique(kinds[rest]):
         learnt, judged = train[kinds[train] == kind], kinds[rest] == kind
         if len(learnt):
-            shares = np.prod([_frequency(column[learnt], column[rest[judged]]) for column in columns], axis=0)
+            shares = np.prod([frequency(column[learnt], column[rest[judged]]) for column in columns], axis=0)
             chance[judged] = 1 - (1 - shares) ** len(learnt)
     return float(chance.mean()) if len(rest) else 0.0
-
-
-def _frequency(known: NDArray[np.generic], cells: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Share of the known cells that are like each cell."""
-    values, counts = np.unique(known.astype(str), return_counts=True)
-    position = np.minimum(np.searchsorted(values, cells.astype(str)), len(values) - 1)
-    return np.where(values[position] == cells.astype(str), counts[position], 0) / len(known)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.auditing.report import Verdict, finding
+from multiway.auditing.report import Verdict, finding, verdict_on
 from multiway.data.findings import quote
 from multiway.data.scaling import evenly
 from multiway.errors import Message
@@ -58,21 +58,17 @@ def check_look_ahead(values: Floats, names: Sequence[str], lags: int) -> Verdict
     if len(chosen) < 2 or len(values) < FEWEST_ROWS:
         return None
     removed = foreseen(values[:, chosen], lags)
-    pairs = np.argwhere(removed > FORESEEN)
-    if not len(pairs):
-        return f"no series knows the next value of another ({len(chosen):,} looked at)"
     told = [
         f"{quote(names[chosen[other]])} knows {quote(names[chosen[series]])} ({removed[series, other]:.1%})"
-        for series, other in pairs.tolist()
+        for series, other in np.argwhere(removed > FORESEEN).tolist()
     ]
-    return finding(
+    return verdict_on(
+        told,
+        f"no series knows the next value of another ({len(chosen):,} looked at)",
         "shifted",
-        "error",
         "series know the future of others: given a series' own past, another one's removes nearly "
         "all error of its next value, as a copy that is shifted, or a mean that reaches ahead, does",
         "Leave out what is made from later values.",
-        told[:3],
-        len(told),
     )
 
 
@@ -164,16 +160,13 @@ def _is_window(learnt: _Moments, judged: _Moments, columns: NDArray[np.int64], s
 def check_interpolated(values: Floats, names: Sequence[str]) -> Verdict | None:
     """Whether a series runs in straight lines from one value to a later one, which each row between then holds."""
     drawn = [quote(name) for name, column in zip(names, values.T, strict=True) if _is_drawn(column)]
-    if not drawn:
-        return "no series is drawn in straight lines between fewer values"
-    return finding(
+    return verdict_on(
+        drawn,
+        "no series is drawn in straight lines between fewer values",
         "interpolated",
-        "error",
         f"{len(drawn)} of {len(names)} series run in straight lines between fewer values, so "
         "that rows between know the value that comes",
         "Forecast the values that were measured.",
-        drawn[:3],
-        len(drawn),
     )
 
 
@@ -277,16 +270,9 @@ def check_exact(values: Floats, names: Sequence[str]) -> Verdict | None:
     ]
     if count < 2:
         return None
-    if not told:
-        return "no series holds later values of another, or totals of periods that they lie in"
-    return finding(
-        "shifted",
-        "error",
-        f"{len(told)} series hold later values of others exactly",
-        "Leave out what is made from later values.",
-        told[:3],
-        len(told),
-    )
+    sound = "no series holds later values of another, or totals of periods that they lie in"
+    rule = f"{len(told)} series hold later values of others exactly"
+    return verdict_on(told, sound, "shifted", rule, "Leave out what is made from later values.")
 
 
 def _sentences(one: Floats, other: Floats, name: str, of: str) -> Iterator[str]:

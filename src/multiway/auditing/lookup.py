@@ -72,31 +72,17 @@ def check_lookup(
     right = _look_up(chosen.train, train_labels, chosen.test, chosen.count, classes)
     hits, usual = right == test_labels, test_labels == np.bincount(test_labels).argmax()
     low, high = interval_removed(hits, usual, own[1], block, draws, seed)
-    return _say(chosen.names, (what, target, held), right, test_labels, hits, usual, (low, high))
-
-
-def _say(
-    names: tuple[str, ...],
-    words: tuple[str, str, str],
-    predicted: Ints,
-    labels: Ints,
-    hits: NDArray[np.bool_],
-    usual: NDArray[np.bool_],
-    interval: tuple[float, float],
-) -> Verdict:
-    what, target, held = words
+    names, count = chosen.names, f"{len(test_labels):,} {held}"
     facts = f"{' and '.join(names)} alone" if len(names) < 3 else f"all {len(names)} facts together"
-    scores = f"ACC {hits.mean():.4f}, MCC {lookup_mcc(predicted, labels):.4f}"
+    scores = f"ACC {hits.mean():.4f}, MCC {lookup_mcc(right, test_labels):.4f}"
     baseline = f"the commonest class gives ACC {usual.mean():.4f}"
-    low, high = interval
     if not low > 0:
-        measured = f"a look-up of {facts} gives {scores} on {len(labels):,} {held} labels, {baseline}"
-        return f"{what} does not tell {target}: {measured}"
+        return f"{what} does not tell {target}: a look-up of {facts} gives {scores} on {count} labels, {baseline}"
     return finding(
         "lookup",
         "error" if low > LEAK else "warning",
-        f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {len(labels):,} {held} "
-        f"labels; {baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
+        f"{what} tells {target}: a look-up of {facts}, learnt on train, gives {scores} on {count} labels; "
+        f"{baseline}, and of its errors {100 * low:.0f} to {100 * high:.0f} % are removed (95 % interval)",
         "Report this rule with every model; a score near it is no skill.",
     )
 
@@ -108,22 +94,26 @@ def _candidates(train: Codes, test: Codes) -> list[_Cells]:
     sets += itertools.combinations(varying, 2)
     if len(varying) > 2:
         sets.append(tuple(varying))
-    return [_cells(names, train, test) for names in sets]
-
-
-def _cells(names: tuple[str, ...], train: Codes, test: Codes) -> _Cells:
-    joint = np.zeros(len(train[names[0]]) + len(test[names[0]]), np.int64)
-    for name in names:
-        values, codes = np.unique(np.concatenate([train[name], test[name]]), return_inverse=True)
-        _, joint = np.unique(joint * len(values) + codes, return_inverse=True)
-    cut = len(train[names[0]])
-    return _Cells(names=names, train=joint[:cut], test=joint[cut:], count=int(joint.max()) + 1)
+    candidates = []
+    for names in sets:
+        cut = len(train[names[0]])
+        joint = np.zeros(cut + len(test[names[0]]), np.int64)
+        for name in names:
+            values, codes = np.unique(np.concatenate([train[name], test[name]]), return_inverse=True)
+            _, joint = np.unique(joint * len(values) + codes, return_inverse=True)
+        candidates.append(_Cells(names=names, train=joint[:cut], test=joint[cut:], count=int(joint.max()) + 1))
+    return candidates
 
 
 def _choose(candidates: Iterable[_Cells], labels: Ints, groups: Ints, classes: int) -> _Cells | None:
     """The look-up of fewest cells among those that are best within training, each half held out in turn."""
-    held = half_of(labels, groups)
-    scored = [(_error_on_held(cells, labels, held, classes), cells) for cells in candidates]
+    half, scored = half_of(labels, groups), []
+    for cells in candidates:
+        hits = 0
+        for part in (half, ~half):
+            looked_up = _look_up(cells.train[~part], labels[~part], cells.train[part], cells.count, classes)
+            hits += int((looked_up == labels[part]).sum())
+        scored.append((hits / len(labels), cells))
     if not scored:
         return None
     best = max(score for score, _ in scored)
@@ -140,14 +130,6 @@ def half_of(labels: Ints, groups: Ints) -> NDArray[np.bool_]:
     chosen = np.empty(len(order), np.bool_)
     chosen[order] = np.arange(len(order)) % 2 == 0
     return np.asarray(chosen[rank])
-
-
-def _error_on_held(cells: _Cells, labels: Ints, held: NDArray[np.bool_], classes: int) -> float:
-    hits = 0
-    for part in (held, ~held):
-        looked_up = _look_up(cells.train[~part], labels[~part], cells.train[part], cells.count, classes)
-        hits += int((looked_up == labels[part]).sum())
-    return hits / len(labels)
 
 
 def _look_up(cells: Ints, labels: Ints, cell_of: Ints, count: int, classes: int) -> Ints:

@@ -1,6 +1,6 @@
 """What marks an image: a border that tells its class, such as a frame, or a value that its mask is painted in."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ class Faces:
         fields = _fields(image, [(0, size - 1) for size in sizes])
         corners = image[np.ix_(range(len(image)), *[(0, -1)] * len(sizes))]
         self.outside.append(np.concatenate([fields, corners.ravel()]))
-        core = _core(image)
+        cuts = [slice(cut, -cut if size > 2 * cut else None) for size in sizes for cut in [max(size // 8, 1)]]
+        core = image[(slice(None), *cuts)]  # without an eighth on either side of each axis
         self.inside.append(_fields(core, [tuple(size * part // 4 for part in (1, 2, 3)) for size in core.shape[1:]]))
 
     def check(self, labels: Ints, parts: Parts, target: str = "the class", what: str = "images") -> Verdict | None:
@@ -47,7 +48,10 @@ class Faces:
         if len({len(row) for row in self.outside}) > 1:
             return None
         border, inside = np.stack(self.outside), np.stack(self.inside)
-        for told, kinds in _questions(labels, target):
+        questions, classes = [(target, labels)], np.unique(labels)
+        if 2 < len(classes) <= MOST_CLASSES:  # a mark on one class alone tells it from the rest
+            questions += [(f"{target}, one from the rest", (labels == each).astype(np.int64)) for each in classes]
+        for told, kinds in questions:
             best = _best(border, kinds, parts)
             if best.surely_removed > SURE and best.removed > (within := _best(inside, kinds, parts)).removed + AHEAD:
                 return finding(
@@ -61,43 +65,18 @@ class Faces:
         return f"the border of the {what} does not tell {target} better than the inside does"
 
 
-def _questions(labels: Ints, target: str) -> Iterator[tuple[str, Ints]]:
-    """The classes, and of several each one from the rest, which a mark on one class alone tells."""
-    yield target, labels
-    classes = np.unique(labels)
-    if 2 < len(classes) <= MOST_CLASSES:
-        yield from ((f"{target}, one from the rest", (labels == each).astype(np.int64)) for each in classes)
-
-
 def _fields(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Floats:
-    return np.concatenate([plane.ravel() for plane in _planes(image, places)])
-
-
-def _planes(image: NDArray[Any], places: Sequence[Sequence[int]]) -> Iterator[Floats]:
-    for axis, chosen in enumerate(places, start=1):
-        for position in chosen:
-            yield _pool(image.take(position, axis).astype(np.float64))
-
-
-def _core(image: NDArray[Any]) -> NDArray[Any]:
-    """The image without an eighth on either side of each axis."""
-    cuts = [max(size // 8, 1) for size in image.shape[1:]]
-    return image[
-        (
-            slice(None),
-            *(slice(cut, -cut if size > 2 * cut else None) for cut, size in zip(cuts, image.shape[1:], strict=True)),
-        )
-    ]
-
-
-def _pool(plane: Floats) -> Floats:
-    """Means of at most `SIDE` fields along each axis after the channels."""
-    for axis in range(1, plane.ndim):
-        size = plane.shape[axis]
-        edges = np.linspace(0, size, min(size, SIDE) + 1).astype(np.int64)
-        widths = np.diff(edges).reshape([-1 if other == axis else 1 for other in range(plane.ndim)])
-        plane = np.add.reduceat(plane, edges[:-1], axis) / widths
-    return plane
+    """Means of at most `SIDE` fields along each axis of planes through an image, at some places of each axis."""
+    fields = []
+    for axis, position in ((axis, place) for axis, chosen in enumerate(places, start=1) for place in chosen):
+        plane = image.take(position, axis).astype(np.float64)
+        for across in range(1, plane.ndim):
+            size = plane.shape[across]
+            edges = np.linspace(0, size, min(size, SIDE) + 1).astype(np.int64)
+            widths = np.diff(edges).reshape([-1 if other == across else 1 for other in range(plane.ndim)])
+            plane = np.add.reduceat(plane, edges[:-1], across) / widths
+        fields.append(plane.ravel())
+    return np.concatenate(fields)
 
 
 def _best(columns: Floats, labels: Ints, parts: Parts) -> ProbeErrors:
@@ -114,7 +93,11 @@ class Paint:
     def add(self, image: NDArray[Any], mask: NDArray[np.bool_]) -> None:
         """Take in an image `(channels, *sizes)` and what is marked; images without a mark say nothing."""
         if mask.any() and not mask.all():
-            edge = mask & ~_inner(mask)
+            inner = mask
+            for axis, size in enumerate(mask.shape):
+                padded = np.pad(mask, [(int(axis == other),) * 2 for other in range(mask.ndim)])
+                inner = inner & padded.take(range(size), axis) & padded.take(range(2, size + 2), axis)
+            edge = mask & ~inner  # marked voxels that have a neighbour along an axis which is not
             shown = [*image, *(image & 1 if image.dtype.kind in "iu" else ())]  # an annotation may hide in the last bit
             self.painted.append(any(_tells(channel, part, mask) for channel in shown for part in (mask, edge)))
 
@@ -138,13 +121,3 @@ def _tells(channel: NDArray[Any], part: NDArray[np.bool_], mask: NDArray[np.bool
     values, counts = np.unique(channel[part], return_counts=True)
     outside = channel[~mask] == values[counts.argmax()]
     return bool(counts.max() > INSIDE * part.sum() and outside.mean() < OUTSIDE)
-
-
-def _inner(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Marked voxels whose neighbours along the axes are all marked."""
-    inner = mask
-    for axis in range(mask.ndim):
-        padded = np.pad(mask, [(int(axis == other),) * 2 for other in range(mask.ndim)])
-        size = mask.shape[axis]
-        inner = inner & padded.take(range(size), axis) & padded.take(range(2, size + 2), axis)
-    return inner

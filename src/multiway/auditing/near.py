@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.duplicates import Names
-from multiway.auditing.report import Verdict, finding
+from multiway.auditing.report import Verdict, finding, verdict_on
 from multiway.data.findings import quote
 
 FAR = 9.0
@@ -107,16 +107,9 @@ def thin_rows(rows: NDArray[NumberT], most: int) -> NDArray[NumberT]:
 def near_verdict(pairs: Iterable[tuple[str, str, str, float]], count: int, what: str) -> Verdict:
     """Say near copies: split, name, what it is like, and their correlation, of so many that were looked at."""
     told = [f"{split} {quote(name)} ~ {quote(other)} (r {value:.3f})" for split, name, other, value in pairs]
-    if not told:
-        return f"none of {count:,} {what} is nearly a copy of one in another split"
-    return finding(
-        "near",
-        "error",
-        f"{len(told):,} of {count:,} {what} are nearly copies of some in another split",
-        "Keep all versions of a thing in one split.",
-        told[:3],
-        len(told),
-    )
+    sound = f"none of {count:,} {what} is nearly a copy of one in another split"
+    rule = f"{len(told):,} of {count:,} {what} are nearly copies of some in another split"
+    return verdict_on(told, sound, "near", rule, "Keep all versions of a thing in one split.")
 
 
 def check_near_rows(numbers: NDArray[np.float64], train: Ints, rest: Ints) -> Verdict | None:
@@ -154,11 +147,7 @@ def _shares(known: NDArray[np.float64], held: NDArray[np.float64]) -> tuple[floa
     nearest, second = (np.linalg.norm(held - known[rows], axis=1) for rows in order.T)
     differs = (np.abs(held - known[order[:, 0]]) > 0).sum(1) >= FEWEST_COLUMNS
     ratio = nearest / np.where(second > 0, second, np.inf)
-    near, nearer = (float((differs & (ratio < least)).mean()) for least in (NEAR, _nearer(ratio)))
-    return near, nearer
-
-
-def _nearer(ratio: NDArray[np.float64]) -> float:
-    """The ratio that one row of a thousand has by chance, after the dimension that half of the rows tell."""
     middle = float(np.clip(np.median(ratio), 1e-6, 1 - 1e-6))
-    return float(np.clip(RARE ** (np.log(middle) / np.log(0.5)), NEARER, NEAR))
+    rare = RARE ** (np.log(middle) / np.log(0.5))  # what one row of a thousand has by chance, in as many dimensions
+    near, nearer = (float((differs & (ratio < least)).mean()) for least in (NEAR, float(np.clip(rare, NEARER, NEAR))))
+    return near, nearer

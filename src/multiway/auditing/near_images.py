@@ -27,7 +27,7 @@ Array32 = NDArray[np.float32]
 COMMON, IMAGES_PER_COMMON, MOST_IMAGES = 8, 5, 400
 """Patterns that images share, such as edges of the body, which are left out; and images they are learnt from."""
 SIDES, SMALLEST = {1: 256, 2: 48, 3: 16}, 12
-"""Places along each axis, about the middle, by the number of axes."""
+"""Places along each axis, about the middle, by the number of axes, that are kept of large images."""
 CANDIDATES = 4
 """Training images, by the size of their frequencies, that are laid over an image."""
 MOST_TRAIN, MOST_REST = 2000, 1000
@@ -56,19 +56,14 @@ class Common:
 def fine_detail(image: NDArray[Any]) -> Array32:
     """Each inner voxel of `(channels, *sizes)` without the mean of its neighbours along the axes."""
     values = image.astype(np.float32)
-    axes = range(1, values.ndim)
+    axes, sizes = range(1, values.ndim), values.shape
     inner = values[(slice(None), *(slice(1, -1) for _ in axes))]
-    around = sum(_neighbours(values, axis, step) for axis in axes for step in (0, 2))
-    detail = np.asarray(inner - around / (2 * len(axes)))
+    around = np.zeros_like(inner)
+    for axis, start in itertools.product(axes, (0, 2)):  # inner voxels' neighbours along one axis
+        cut = slice(start, start + sizes[axis] - 2)
+        around = around + values[(slice(None), *(cut if at == axis else slice(1, -1) for at in axes))]
+    detail = np.asarray(inner - around / (2 * len(axes)), np.float32)
     return detail if np.linalg.norm(detail) > 1e-6 * np.abs(values).max(initial=1) else 0 * detail
-
-
-def _neighbours(values: Array32, axis: int, start: int) -> Array32:
-    """Inner voxels' neighbours along one axis."""
-    sizes = enumerate(values.shape[1:], 1)
-    return values[
-        (slice(None), *(slice(start, start + size - 2) if at == axis else slice(1, -1) for at, size in sizes))
-    ]
 
 
 class Details:
@@ -82,8 +77,12 @@ class Details:
         """Take in one image `(channels, *sizes)`; smaller ones than three voxels are not compared."""
         if min(image.shape[1:]) >= 3:
             detail = fine_detail(image)
-            self.rows.append(_thin(detail))
-            self.middles.append(middle_of(detail))
+            thinned = detail[np.ix_(np.arange(len(detail)), *map(_places, detail.shape[1:]))]
+            length, side = np.linalg.norm(thinned), SIDES.get(detail.ndim - 1, SMALLEST)
+            self.rows.append(np.asarray(thinned / length if length > 0 else thinned))
+            starts = [max(size - side, 0) // 2 for size in detail.shape[1:]]
+            middle = detail[(slice(None), *(slice(start, start + side) for start in starts))]
+            self.middles.append(middle.astype(np.float32))
         else:
             self.rows.append(np.empty(0, np.float32))
 
@@ -138,13 +137,6 @@ class _Placed(Common):
         return best
 
 
-def _thin(detail: Array32) -> Array32:
-    """Detail at places that mirroring exchanges, of length one."""
-    thinned = detail[np.ix_(np.arange(len(detail)), *map(_places, detail.shape[1:]))]
-    length = np.linalg.norm(thinned)
-    return np.asarray(thinned / length if length > 0 else thinned)
-
-
 def _places(size: int) -> Ints:
     """Evenly spaced places, the same from either end."""
     count = min(size, SIDE)
@@ -194,13 +186,6 @@ def _sizes(waves: NDArray[np.complex64]) -> Array32:
     return np.asarray(np.sqrt(np.abs(waves)).reshape(len(waves), -1))
 
 
-def middle_of(detail: Array32) -> Array32:
-    """The middle of `(channels, *sizes)`, which bounds what is kept of large images."""
-    side = SIDES.get(detail.ndim - 1, SMALLEST)
-    cuts = [max(size - side, 0) // 2 for size in detail.shape[1:]]
-    return detail[(slice(None), *(slice(cut, cut + side) for cut in cuts))].astype(np.float32)
-
-
 class Traces:
     """What is kept of each image.
 
@@ -215,7 +200,9 @@ class Traces:
         """Take in one image `(channels, *sizes)`."""
         self.details.add(image)
         self.faces.add(image)
-        self.steps.append(_step(image))
+        values = np.unique(thin_rows(image.ravel(), MOST_VALUES)).astype(np.float64)
+        gap = float(np.diff(values).min(initial=np.inf))
+        self.steps.append(round(gap, 9) if gap > FINEST * np.ptp(values) and np.isfinite(gap) else 0.0)
 
     def check(
         self,
@@ -235,9 +222,3 @@ class Traces:
         if rest:
             chosen = thin_rows(train, MOST_TRAIN), thin_rows(np.concatenate(rest), MOST_REST)
             yield self.faces.check(classes, split_halves(*chosen, classes, own), target)
-
-
-def _step(image: NDArray[Any]) -> float:
-    values = np.unique(thin_rows(image.ravel(), MOST_VALUES)).astype(np.float64)
-    gap = float(np.diff(values).min(initial=np.inf))
-    return round(gap, 9) if gap > FINEST * np.ptp(values) and np.isfinite(gap) else 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway.auditing.near import MOST_KNOWN, MOST_ROWS, Pair, search, thin_rows
-from multiway.auditing.report import Verdict, finding
+from multiway.auditing.report import Verdict, verdict_on
 from multiway.data.encoders import HashedEncoder
 from multiway.data.findings import quote
 from multiway.errors import Fix
@@ -69,25 +69,22 @@ def check_near_texts(texts: Sequence[str], train: Ints, rest: Ints, split: str) 
     known, held = np.flatnonzero(long[:count]), count + np.flatnonzero((long & fresh)[count:])
     if not len(known) or not len(held):
         return f"no {split} text is long enough to be a near copy"
-    counted = [pair for pair in search(Words(own, known), held) if _share_words(own[pair[0]], own[pair[1]])]
+    sets = {row: set(own[row].casefold().split()) for row in (*known.tolist(), *held.tolist())}
+    counted = [
+        pair
+        for pair in search(Words(own, known), held)  # a link that is repeated is one word
+        if len(sets[pair[0]] & sets[pair[1]]) > HALF * max(len(sets[pair[0]]), len(sets[pair[1]]))
+    ]
     alike = {pair[0]: pair for pair in (*find_shared_shingles(own, known, held), *counted)}
-    if not alike:
-        return f"none of {len(held):,} {split} texts is a training text but for a word or two"
     pairs = [(texts[chosen[row]], texts[chosen[other]]) for row, other, _ in sorted(alike.values())]
-    return finding(
+    return verdict_on(
+        [f"'{quote(one, 60)}' = '{quote(other, 60)}'" for one, other in pairs],
+        f"none of {len(held):,} {split} texts is a training text but for a word or two",
         "near",
-        "error" if len(pairs) > MANY * len(held) else "warning",
         f"{len(pairs):,} of {len(held):,} {split} texts are training texts but for a word or two",
         ("Give texts that go together a group (", Fix("read.group", like="NAME"), ")."),
-        [f"'{quote(one, 60)}' = '{quote(other, 60)}'" for one, other in pairs[:3]],
-        len(pairs),
+        severity="error" if len(pairs) > MANY * len(held) else "warning",
     )
-
-
-def _share_words(one: str, other: str) -> bool:
-    """Whether two texts have more than half of their different words in common; a link that is repeated is one."""
-    words, others = set(one.casefold().split()), set(other.casefold().split())
-    return len(words & others) > HALF * max(len(words), len(others))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Probes of plain columns: what one of them, or a sum of them, tells of the target; whether one is its mean."""
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Self
 
 import numpy as np
@@ -81,17 +81,14 @@ def votes(known: Floats, labels: Ints, queries: Floats) -> Ints:
     return np.asarray(table.reshape(-1, classes).argmax(1), np.int64)
 
 
-def line_through(known: Floats, target: Floats, queries: Floats) -> Floats:
-    """Mean target at the two nearest values of one column, by their distance."""
-    values, code = np.unique(known, return_inverse=True)
-    return np.asarray(np.interp(queries, values, np.bincount(code, target) / np.bincount(code)))
-
-
 def r2_of_column(column: Floats, target: Floats, parts: Parts) -> float:
     """R² of the target's ranks on rows held out, interpolated from one column; also where it rises and falls."""
     ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable").astype(np.float64)
     column = np.where(np.isnan(column), np.nanmin(column, initial=0) - 1, column)
-    said = [line_through(column[learnt], ranks[learnt], column[judged]) for learnt, judged in parts]
+    said = []
+    for learnt, judged in parts:  # the mean target at the two nearest values, by their distance
+        values, code = np.unique(column[learnt], return_inverse=True)
+        said.append(np.interp(column[judged], values, np.bincount(code, ranks[learnt]) / np.bincount(code)))
     truth = np.concatenate([ranks[judged] for _, judged in parts])
     return _r2(np.concatenate(said), truth)
 
@@ -144,17 +141,9 @@ def is_share_of_class(column: Floats, labels: Ints) -> bool:
     if low < 0 or high > 100 or len(values) > len(column) / 3:
         return False
     shares, step = (values, 1.0) if high <= 1 else (values / 100, 0.01)
-    return any(_agrees(shares, group, told, step * _digit(values)) for told in _classes(labels[known]))
-
-
-def _classes(labels: Ints) -> Iterator[NDArray[np.bool_]]:
-    yield from (labels == each for each in np.unique(labels)[:MOST_CLASSES])
-
-
-def _digit(values: Floats) -> float:
-    """Half a unit of the last digit that the values are written with."""
     digits = next((n for n in range(MOST_DIGITS) if np.allclose(values, values.round(n), atol=1e-9)), MOST_DIGITS)
-    return 0.5 * 10.0**-digits
+    reach, labels = step * (0.5 * 10.0**-digits), labels[known]  # half a unit of the last digit that is written
+    return any(_agrees(shares, group, labels == each, reach) for each in np.unique(labels)[:MOST_CLASSES])
 
 
 def _agrees(shares: Floats, group: Ints, told: NDArray[np.bool_], reach: float) -> bool:

@@ -1,7 +1,7 @@
 """What an audit found: each leak in one line with its evidence, and what was looked at and is sound."""
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 from multiway.data.findings import Finding, Place, Severity
@@ -20,6 +20,13 @@ def finding(
     """Make a finding whose places are words."""
     every = tuple(Place(detail=name) for name in places)
     return Finding(kind=kind, severity=severity, rule=rule, fix=fix, places=every, count=max(count, len(every)))
+
+
+def verdict_on(
+    told: Sequence[str], sound: str, kind: str, rule: str, fix: str | Message, *, severity: Severity = "error"
+) -> Verdict:
+    """A finding that shows the first three of what is told and counts all, or the sound line where nothing is."""
+    return finding(kind, severity, rule, fix, told[:3], len(told)) if told else sound
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,13 +62,9 @@ class AuditReport:
         """Write the report for a terminal, one line per check."""
         body = [f"{WORDS[finding.severity]}: {finding.line(spell=spell)}" for finding in self.findings]
         sound = [f"passed: {text}." for text in self.passed]
-        return [self.source, *(f"  {line}" for line in [*body, *sound]), self._conclusion()]
-
-    def _conclusion(self) -> str:
         count = sum(finding.severity == "error" for finding in self.findings)
-        if not count:
-            return "No leak was found."
-        return f"This split leaks in {'one way' if count == 1 else f'{count} ways'}: scores on it say little."
+        leaks = f"This split leaks in {'one way' if count == 1 else f'{count} ways'}: scores on it say little."
+        return [self.source, *(f"  {line}" for line in [*body, *sound]), leaks if count else "No leak was found."]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -95,26 +95,16 @@ def _verdicts(prepared: Prepared[Values, Any], used: Scaler | None) -> Iterator[
     yield check_one_label(digests, series.truth.tolist(), names, "series")
     yield check_near_series(series.inputs, prepared.splits, names, digests)
     yield check_pieces(series.inputs, prepared.splits, names, series.truth, digests)
-    yield _lengths(prepared)
-    yield _ends(prepared)
-    yield check_scaling(prepared, used, series.columns, rows="training series")
-
-
-def _lengths(prepared: Prepared[Values, Any]) -> Verdict | None:
-    """What the length and the missing values of a series tell of its class by themselves."""
-    values = prepared.raw.inputs
-    facts = {"length": lengths_of(values), "missing": missing_of(values).sum(1)}
+    facts = {"length": lengths_of(series.inputs), "missing": missing_of(series.inputs).sum(1)}
     facts = {name: codes for name, codes in facts.items() if len(np.unique(codes)) > 1}
-    if not facts:
-        return "all series have one length, and as many missing values"
-    return check_codes(prepared, facts, "the length of a series and its missing values", each=True)
-
-
-def _ends(prepared: Prepared[Values, Any]) -> Verdict | None:
-    """Whether the first or last step of a variate tells the class as none inside does, as a trigger left in does."""
-    faces, series = Faces(), prepared.raw
+    if facts:
+        yield check_codes(prepared, facts, "the length of a series and its missing values", each=True)
+    else:
+        yield "all series have one length, and as many missing values"
+    faces = Faces()  # the first or last step may tell the class as none inside does, where a trigger was left in
     for values in series.inputs:
         faces.add(values.T)
-    groups = class_numbers(prepared.raw.names["series"] if series.groups is None else series.groups)
+    groups = class_numbers(names if series.groups is None else series.groups)
     rest = np.concatenate([prepared.rows(split) for split in ("validation", "test")])
-    return faces.check(series.truth, split_halves(prepared.rows("train"), rest, series.truth, groups), what="series")
+    yield faces.check(series.truth, split_halves(prepared.rows("train"), rest, series.truth, groups), what="series")
+    yield check_scaling(prepared, used, series.columns, rows="training series")

@@ -104,18 +104,13 @@ def scan_facts(header: VolumeHeader, file: Path | None) -> dict[str, Hashable]:
     }
     if file is None or not file.is_file():
         return facts
-    packing, size = _packing(file)
-    return {**facts, "file": file.suffix, "packing": packing, "bytes that are no voxels": size - header.nbytes}
-
-
-def _packing(file: Path) -> tuple[bytes, int]:
-    """How gzip was called, without the time, and the size of what it holds; the file's own size if it is plain."""
+    packing, size = b"", file.stat().st_size
     with file.open("rb") as stream:
         head = stream.read(10)
-        if head[:2] != GZIP:
-            return b"", file.stat().st_size
-        stream.seek(-4, 2)
-        return head[2:4] + head[8:10], int(struct.unpack("<I", stream.read(4))[0])
+        if head[:2] == GZIP:  # how it was called, without the time, and the size of what it holds
+            stream.seek(-4, 2)
+            packing, size = head[2:4] + head[8:10], int(struct.unpack("<I", stream.read(4))[0])
+    return {**facts, "file": file.suffix, "packing": packing, "bytes that are no voxels": size - header.nbytes}
 
 
 def check_without_exception(codes: Mapping[str, Rows], classes: Rows, what: str, target: str) -> Verdict | None:

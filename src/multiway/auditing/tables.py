@@ -70,7 +70,12 @@ def _verdicts(prepared: Prepared[Cells, Any], used: Scaler | None) -> Iterator[V
 def tolerance(prepared: Prepared[Cells, Any]) -> float:
     """Share of a split that may repeat training rows: more where few values make it likely, or where rows are few."""
     smallest = min(len(prepared.rows(name)) for name in ("validation", "test"))
-    return max(TOLERATED, usual_repeats(prepared), FEW / max(smallest, 1))
+    table, train = prepared.raw, prepared.rows("train")
+    columns, kinds = [*table.inputs.numbers.T, *table.inputs.words.T], table.labels
+    if kinds is None:
+        columns, kinds = [*columns, table.truth], np.zeros(len(table), int)
+    by_chance = chance_of_repeats(columns, train, _rest(prepared), kinds)
+    return max(TOLERATED, USUAL * by_chance, FEW / max(smallest, 1))
 
 
 def row_digests(table: Samples[Cells]) -> list[bytes]:
@@ -133,15 +138,6 @@ def check_giveaways(prepared: Prepared[Cells, Any], known: Collection[str] = ())
         yield check_row_order(table.labels, parts, prepared.rows(""))
 
 
-def usual_repeats(prepared: Prepared[Cells, Any]) -> float:
-    """Share of rows that may equal a training row in tables of few values, well above what chance makes."""
-    table, train = prepared.raw, prepared.rows("train")
-    columns = [*table.inputs.numbers.T, *table.inputs.words.T]
-    if table.labels is None:
-        return USUAL * chance_of_repeats([*columns, table.truth], train, _rest(prepared), np.zeros(len(table), int))
-    return USUAL * chance_of_repeats(columns, train, _rest(prepared), table.labels)
-
-
 def _rest(prepared: Prepared[Cells, Any]) -> Ints:
     return np.concatenate([prepared.rows(name) for name in ("validation", "test")])
 
@@ -176,11 +172,8 @@ def check_cells(cells: Cells, labels: Ints, parts: Parts, known: Collection[str]
     for name, column in columns.items():
         there = np.isfinite(column)
         if name not in known and PARTLY < there.mean() < 1 - PARTLY:
-            yield _verdict(f"column {quote(name)}, where it is not empty,", column, labels, _among(parts, there))
-
-
-def _among(parts: Parts, chosen: NDArray[np.bool_]) -> Parts:
-    return [(learnt[chosen[learnt]], judged[chosen[judged]]) for learnt, judged in parts]
+            among = [(learnt[there[learnt]], judged[there[judged]]) for learnt, judged in parts]
+            yield _verdict(f"column {quote(name)}, where it is not empty,", column, labels, among)
 
 
 def _verdict(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from multiway.auditing.lookup import interval_removed
 from multiway.auditing.near import thin_rows
 from multiway.auditing.probes import ridge
-from multiway.auditing.report import Verdict, finding
+from multiway.auditing.report import Verdict, finding, verdict_on
 from multiway.data.encoders.choice import TRAINED
 from multiway.data.findings import quote
 from multiway.errors import Fix
@@ -57,18 +57,17 @@ def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags,
     telling = [
         f"{quote(word)}: {max(learnt[word]):,} of {sum(learnt[word]):,}"
         for word in sorted(pure)
-        if _stays(judged.get(word, (0, 0)), int(np.argmax(learnt[word])))
+        for counts, way in [(judged.get(word, (0, 0)), int(np.argmax(learnt[word])))]
+        if sum(counts) >= FEWEST_REPEATS
+        and counts[way] > PURE * sum(counts)
         and len({int(days[row]) for row in np.flatnonzero(training).tolist() if word in words[row]}) >= FEWEST_DAYS
     ]
-    if not telling:
-        return f"no word of {int(training.sum()):,} training texts tells the outcome"
-    return finding(
+    return verdict_on(
+        telling,
+        f"no word of {int(training.sum()):,} training texts tells the outcome",
         "texts",
-        "error",
         "words occur with one outcome nearly always, as where texts were written after it",
         "Look at these texts, and at when they were written.",
-        telling[:3],
-        len(telling),
     )
 
 
@@ -81,11 +80,6 @@ def _counts(words: Sequence[frozenset[str]], labels: Ints, chosen: Flags) -> dic
         for way in (0, 1)
     )
     return {word: (falls[word], rises[word]) for word in falls | rises}
-
-
-def _stays(counts: tuple[int, int], way: int) -> bool:
-    """Whether a word occurs with the same outcome in test."""
-    return sum(counts) >= FEWEST_REPEATS and counts[way] > PURE * sum(counts)
 
 
 def _words(text: str) -> Iterator[str]:
@@ -157,12 +151,8 @@ def tells_of(text: str) -> set[str]:
 
     A pair is in quotes, so that no word is like it: a capital at the start is "^A", a blank before a comma " ,".
     """
-    signs = f"^{LETTER.sub(_case, DIGIT.sub('0', text))}$"
+    signs = f"^{LETTER.sub(lambda letter: 'A' if letter[0].isupper() else 'a', DIGIT.sub('0', text))}$"
     return {f'"{one}{two}"' for one, two in itertools.pairwise(signs)} | set(WORD.findall(text.casefold()))
-
-
-def _case(letter: re.Match[str]) -> str:
-    return "A" if letter.group().isupper() else "a"
 
 
 def telling_tokens(texts: Sequence[str], labels: Ints, train: Ints, count: int) -> Iterator[tuple[str, Ints]]:

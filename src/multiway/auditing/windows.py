@@ -13,7 +13,7 @@ from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import MANY, check_duplicates, window_digests
 from multiway.auditing.look_ahead import check_exact, check_interpolated, check_look_ahead
 from multiway.auditing.near_series import check_near_stretches
-from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.report import AuditReport, Verdict, finding, verdict_on
 from multiway.auditing.spans import Spans, check_order, check_overlap
 from multiway.data.findings import quote
 
@@ -109,13 +109,13 @@ def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
         *(check(split.whole("train"), split.targets(name), name, split.row) for name, check in checks),
         _statistics(split),
         _copies(split),
-        _near(split),
+        None if split.is_mixed else _near(split),
         check_look_ahead(split.values, split.names, LOOK_AHEAD),
         check_exact(split.values, split.names),
         check_smoothed(split.values, split.names),
         check_interpolated(split.values, split.names),
         _calendar(split),
-        _test(split),
+        None if "test" in split.starts else _warn_of_selection(split),
     ]
 
 
@@ -145,9 +145,7 @@ def _copies(split: WindowSplit) -> Verdict:
 
 
 def _near(split: WindowSplit) -> Verdict | None:
-    """Stretches that are nearly those of training; where windows overlap, they all are."""
-    if split.is_mixed:
-        return None
+    """Stretches that are nearly those of training."""
     tested = {name: split.targets(name).covered(len(split.values)) for name in split.evaluated}
     length = split.lookback + split.horizon
     return check_near_stretches(split.values, split.names, split.apart, tested, length, split.lookback)
@@ -160,24 +158,13 @@ def _calendar(split: WindowSplit) -> Verdict | None:
     return check_calendar(split.values, split.times, split.apart, tested, split.names)
 
 
-def _test(split: WindowSplit) -> Verdict | None:
-    if "test" in split.starts:
-        return None
+def _warn_of_selection(split: WindowSplit) -> Verdict:
     return finding(
         "selection",
         "error" if split.reports_choice else "warning",
         f"there is no test split: the best epoch is chosen on the {split.evaluated[-1]} windows that are scored",
         "Keep a test split, and read it once.",
     )
-
-
-def calendar_of(times: pd.Index) -> dict[str, NDArray[np.int64]]:
-    """Month, weekday and time of day of each row, as far as the index has them."""
-    if not isinstance(times, pd.DatetimeIndex):
-        return {}
-    minute = times.hour * 60 + times.minute
-    parts = {"month": times.month, "weekday": times.day_of_week, "time of day": minute}
-    return {name: np.asarray(part, np.int64) for name, part in parts.items()}
 
 
 def check_calendar(
@@ -198,11 +185,11 @@ def check_calendar(
         tested: `(rows,)`, which are explained.
         names: Of the variates.
     """
-    parts = calendar_of(times)
-    if not parts or not training.any() or not tested.any():
+    if not isinstance(times, pd.DatetimeIndex) or not training.any() or not tested.any():
         return None
-    time, day = parts["time of day"], parts["weekday"] * DAY
-    keys = [time, time + day, time + parts["month"] * 7 * DAY, time + day + parts["month"] * 7 * DAY]
+    parts = times.hour * 60 + times.minute, times.day_of_week, times.month
+    time, weekday, month = (np.asarray(part, np.int64) for part in parts)
+    keys = [time + days * DAY for days in (0, weekday, month * 7, weekday + month * 7)]
     explained = np.max(np.stack([_r2_of_variates(values, key, training, tested) for key in keys]), axis=0)
     if np.isnan(explained).all():
         return None
@@ -247,16 +234,13 @@ def check_smoothed(values: Floats, names: Sequence[str]) -> Verdict | None:
         for place, rows in windows.items()
         if rows and not any(_looks_back(changes[:, place], other, rows) for other in np.delete(changes, place, 1).T)
     ]
-    if not told:
-        return "no series is a moving average"
-    return finding(
+    return verdict_on(
+        told,
+        "no series is a moving average",
         "smoothed",
-        "error",
         f"{len(told)} series are moving averages, of which the rows before a target hold a part "
         "where the window is centred",
         "Forecast what was measured.",
-        told[:3],
-        len(told),
     )
 
 
@@ -268,19 +252,15 @@ def window_of(changes: Floats) -> int:
     if not np.ptp(changes) > 0:
         return 0
     power = np.abs(np.fft.rfft((changes - changes.mean()) * np.hanning(len(changes)))) ** 2
-    shares = {rows: _power_at_multiples(power, len(changes), rows) for rows in range(SHORTEST, LONGEST + 1)}
+    shares, last = {}, len(power) - 1
+    for rows in range(SHORTEST, LONGEST + 1):  # the mean power about multiples of 1 / rows, over the median between
+        multiples = np.arange(1, rows // 2 + 1)
+        at, between = (np.rint(places * len(changes) / rows).astype(int) for places in (multiples, multiples - 0.5))
+        removed = power[np.minimum(at[:, None] + np.arange(-1, 2), last)].mean()
+        kept = np.median(power[np.minimum(between[:, None] + np.arange(-3, 4), last)])
+        shares[rows] = float(removed / kept) if kept > 0 else 1.0
     best = min(shares, key=lambda rows: shares[rows])
     return best if shares[best] < NOTCHED else 0
-
-
-def _power_at_multiples(power: Floats, count: int, rows: int) -> float:
-    """Mean power about the multiples of 1 / rows over the median between them."""
-    multiples = np.arange(1, rows // 2 + 1)
-    at, between = (np.rint(places * count / rows).astype(int) for places in (multiples, multiples - 0.5))
-    last = len(power) - 1
-    removed = power[np.minimum(at[:, None] + np.arange(-1, 2), last)].mean()
-    kept = np.median(power[np.minimum(between[:, None] + np.arange(-3, 4), last)])
-    return float(removed / kept) if kept > 0 else 1.0
 
 
 def _looks_back(series: Floats, other: Floats, rows: int) -> bool:

@@ -86,7 +86,7 @@ COMMANDS = (
 """In the order of the help, each with the tasks whose options it has."""
 for function, tasks in COMMANDS:
     name = function.__name__.removesuffix("_command")
-    app.command(name)(command(function, tasks and options.task_options(name, tasks)))
+    app.command(name)(command(function, options.task_options(name, tasks) if tasks else None))
 known.command("list")(command(data.list_command))
 known.command("fetch")(command(data.fetch_command))
 known.command("make")(command(data.make_command))

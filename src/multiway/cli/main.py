@@ -63,11 +63,11 @@ def _call() -> NoReturn:
     keep_freed_memory()
     _hint(sys.argv[1:])
     command = next((word for word in sys.argv[1:] if word != "data"), "train")
-    say_warnings(MultiwayWarning, lambda warning: warning.spelled(command_line(warning.task, command)))
+    say_warnings(MultiwayWarning, lambda warning: warning.spell(command_line(warning.task, command)))
     try:
         app()
     except MultiwayError as error:
-        say(f"error: {error.spelled(command_line(error.task, command))}")
+        say(f"error: {error.spell(command_line(error.task, command))}")
     except OSError as error:
         say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         drop_output()

@@ -126,7 +126,13 @@ def plot_mode_map(item: ModeMap, *, head: int | None = None) -> "Figure":
     axes = figure.add_subplot()
     weights = item.head_mean() if head is None else item.weights[head]
     image = axes.imshow(weights, cmap="Blues", vmin=0, interpolation="nearest", aspect="equal")
-    _label(axes, item)
+    for axis, labels in ((axes.yaxis, item.query_labels), (axes.xaxis, item.key_labels)):
+        step = int(np.ceil(len(labels) / MAX_LABELS)) or 1
+        axis.set_ticks(np.arange(0, len(labels), step), [_short(label) for label in labels[::step]])
+    axes.tick_params(axis="both", labelsize=7, length=2)
+    axes.tick_params(axis="x", rotation=90)
+    axes.set_ylabel("query", fontsize=8)
+    axes.set_xlabel("key", fontsize=8)
     axes.set_title(_title(item, head), fontsize=9, loc="left")
     bar = figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
     bar.ax.tick_params(labelsize=7)
@@ -142,16 +148,6 @@ def save_mode_map(path: Path, item: ModeMap, *, head: int | None = None) -> None
     """
     figure = plot_mode_map(item, head=head)
     write_with(path, lambda temporary: figure.savefig(temporary, format="png"))
-
-
-def _label(axes: Any, item: ModeMap) -> None:
-    for axis, labels in ((axes.yaxis, item.query_labels), (axes.xaxis, item.key_labels)):
-        step = int(np.ceil(len(labels) / MAX_LABELS)) or 1
-        axis.set_ticks(np.arange(0, len(labels), step), [_short(label) for label in labels[::step]])
-    axes.tick_params(axis="both", labelsize=7, length=2)
-    axes.tick_params(axis="x", rotation=90)
-    axes.set_ylabel("query", fontsize=8)
-    axes.set_xlabel("key", fontsize=8)
 
 
 def _short(label: str) -> str:

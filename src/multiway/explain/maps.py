@@ -87,7 +87,11 @@ def mode_maps(
                 f"Got {len(block)} maps in a block, {len(mode_names)} names and {len(labels)} lists of labels."
             )
         for mode, name, names in zip(block, mode_names, labels, strict=True):
-            array = _as_array(mode)
+            array = np.asarray(mode.detach().to("cpu").double() if isinstance(mode, Tensor) else mode, float)
+            if array.ndim != 4:
+                raise ShapeError(
+                    f"mode_maps: a map must be (batch, heads, queries, keys). Got shape {tuple(array.shape)}."
+                )
             labelled.append(
                 ModeMap(
                     mode=name,
@@ -200,15 +204,7 @@ def _layer(item: ModeMap) -> int:
     return item.layer or 0
 
 
-def _as_array(value: Any) -> Floats:
-    array = value.detach().to("cpu").double().numpy() if isinstance(value, Tensor) else np.asarray(value, float)
-    if array.ndim != 4:
-        raise ShapeError(f"mode_maps: a map must be (batch, heads, queries, keys). Got shape {tuple(array.shape)}.")
-    return np.asarray(array)
-
-
 MAX_POSITIONS = 48
-Rows = npt.NDArray[np.intp]
 
 
 def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> tuple[list[ModeMap], str]:
@@ -231,7 +227,16 @@ def shrink(maps: Sequence[ModeMap], most: int = MAX_POSITIONS) -> tuple[list[Mod
         f"Shown are the {len(kept_keys)} of {keys} {maps[0].mode} looked at most; "
         f"they receive {share:.0%} of all attention."
     )
-    return [_keep(item, kept_queries, kept_keys) for item in maps], note
+    kept = [
+        replace(
+            item,
+            weights=item.weights[:, kept_queries][:, :, kept_keys],
+            query_labels=tuple(item.query_labels[int(row)] for row in kept_queries),
+            key_labels=tuple(item.key_labels[int(row)] for row in kept_keys),
+        )
+        for item in maps
+    ]
+    return kept, note
 
 
 def _merge(item: ModeMap, most: int) -> ModeMap:
@@ -250,12 +255,3 @@ def _groups(labels: Sequence[str], most: int) -> tuple[list[slice], tuple[str, .
         for group in groups
     )
     return groups, names
-
-
-def _keep(item: ModeMap, queries: Rows, keys: Rows) -> ModeMap:
-    return replace(
-        item,
-        weights=item.weights[:, queries][:, :, keys],
-        query_labels=tuple(item.query_labels[int(row)] for row in queries),
-        key_labels=tuple(item.key_labels[int(row)] for row in keys),
-    )

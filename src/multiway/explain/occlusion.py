@@ -4,7 +4,7 @@ And whether an explanation marks what matters: what was attended to most is hidd
 """
 
 import itertools
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -172,16 +172,13 @@ def text_spans(text: str, longest: int | None = None) -> list[tuple[str, str]]:
     pieces = [piece for line in text.split("\n") for piece in (*line.split(), "\n")][:-1]
     words = [position for position, piece in enumerate(pieces) if piece != "\n"]
     count = len(words) if longest is None or len(words) <= longest else min(SPANS, len(words))
-    return [_apart(pieces, {*span.tolist()}) for span in np.array_split(words, count)] if words else []
-
-
-def _apart(pieces: Sequence[str], span: Set[int]) -> tuple[str, str]:
-    """The words of a span, and the text without them."""
-    rest = [piece for position, piece in enumerate(pieces) if position not in span]
-    lines: list[list[str]] = [[]]
-    for piece in rest:
-        if piece == "\n":
-            lines.append([])
-        else:
-            lines[-1].append(piece)
-    return " ".join(pieces[position] for position in sorted(span)), "\n".join(map(" ".join, lines))
+    apart = []
+    for span in (set(part.tolist()) for part in np.array_split(words, count)) if words else ():
+        lines: list[list[str]] = [[]]
+        for position, piece in enumerate(pieces):
+            if piece == "\n":
+                lines.append([])
+            elif position not in span:
+                lines[-1].append(piece)
+        apart.append((" ".join(pieces[position] for position in sorted(span)), "\n".join(map(" ".join, lines))))
+    return apart

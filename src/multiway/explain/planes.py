@@ -64,32 +64,30 @@ def planes(
     """
     if len(sizes) != 3:
         raise ShapeError(f"planes: a volume has three axes. Got sizes={tuple(sizes)}.")
-    if orientation is None:
-        cuts = [_bare(axis, axes) for axis in range(3)]
-    else:
-        cuts = [_anatomical(axis, orientation.upper()) for axis in range(3)]
     lengths = [size * step for size, step in zip(sizes, spacing or (1.0, 1.0, 1.0), strict=True)]
-    return [
-        plane._replace(
-            ratio=lengths[plane.across] / lengths[plane.down],
-            spacing=None if spacing is None else spacing[plane.axis],
+    letters, cuts = (orientation or "").upper(), []
+    for axis in range(3):
+        if letters:
+            name, left, top = _ANATOMY["".join(sorted((letters[axis], OPPOSITE[letters[axis]]))).replace("LR", "RL")]
+            across = next(other for other in range(3) if letters[other] in (left, OPPOSITE[left]))
+            down = next(other for other in range(3) if letters[other] in (top, OPPOSITE[top]))
+            edges = (left, OPPOSITE[left], top, OPPOSITE[top])
+        else:
+            name, (down, across) = axes[axis], (other for other in range(3) if other != axis)
+            edges = (f"{axes[down]} ↓", "", "", f"{axes[across]} →")
+        cut = Plane(
+            name=name,
+            axis=axis,
+            down=down,
+            across=across,
+            flip_down=bool(letters) and letters[down] == top,
+            flip_across=bool(letters) and letters[across] == left,
+            edges=edges,
+            ratio=lengths[across] / lengths[down],
+            spacing=None if spacing is None else spacing[axis],
         )
-        for plane in cuts
-    ]
-
-
-def _bare(axis: int, axes: Sequence[str]) -> Plane:
-    down, across = (other for other in range(3) if other != axis)
-    edges = (f"{axes[down]} ↓", "", "", f"{axes[across]} →")
-    return Plane(axes[axis], axis, down, across, False, False, edges, 1.0, None)
-
-
-def _anatomical(axis: int, letters: str) -> Plane:
-    name, left, top = _ANATOMY["".join(sorted((letters[axis], OPPOSITE[letters[axis]]))).replace("LR", "RL")]
-    across = next(other for other in range(3) if letters[other] in (left, OPPOSITE[left]))
-    down = next(other for other in range(3) if letters[other] in (top, OPPOSITE[top]))
-    edges = (left, OPPOSITE[left], top, OPPOSITE[top])
-    return Plane(name, axis, down, across, letters[down] == top, letters[across] == left, edges, 1.0, None)
+        cuts.append(cut)
+    return cuts
 
 
 def grey_levels(volume: Array) -> npt.NDArray[np.uint8]:
@@ -102,30 +100,21 @@ def grey_levels(volume: Array) -> npt.NDArray[np.uint8]:
     return np.asarray(np.round(255 * ((values - low) / span).clip(0, 1)), np.uint8)
 
 
-def attention_level(attention: Array) -> npt.NDArray[np.float64]:
-    """Scale relative attention to 0..1: 0 up to uniform attention, 1 at the most."""
-    most = float(attention.max())
-    return np.asarray((np.asarray(attention, float) - 1).clip(0) / (most - 1 if most > 1 else 1.0))
-
-
-def gradient_level(gradients: Array) -> npt.NDArray[np.float64]:
-    """Scale signed gradients to 0..1: 0.5 is none, above speaks for the class, below against it."""
-    strong = float(np.percentile(np.abs(gradients), 99.5)) or float(np.abs(gradients).max()) or 1.0
-    return np.asarray(0.5 + 0.5 * (np.asarray(gradients, float) / strong).clip(-1, 1))
-
-
-def ramp(stops: Sequence[tuple[int, int, int, int]], count: int) -> npt.NDArray[np.uint8]:
-    """Spread colours evenly over `count` levels, `(count, 4)`."""
-    places = np.linspace(0, len(stops) - 1, count)
-    return np.stack(
-        [np.interp(places, np.arange(len(stops)), [stop[i] for stop in stops]) for i in range(4)], axis=1
-    ).astype(np.uint8)
-
-
 def overlay(name: str, values: Array, count: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Places of "attention" or "gradients" in a ramp of at most 256 colours, and these colours."""
-    level, stops = (gradient_level, COOL_WARM) if name == "gradients" else (attention_level, WARM)
-    return np.round((count - 1) * level(values)).astype(np.uint8), ramp(stops, count)
+    """Places of "attention" or "gradients" in a ramp of at most 256 colours, and these colours `(count, 4)`.
+
+    Relative attention is at the start up to a uniform look, and at the end at the most. Signed gradients are in the
+    middle where there are none, above it where they speak for the class, and below it against.
+    """
+    if name == "gradients":
+        strong = float(np.percentile(np.abs(values), 99.5)) or float(np.abs(values).max()) or 1.0
+        level, stops = 0.5 + 0.5 * (np.asarray(values, float) / strong).clip(-1, 1), COOL_WARM
+    else:
+        most = float(values.max())
+        level, stops = (np.asarray(values, float) - 1).clip(0) / (most - 1 if most > 1 else 1.0), WARM
+    places, known = np.linspace(0, len(stops) - 1, count), np.arange(len(stops))
+    colours = np.stack([np.interp(places, known, channel) for channel in zip(*stops, strict=True)], axis=1)
+    return np.round((count - 1) * level).astype(np.uint8), colours.astype(np.uint8)
 
 
 def strongest_slice(values: Array, axis: int) -> int:

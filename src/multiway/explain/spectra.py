@@ -70,8 +70,9 @@ def graph_spectrum(
     laplacian = torch.diag_embed(graph.sum(-1)) - graph
     frequency = (vectors * (laplacian @ vectors)).sum(-2).clamp_min(0)
     energy = (vectors.mT @ values).square().sum(-1)
-    order = frequency.argsort(-1)
-    parts = (frequency, gain, _share_of_whole(energy), _share_of_whole(energy * gain.square()))
+    energies, least = (energy, energy * gain.square()), torch.finfo(energy.dtype).tiny
+    shares = (each / each.sum(-1, keepdim=True).clamp_min(least) for each in energies)  # nothing has none
+    order, parts = frequency.argsort(-1), (frequency, gain, *shares)
     return Spectrum(*(values.gather(-1, order) for values in parts))
 
 
@@ -80,8 +81,3 @@ def spectrum_table(graph: Tensor, signal: Tensor, *, by_degree: bool = False) ->
     columns = (values.numpy().ravel() for values in graph_spectrum(graph, signal, by_degree=by_degree))
     heads = torch.arange(1, len(graph) + 1).repeat_interleave(graph.shape[-1]).numpy()
     return pd.DataFrame({"head": heads, **dict(zip(COLUMNS, columns, strict=True))})
-
-
-def _share_of_whole(energy: Tensor) -> Tensor:
-    """Of the whole; nothing has none."""
-    return energy / energy.sum(-1, keepdim=True).clamp_min(torch.finfo(energy.dtype).tiny)

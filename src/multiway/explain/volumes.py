@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.explain.gradients import Gradients, gradients_within, integrated_gradients
+from multiway.explain.gradients import gradients_within, integrated_gradients
 from multiway.explain.labels import slice_labels
 from multiway.explain.maps import ModeMap, mode_maps
 from multiway.explain.voxels import DeletionCurves, deletion_curves, rollout_to_voxels
@@ -81,7 +81,11 @@ def explain_volume(
     maps = maps_of(model, x)
     combine = getattr(getattr(model, "config", None), "combine", "product")
     attention = rollout_to_voxels(maps, x.shape[2:], combine=combine)[0] if maps else None
-    integrated = _integrate(model, x, target, steps, tolerance) if gradients else None
+    integrated, label = None, torch.tensor([target], device=x.device)
+    if gradients and tolerance is None:
+        integrated = integrated_gradients(model, x, label, steps=steps, batch_size=_batch(x))
+    elif gradients and tolerance is not None:
+        integrated = gradients_within(model, x, label, tolerance=tolerance, steps=steps, batch_size=_batch(x))
     values = None if integrated is None else integrated.values[0].sum(0).cpu().float()
     change = 0.0 if integrated is None else float(integrated.change[0])
     marked = {key: item for key, item in (("attention", attention), ("gradients", values)) if item is not None}
@@ -129,13 +133,6 @@ def volume_maps(
 def _block_of(model: nn.Module) -> int:
     """Voxels per token, which is also what the deletion test hides at once."""
     return int(getattr(model, "stride", USUAL_BLOCK))
-
-
-def _integrate(model: nn.Module, x: Tensor, target: int, steps: int, tolerance: float | None) -> Gradients:
-    label = torch.tensor([target], device=x.device)
-    if tolerance is None:
-        return integrated_gradients(model, x, label, steps=steps, batch_size=_batch(x))
-    return gradients_within(model, x, label, tolerance=tolerance, steps=steps, batch_size=_batch(x))
 
 
 def _deletion(model: nn.Module, x: Tensor, target: int, importance: dict[str, Tensor], seed: int) -> DeletionCurves:

@@ -1,7 +1,7 @@
 """What a network made of a volume, voxel by voxel: attention rolled out, and a deletion test."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,17 @@ def token_rollout(maps: Sequence[Sequence[Tensor]], *, combine: str = "product")
     Raises:
         ShapeError: There is no block, or the maps are not square and of the same sizes in every block.
     """
-    _check_maps(maps)
-    first = maps[0]
-    sizes = [mode.shape[-1] for mode in first]
-    received = torch.full((first[0].shape[0], *sizes), 1 / float(np.prod(sizes)), dtype=torch.float64)
+    if not maps or not maps[0]:
+        raise ShapeError("token_rollout: nothing to roll out. Got no map; give those of one block or more.")
+    expected = [tuple(mode.shape) for mode in maps[0]]
+    for shapes in ([tuple(mode.shape) for mode in block] for block in maps):
+        if shapes != expected or any(len(shape) != 4 or shape[2] != shape[3] for shape in shapes):
+            raise ShapeError(
+                "token_rollout: every block must hold square maps (batch, heads, size, size) of the same sizes. "
+                f"Got {expected} and {shapes}."
+            )
+    sizes = [shape[-1] for shape in expected]
+    received = torch.full((expected[0][0], *sizes), 1 / float(np.prod(sizes)), dtype=torch.float64)
     for block in reversed(maps):
         factors = [mode.detach().to("cpu", torch.float64) for mode in block]
         heads = received[:, None].expand(-1, factors[0].shape[1], *received.shape[1:])
@@ -129,9 +136,16 @@ def deletion_curves(
     grid = tuple(-(-size // block) for size in sizes)
     means = {name: _block_means(values, block).ravel() for name, values in importance.items()}
 
+    @torch.no_grad()
     def scores(hidden: Marks) -> Floats:
-        masks = (_mask(marks, grid, sizes, block) for marks in hidden)
-        return np.array(_score_all(score, volume, masks, fill, batch_size))
+        parts = []
+        for start in range(0, len(hidden), batch_size):
+            mask = torch.from_numpy(hidden[start : start + batch_size]).reshape(-1, *grid)
+            for axis, size in enumerate(sizes, start=1):
+                mask = mask.repeat_interleave(block, axis).narrow(axis, 0, size)
+            masks = mask[:, None].to(volume.device)
+            parts.append(score(volume.expand(len(masks), *volume.shape).masked_fill(masks, fill)).tolist())
+        return np.concatenate(parts)
 
     return curves_by_hiding(scores, means, int(np.prod(grid)), shares=shares, draws=draws, seed=seed)
 
@@ -194,19 +208,6 @@ def deletion_line(curves: Sequence[DeletionCurves], what: str, hidden: str) -> l
     return [f"{start}: {areas}, at random {mean.area():.3f}"]
 
 
-def _check_maps(maps: Sequence[Sequence[Tensor]]) -> None:
-    if not maps or not maps[0]:
-        raise ShapeError("token_rollout: nothing to roll out. Got no map; give those of one block or more.")
-    expected = [tuple(mode.shape) for mode in maps[0]]
-    for block in maps:
-        shapes = [tuple(mode.shape) for mode in block]
-        if shapes != expected or any(len(shape) != 4 or shape[2] != shape[3] for shape in shapes):
-            raise ShapeError(
-                "token_rollout: every block must hold square maps (batch, heads, size, size) of the same sizes. "
-                f"Got {expected} and {shapes}."
-            )
-
-
 def _carry(x: Tensor, factor: Tensor, mode: int) -> Tensor:
     """Row vectors of all heads times the factor of one mode."""
     return torch.einsum("bhij,bhi...->bhj...", factor, x.movedim(mode + 2, 2)).movedim(2, mode + 2)
@@ -220,24 +221,3 @@ def _block_means(values: Tensor, block: int) -> Floats:
         widths = np.diff([*starts, size]).reshape([-1 if i == axis else 1 for i in range(means.ndim)])
         means = np.add.reduceat(means, starts, axis=axis) / widths
     return np.asarray(means)
-
-
-def _mask(hidden: Marks, grid: Sequence[int], sizes: Sequence[int], block: int) -> Tensor:
-    mask = torch.from_numpy(hidden).reshape(*grid)
-    for axis, size in enumerate(sizes):
-        mask = mask.repeat_interleave(block, axis).narrow(axis, 0, size)
-    return mask
-
-
-@torch.no_grad()
-def _score_all(
-    score: Callable[[Tensor], Tensor], volume: Tensor, masks: Any, fill: float, batch_size: int
-) -> list[float]:
-    scores: list[float] = []
-    waiting: list[Tensor] = []
-    for mask in masks:
-        waiting.append(volume.masked_fill(mask.to(volume.device), fill))
-        if len(waiting) == batch_size:
-            scores += score(torch.stack(waiting)).tolist()
-            waiting = []
-    return scores + (score(torch.stack(waiting)).tolist() if waiting else [])

@@ -126,24 +126,19 @@ def hd95(predicted: Tensor, target: Tensor, spacing: Sequence[float] | None = No
         raise ShapeError(f"hd95: spacing needs one positive value per mode. Got {spacing} for {tuple(target.shape)}.")
     if not predicted.any() or not target.any():
         return None
-    predicted, target = _crop(predicted, target)
-    points = [(_surface(mask).nonzero().double() * steps) for mask in (predicted, target)]
-    return max(float(torch.quantile(_nearest(start, end), 0.95)) for start, end in itertools.permutations(points))
-
-
-def _surface(mask: Tensor) -> Tensor:
-    inside = F.pad(mask, [1, 1] * mask.ndim)
-    kept = inside.clone()
-    for mode in range(mask.ndim):
-        kept &= inside.roll(1, mode) & inside.roll(-1, mode)
-    return mask & ~kept[tuple(slice(1, -1) for _ in range(mask.ndim))]
-
-
-def _nearest(points: Tensor, others: Tensor) -> Tensor:
-    """Distance of each point to the nearest of the others, a block at a time."""
-    rows = max(BLOCK // len(others), 1)
-    exact = "donot_use_mm_for_euclid_dist"
-    return torch.cat([torch.cdist(part, others, compute_mode=exact).amin(1) for part in points.split(rows)])
+    points, furthest, exact = [], [], "donot_use_mm_for_euclid_dist"
+    for mask in _crop(predicted, target):
+        inside = F.pad(mask, [1, 1] * mask.ndim)
+        kept = inside.clone()
+        for mode in range(mask.ndim):
+            kept &= inside.roll(1, mode) & inside.roll(-1, mode)
+        surface = mask & ~kept[tuple(slice(1, -1) for _ in range(mask.ndim))]
+        points.append(surface.nonzero().double() * steps)
+    for start, end in itertools.permutations(points):  # the distance of each point to the nearest, a block at a time
+        blocks = start.split(max(BLOCK // len(end), 1))
+        nearest = torch.cat([torch.cdist(block, end, compute_mode=exact).amin(1) for block in blocks])
+        furthest.append(float(torch.quantile(nearest, 0.95)))
+    return max(furthest)
 
 
 def _check(predicted: Tensor, target: Tensor, where: str) -> None:

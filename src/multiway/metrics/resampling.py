@@ -108,15 +108,9 @@ def resamples(units: NDArray[Any], draws: int, seed: int, block: int = 1) -> Ite
     for _ in range(draws):
         first = generator.integers(count, size=(-(-count // length), 1))
         chosen = ((first + np.arange(length)) % count).ravel()[:count]
-        yield _rows_of(chosen, order, starts, sizes)
-
-
-def _rows_of(chosen: Rows, order: Rows, starts: Rows, sizes: Rows) -> Rows:
-    """Rows of the chosen units, one unit after another."""
-    lengths = sizes[chosen]
-    offset = np.repeat(starts[chosen] - (np.cumsum(lengths) - lengths), lengths)
-    rows: Rows = order[offset + np.arange(len(offset))]
-    return rows
+        lengths = sizes[chosen]
+        offset = np.repeat(starts[chosen] - (np.cumsum(lengths) - lengths), lengths)
+        yield order[offset + np.arange(len(offset))]  # rows of the chosen units, one unit after another
 
 
 def percentiles(values: Sequence[float], draws: int, level: float = 95.0) -> Interval:

@@ -130,10 +130,9 @@ class WeighedForecasts(nn.Module):
     Args:
         horizon: Steps to forecast.
         num_targets: The last variates, which are forecast. All candidates but the network see their own past alone.
-        candidates: Forecasts of series from their own past, `ridge` among them.
-        network: A forecaster of every series, where one is trained.
-        refits: The same candidates, refitted on more rows, by what they forecast: the test rows or the future; with
-            `network` among them, where it is trained once more.
+        candidates: Forecasts of series from their own past, `ridge` among them; and `network`, where one is trained, a
+            forecaster of every series.
+        refits: Those that are refitted on more rows, by what they forecast: the test rows or the future.
 
     Shape:
         past `(batch, lookback, variates)` in scaled units; forecasts `(batch, horizon, targets)`.
@@ -148,19 +147,23 @@ class WeighedForecasts(nn.Module):
         horizon: int,
         num_targets: int,
         candidates: Mapping[str, nn.Module],
-        network: nn.Module | None,
         refits: Mapping[str, Mapping[str, nn.Module]] | None = None,
     ) -> None:
         super().__init__()
         self.horizon, self.num_targets = horizon, num_targets
-        self.candidates = nn.ModuleDict(candidates)
+        self.names = tuple(candidates)
+        self.candidates = nn.ModuleDict({name: each for name, each in candidates.items() if name != "network"})
         self.refits = nn.ModuleDict({each: nn.ModuleDict(made) for each, made in (refits or {}).items()})
-        self.network = network
-        self.names = (*candidates, *([] if network is None else ["network"]))
+        self.network = candidates.get("network")
         self.weight = nn.Buffer(torch.zeros(len(self.names), horizon, dtype=torch.float64))
         self.weight[self.names.index("ridge")] = 1.0
         self.explained = nn.Buffer(torch.tensor(False))
         self.heeds = nn.Buffer(torch.tensor(True))
+
+    @property
+    def every(self) -> dict[str, nn.Module]:
+        """All candidates by name."""
+        return {**dict(self.candidates.items()), **({} if self.network is None else {"network": self.network})}
 
     @property
     def floor(self) -> LinearFloor:
@@ -178,10 +181,8 @@ class WeighedForecasts(nn.Module):
         return self.by(dict(cast(nn.ModuleDict, self.refits[use]).items()))
 
     def by(self, candidates: Mapping[str, nn.Module]) -> "WeighedForecasts":
-        """The answer by other fits of the candidates, with the same weights; by this network if none is among them."""
-        network = candidates.get("network", self.network)
-        others = {name: each for name, each in candidates.items() if name != "network"}
-        twin = WeighedForecasts(self.horizon, self.num_targets, others, network)
+        """The answer by other fits of some candidates, with the same weights."""
+        twin = WeighedForecasts(self.horizon, self.num_targets, {**self.every, **candidates})
         twin.weight, twin.explained, twin.heeds = self.weight, self.explained, self.heeds
         return twin.train(self.training)
 

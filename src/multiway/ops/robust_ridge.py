@@ -32,23 +32,19 @@ def robust_ridge(
     """
     weights = x.new_ones(len(x), 1)
     for each in range(rounds + 1):
-        line = _weigh(x, y, weights, penalty)
+        total = weights.sum()
+        centre, level = (weights * x).sum(0) / total, (weights * y).sum(0) / total
+        moved = x - centre
+        gram = (weights * moved).T @ moved
+        gram.diagonal().add_(penalty)
+        weight = torch.cholesky_solve((weights * moved).T @ (y - level), torch.linalg.cholesky(gram))
+        line = Affine(weight, level - centre @ weight)
         if each < rounds:
             errors = (y - x @ line.weight - line.bias).square().mean(1, keepdim=True).sqrt()
             floor = (NEAREST * errors.median()).clamp_min(torch.finfo(x.dtype).tiny)
             weights = 1 / errors.maximum(floor)
             weights = weights / weights.mean()
     return line
-
-
-def _weigh(x: Tensor, y: Tensor, weights: Tensor, penalty: float) -> Affine:
-    total = weights.sum()
-    centre, level = (weights * x).sum(0) / total, (weights * y).sum(0) / total
-    moved = x - centre
-    gram = (weights * moved).T @ moved
-    gram.diagonal().add_(penalty)
-    weight = torch.cholesky_solve((weights * moved).T @ (y - level), torch.linalg.cholesky(gram))
-    return Affine(weight, level - centre @ weight)
 
 
 def gaussian_features(

@@ -156,9 +156,15 @@ def line_drawing(
         most: Ticks of the values.
         rest: More of the `Drawing`.
     """
-    series = [*(ChartSeries(name, *line) for name, line in named.items()), *bands]
+    series, curves = [*(ChartSeries(name, *line) for name, line in named.items()), *bands], []
+    for item in reversed(series):
+        low = up.place(np.atleast_1d(item.values))
+        if item.upper is None:
+            curves.append(curve_path(at[: len(low)], low, item.style))
+        else:
+            curves.append(band(at, low, up.place(item.upper), item.style))
     return Drawing(
-        curves=[_draw_item(item, at, up) for item in reversed(series)],
+        curves=curves,
         x_ticks=x_ticks,
         y_ticks=number_ticks(up, most),
         at=at,
@@ -167,13 +173,6 @@ def line_drawing(
         describes=f"{describes}: {text.listing([item.name for item in series])}.",
         **rest,
     )
-
-
-def _draw_item(item: ChartSeries, at: Floats, up: Scale) -> Markup:
-    low = up.place(np.atleast_1d(item.values))
-    if item.upper is not None:
-        return band(at, low, up.place(item.upper), item.style)
-    return curve_path(at[: len(low)], low, item.style)
 
 
 def rule(position: float, style: str, label: str = "") -> Markup:

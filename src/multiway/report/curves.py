@@ -87,7 +87,10 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
     if not known:
         return None
     places, accuracy, counts = (np.array([item[key] for item in known]) for key in ("confidence", "accuracy", "count"))
-    low, high = wilson_interval(accuracy, counts)
+    z2 = 1.96**2  # an interval of a share at 95 % (Wilson, 1927)
+    centre = (accuracy + z2 / (2 * counts)) / (1 + z2 / counts)
+    half = 1.96 * np.sqrt(accuracy * (1 - accuracy) / counts + z2 / (4 * counts**2)) / (1 + z2 / counts)
+    low, high = centre - half, centre + half
     drawing = _unit_square(
         places,
         [f"confidence {x:.2f}, {text.count(int(n))} {unit}" for x, n in zip(places, counts, strict=True)],
@@ -100,14 +103,6 @@ def reliability_chart(bins: Sequence[Mapping[str, float]], unit: str = "cases") 
         ],
     )
     return Chart(drawing=drawing, title=f"Share {CORRECT}, by confidence", is_square=True)
-
-
-def wilson_interval(share: Floats, count: Floats) -> tuple[Floats, Floats]:
-    """Interval of a share of `count` cases (Wilson, 1927), at 95 %."""
-    z2 = 1.96**2
-    centre = (share + z2 / (2 * count)) / (1 + z2 / count)
-    half = 1.96 * np.sqrt(share * (1 - share) / count + z2 / (4 * count**2)) / (1 + z2 / count)
-    return centre - half, centre + half
 
 
 def confusion_table(classes: Sequence[str], counts: npt.NDArray[np.int64]) -> Table:

@@ -56,17 +56,15 @@ def number_ticks(scale: Scale, most: int = 5, *, grouped: bool = True) -> list[T
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(power * factor for factor in (1, 2, 5, 10, 20) if span / (power * factor) <= most)
     first, last = math.ceil(scale.low / step - 1e-9), math.floor(scale.high / step + 1e-9)
-    values = [index * step for index in range(first, last + 1)]
-    return [Tick(float(scale.place(value)), _tick_label(value, step, grouped)) for value in values]
-
-
-def _tick_label(value: float, step: float, grouped: bool) -> str:
-    if abs(value) >= 1e6 or step < 1e-6:
-        text = f"{value:.3g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
-    else:
-        text = f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
-        text = text if grouped else text.replace(",", "")
-    return text.replace("-", "\u2212")
+    ticks = []
+    for value in (index * step for index in range(first, last + 1)):
+        if abs(value) >= 1e6 or step < 1e-6:
+            label = f"{value:.3g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+        else:
+            label = f"{value:,.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
+            label = label if grouped else label.replace(",", "")
+        ticks.append(Tick(float(scale.place(value)), label.replace("-", "\u2212")))
+    return ticks
 
 
 def axis_numbers(parts: Sequence[pd.Index]) -> list[Floats]:

@@ -321,18 +321,22 @@ def score_bars(scores: Scores, colours: Mapping[str, int], rows: str) -> Bars | 
     higher, decimals = scores.higher(decides[0]), scores.decimals(decides)
     tops = [score.number if score.high is None else score.high for _, score in known]
     largest = 1.0 if higher and max(tops) <= 1 else max(tops) or 1.0
+    bars = []
+    for model, score in known:
+        ends = (score.number if end is None else end for end in (score.number, score.low, score.high))
+        width, low, high = (round(100 * min(max(end / largest, 0.0), 1.0), 2) for end in ends)
+        bar = Bar(
+            scores.name(model),
+            text.number(score.value, decimals),
+            width,
+            colours.get(model, 0),
+            model == scores.chosen,
+            low=low,
+            span=round(high - low, 2) if high - low >= 1 else 0.0,  # else narrower than the strokes that would mark it
+        )
+        bars.append(bar)
     return Bars(
         title=" ".join([decides[1], scores.heading(decides[0])]).strip(),
         remark=f"on the {rows}" + ("" if higher is None else f", {'higher' if higher else 'lower'} is better"),
-        bars=[
-            _score_bar(scores.name(model), score, largest, decimals, colours.get(model, 0), model == scores.chosen)
-            for model, score in known
-        ],
+        bars=bars,
     )
-
-
-def _score_bar(name: str, score: Score, largest: float, decimals: int, colour: int, is_chosen: bool) -> Bar:
-    ends = (score.number if end is None else end for end in (score.number, score.low, score.high))
-    width, low, high = (round(100 * min(max(end / largest, 0.0), 1.0), 2) for end in ends)
-    span = high - low if high - low >= 1 else 0.0  # narrower than the strokes that would mark it
-    return Bar(name, text.number(score.value, decimals), width, colour, is_chosen, low=low, span=round(span, 2))

@@ -65,18 +65,16 @@ def decimals_for(values: Iterable[float]) -> int:
 
 
 def number(value: float | None, decimals: int) -> str:
-    """Write a number with a true minus sign, a huge one by its power of ten; what is missing or infinite is a dash."""
+    """Write a number with a true minus sign, a huge one by its power of ten; what is missing or infinite is a dash.
+
+    Halves are rounded away from zero, so that a share and its percentage have the same digits: 0.8625 and 86.25 %.
+    """
     if value is None or not math.isfinite(value):
         return MISSING
     if abs(value) >= HUGE:
         return f"{value:.3e}".replace("-", "\u2212")
-    return f"{round_half_up(value, decimals):,.{decimals}f}".replace("-", "\u2212")
-
-
-def round_half_up(value: float, decimals: int) -> Decimal:
-    """Round half away from zero, so that a share and its percentage have the same digits: 0.8625 and 86.25 %."""
     exact = Decimal(f"{value:.15g}")  # a float's noise decides no half
-    return exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    return f"{exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP):,.{decimals}f}".replace("-", "\u2212")
 
 
 def figure(value: float) -> str:

@@ -41,8 +41,8 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
     def build(self, sizes: SizesT) -> ModelT:
         """The model before it is fitted, or before its weights are loaded."""
 
-    def fit(self, model: ModelT, training: DataT, validation: DataT) -> None:
-        """Fit the model on training data, under settings that validation has a say in."""
+    def fit(self, model: ModelT, training: DataT, validation: DataT) -> Any:
+        """Fit the model on training data, under settings that validation has a say in; what it found, as facts."""
 
     def refit(self, model: ModelT, fitted: ModelT | None, data: DataT) -> None:
         """Fit a model on other data, with the settings of one that was `fitted`, where there is one."""

@@ -1,7 +1,6 @@
 """Looking at data: what is in a file, which sets are known, making one."""
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,30 +44,25 @@ def check(
             config = configure(known, {**(options or {}), "data": str(data) if is_path else None}, overrides)
             source = datasets.locate(str(data)) if is_path else data
             report = dataclasses.replace(known.kind.check(config, source), task=name)
-        return _with_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
+        return _add_proposal(report, known.kind, config, source) if is_path and report.is_usable else report
 
 
-def _with_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
-    """What a training needs besides; why there can be none is a finding."""
+def _add_proposal(report: CheckReport, kind: Kind, config: Config, source: object) -> CheckReport:
+    """What a training needs besides, its target among the findings; why there can be none is one."""
     try:
-        proposal = kind.proposal(config, source)
-        findings = _with_target(report.findings, proposal or ())
-        return dataclasses.replace(report, proposal=proposal, findings=findings)
+        proposal, findings = kind.proposal(config, source), report.findings
     except MultiwayError as error:
         found = Findings(report.source)
         found.take("training", error, "warning")
         return dataclasses.replace(report, findings=(*report.findings, *found.found))
-
-
-def _with_target(findings: Sequence[Finding], proposal: Sequence[Fix]) -> tuple[Finding, ...]:
-    """Findings, where one that says that no target is named tells which is proposed."""
-    target = next((fix.value for fix in proposal if fix.field == "read.target"), None)
-    if target is None:
-        return tuple(findings)
-    rule = f"no target is named; the command below predicts '{quote(target)}'"
-    fix = ("Name another (", Fix("read.target", like="NAME"), ").")
-    other = (finding for finding in findings if finding.kind != "target")
-    return (*other, Finding(kind="target", severity="note", rule=rule, fix=fix))
+    target = next((fix.value for fix in proposal or () if fix.field == "read.target"), None)
+    if target is not None:
+        rule = f"no target is named; the command below predicts '{quote(target)}'"
+        named = Finding(
+            kind="target", severity="note", rule=rule, fix=("Name another (", Fix("read.target", like="NAME"), ").")
+        )
+        findings = (*(finding for finding in findings if finding.kind != "target"), named)
+    return dataclasses.replace(report, proposal=proposal, findings=findings)
 
 
 def fetch_dataset(name: str) -> Path:

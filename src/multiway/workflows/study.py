@@ -8,7 +8,6 @@ import contextlib
 import dataclasses
 import fcntl
 import hashlib
-import itertools
 import json
 import math
 import os
@@ -184,17 +183,13 @@ class Study:
             return None
         for waiting in self._trials(TrialState.WAITING):  # its process was killed before it began
             return self._plan_fields(waiting)
-        taken = self._find_taken()
-        proposed = self._propose(choices) if self.opening["sampler"] == "tpe" else iter(())
-        return next((fields for fields in itertools.chain(proposed, self.every) if _key(fields) not in taken), None)
-
-    def _propose(self, choices: Mapping[str, CategoricalDistribution]) -> Iterator[Fields]:
-        """What TPE proposes after the trials so far: some draws, as it may repeat what was tried."""
-        sampler = TPESampler(seed=self.opening["seed"] + len(self.outcomes))
+        taken, draw = self._find_taken(), TPESampler(seed=self.opening["seed"] + len(self.outcomes)).sample_independent
         unborn = create_trial(state=TrialState.RUNNING)
-        for _ in range(DRAWS):
-            draws = {name: sampler.sample_independent(self.study, unborn, name, each) for name, each in choices.items()}
-            yield self.space.decode(draws)
+        for _ in range(DRAWS if self.opening["sampler"] == "tpe" else 0):  # it may propose what was tried
+            draws = {name: draw(self.study, unborn, name, each) for name, each in choices.items()}
+            if _key(fields := self.space.decode(draws)) not in taken:
+                return fields
+        return next((fields for fields in self.every if _key(fields) not in taken), None)
 
     def end(self, trial: optuna.Trial, outcome: Trial) -> None:
         """Keep what a trial gave."""

@@ -93,7 +93,9 @@ def train(
             "train: there is no data. Give ", Fix("data", like="FILE"), ", a known data set's name, or a recipe."
         )
     check_tracker(config.training)
-    name = recipe_name(recipe) if recipe else Path(config.data).name.split(".")[0]
+    name = Path(config.data).name.split(".")[0]
+    if recipe:  # of the user's too, in a file
+        name = Path(recipe).stem if recipe.endswith((".yaml", ".yml")) else recipe
     folder = Path(out or Path("runs") / name)
     first = config.training.seed
     folders = {first: folder} if seeds == 1 else {n: folder / f"seed-{n}" for n in range(first, first + seeds)}
@@ -112,11 +114,6 @@ def check_first(recipe: Recipe, config: TaskConfig) -> None:
                 f"{folder} is not a run folder, and the recipe needs its run. Train it first: "
                 f"`{write_command('train', recipe=trained_by, out=folder)}`."
             )
-
-
-def recipe_name(recipe: str) -> str:
-    """Name of a recipe, also of one in a file of the user's."""
-    return Path(recipe).stem if recipe.endswith((".yaml", ".yml")) else recipe
 
 
 def resume(path: Path | str, *, progress: bool = False) -> Trained:

@@ -3,7 +3,7 @@
 from multiway.models.registry import register
 from multiway_papers.networks.hot_stock_classifier import HOTStockClassifier as HOTStockClassifier
 from multiway_papers.networks.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
-from multiway_papers.networks.language_model import OPT_125M, OPT_350M
+from multiway_papers.networks.language_model import OPT_125M, OPT_125M_NDLINEAR, OPT_350M, OPT_350M_NDLINEAR
 from multiway_papers.networks.language_model import CausalTransformer as CausalTransformer
 from multiway_papers.networks.language_model import CausalTransformerConfig as CausalTransformerConfig
 from multiway_papers.networks.tga_controls import TGAControl as TGAControl
@@ -14,7 +14,7 @@ register("hot_stock_classifier_paper", HOTStockClassifier, **HOTStockClassifierC
 register("causal_transformer", CausalTransformer)
 register("opt_125m", CausalTransformer, **OPT_125M)
 register("opt_350m", CausalTransformer, **OPT_350M)
-register("opt_125m_ndlinear", CausalTransformer, **OPT_125M, layer="nd_linear")
-register("opt_350m_ndlinear", CausalTransformer, **OPT_350M, layer="nd_linear")
+register("opt_125m_ndlinear", CausalTransformer, **OPT_125M_NDLINEAR)
+register("opt_350m_ndlinear", CausalTransformer, **OPT_350M_NDLINEAR)
 for control in ("no_time", "trains", "filter"):
     register(f"tga_text_classifier_{control}", TGAControl, control=control)

@@ -143,3 +143,7 @@ def _map(before: int, after: int) -> torch_nn.Module:
 
 OPT_125M = CausalTransformerConfig.opt(768, 12, 12)
 OPT_350M = CausalTransformerConfig.opt(1024, 24, 16, embedding=512, norm_first=False)
+OPT_125M_NDLINEAR = {**OPT_125M, "context": 512, "layer": "nd_linear", "sizes": (768, 1), "hidden": (2800, 8)}
+"""The printed 119M: the configuration of the public code."""
+OPT_350M_NDLINEAR = {**OPT_350M, "context": 512, "layer": "nd_linear", "replaced": 2, "embedding": None}
+"""The printed 337M: a reading, as no configuration that is printed or public has so many."""

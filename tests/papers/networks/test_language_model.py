@@ -78,23 +78,25 @@ def test_a_token_is_said_from_those_before_it_alone():
     assert not torch.allclose(model(first)[:, 5], model(second)[:, 5])
 
 
-def test_nd_linear_in_every_block_leaves_far_fewer_than_published():
-    assert count("opt_125m_ndlinear") == 68_648_928 and count("opt_350m_ndlinear") == 129_948_160
-    assert count("opt_125m_ndlinear", sizes=(768, 1), hidden=(768, 4)) == 82_744_476
+def test_nd_linear_of_two_like_axes_in_every_block_leaves_far_fewer_than_published():
+    axes = {"layer": "nd_linear", "sizes": None, "hidden": None}
+    assert count("opt_125m", **axes) == 68_648_928 and count("opt_350m", **axes) == 129_948_160
+    assert count("opt_125m", layer="nd_linear", sizes=(768, 1), hidden=(768, 4)) == 82_744_476
 
 
 def test_119_million_are_those_of_the_public_codes_axes_in_every_block():
     """opt/src/model_configs/opt-small-ndlinear.yaml: 512 positions, (768, 1) to (2800, 8)."""
     assert count("opt_125m", context=512) == 124_059_648
-    assert count("opt_125m_ndlinear", context=512, sizes=(768, 1), hidden=(2800, 8)) == 119_043_180
+    assert count("opt_125m_ndlinear") == 119_043_180
+    assert count("opt_125m", context=512, layer="nd_linear", sizes=(768, 1), hidden=(2800, 8)) == 119_043_180
 
 
 def test_337_million_are_not_those_of_the_public_codes_configuration():
     """opt-mid-ndlinear.yaml, 1,024 positions, (1024, 1) to (4000, 4); two replaced blocks of 24 would be."""
-    axes = {"sizes": (1024, 1), "hidden": (4000, 4)}
-    assert count("opt_350m_ndlinear", context=1024, **axes) == 325_427_256
-    assert count("opt_350m_ndlinear", context=1024, embedding=None, **axes) == 350_117_944
-    assert count("opt_350m_ndlinear", context=512, replaced=2, embedding=None) == 337_543_552
+    axes = {"layer": "nd_linear", "sizes": (1024, 1), "hidden": (4000, 4)}
+    assert count("opt_350m", context=1024, **axes) == 325_427_256
+    assert count("opt_350m", context=1024, embedding=None, **axes) == 350_117_944
+    assert count("opt_350m_ndlinear") == 337_543_552
 
 
 def test_no_ndlinear_form_of_the_published_opt_350m_has_337_million():

@@ -8,9 +8,8 @@ import pandas as pd
 from multiway import ops
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.intervals import errors_of
-from multiway.tasks.forecasting.network import model_of
-from multiway.tasks.forecasting.stretches import Stretch
+from multiway.tasks.forecasting.held_out import Stretch, errors_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.task import TASK
 
 KINDS = ("seasonal", "trend", "walk", "autoregression", "noise", "growth", "retail")

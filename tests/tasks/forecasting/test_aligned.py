@@ -10,7 +10,7 @@ import torch
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting.candidates import aligned, robust
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.run import load, save_run
 from tasks.forecasting.panels import allowed, fitted, forecast, make_windows
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting.network import step_bases
+from multiway.tasks.forecasting.networks import step_bases
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows
 from tasks.forecasting.panels import QUICK, make_config, make_frame, make_windows
@@ -32,7 +32,7 @@ def test_a_basis_makes_the_steps_of_training_windows_uncorrelated():
 def test_chunks_change_nothing(monkeypatch):
     windows = make_windows(97, 3, 11, 7)
     whole = step_bases(windows)
-    monkeypatch.setattr("multiway.tasks.forecasting.network.CELLS_PER_CHUNK", 200)
+    monkeypatch.setattr("multiway.tasks.forecasting.networks.CELLS_PER_CHUNK", 200)
     for one, other in zip(whole, step_bases(windows), strict=True):
         np.testing.assert_allclose(one.abs(), other.abs(), atol=LONG64)
 

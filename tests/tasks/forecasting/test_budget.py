@@ -6,11 +6,12 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import budget, network
+from multiway.tasks.forecasting import networks
+from multiway.tasks.forecasting.candidates import network
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.forecasts import FIRST, last_window
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import load
@@ -31,11 +32,11 @@ def test_what_is_no_time_is_refused(given):
 
 
 def planned(monkeypatch, seconds, spent=10.0, epoch=5.0, **changes):
-    pace = budget.Pace(epoch=epoch, scoring=2.0)
-    monkeypatch.setattr(budget, "pace_of", lambda config, prepared: pace)
-    monkeypatch.setattr(budget.time, "monotonic", lambda: 100.0)
+    pace = networks.Pace(epoch=epoch, scoring=2.0)
+    monkeypatch.setattr(networks, "pace_of", lambda config, prepared: pace)
+    monkeypatch.setattr(networks.time, "monotonic", lambda: 100.0)
     config = make_config(budget=seconds, training={"epochs": 9}, **changes)
-    return budget.plan_epochs(config, prepare_panel(config, make_frame()), spent)
+    return networks.plan_epochs(config, prepare_panel(config, make_frame()), spent)
 
 
 def test_the_network_has_the_epochs_that_fit(monkeypatch):
@@ -69,7 +70,7 @@ def test_closed_forms_are_fitted_where_all_of_them_fit(monkeypatch, seconds, ans
 
 
 def test_a_plan_without_closed_forms_is_kept(monkeypatch):
-    monkeypatch.setattr(budget, "OTHERS", 1e9)
+    monkeypatch.setattr(networks, "OTHERS", 1e9)
     run = fitted(make_frame(), network=False, answer="auto", model={}, budget="10m")
     assert run.state.candidates == ("naive", "seasonal_naive", "ridge") and run.config.answer == "ridge"
 

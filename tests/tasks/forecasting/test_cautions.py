@@ -12,11 +12,11 @@ from command import outcome
 from multiway.errors import MultiwayWarning
 from multiway.ops import conformal_radii
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.facts import cautions
-from multiway.tasks.forecasting.intervals import Bands, errors_of
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.held_out import Stretch, errors_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.page import report
-from multiway.tasks.forecasting.stretches import Stretch
 from tasks.forecasting.short_series import cover, series
 
 FEW = (

@@ -8,9 +8,9 @@ import torch
 from multiway.data import Scaler
 from multiway.errors import ConfigError
 from multiway.ops import naive, student_radii
-from multiway.tasks.forecasting.intervals import errors_of, fit_bands
+from multiway.tasks.forecasting.held_out import Stretch, errors_of
+from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.forecasting.scores import Around, coverage_rows, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from tasks.forecasting.panels import make_windows
 from tolerances import ROUNDING32
 

@@ -6,7 +6,7 @@ import torch
 from scipy.optimize import minimize
 
 from multiway.tasks.forecasting.choice import _absolute_weights, weights_by
-from multiway.tasks.forecasting.stretches import Stretch
+from multiway.tasks.forecasting.held_out import Stretch
 from tasks.forecasting.panels import fitted, make_frame, make_windows
 
 NAMES = ("ridge", "steady", "rare")

@@ -8,8 +8,8 @@ import pytest
 
 from command import outcome
 from multiway.errors import ConfigError, DataError, MultiwayWarning
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.forecasts import future_frame
-from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.plan import read_plan
 from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.forecasting.task import TASK

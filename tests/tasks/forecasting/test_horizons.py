@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from multiway.errors import ConfigError
-from multiway.tasks.forecasting.network import WindowLoss
+from multiway.tasks.forecasting.networks import WindowLoss
 from tasks.forecasting.panels import HORIZON, fitted, make_config, make_frame
 from tolerances import ROUNDING64
 

@@ -10,7 +10,7 @@ from multiway.models import HOTForecaster, OLinear
 from multiway.models.weighed_forecasts import MeanOfNetworks, members_of
 from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.explain import explain_windows
-from multiway.tasks.forecasting.network import WindowLoss, model_of
+from multiway.tasks.forecasting.networks import WindowLoss, model_of
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import last_window
 from tasks.forecasting.panels import LOOKBACK, TINY, fitted, forecast, make_config, make_frame

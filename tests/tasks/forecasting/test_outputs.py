@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from multiway.tasks.forecasting.forecasts import backtest_frame
-from multiway.tasks.forecasting.network import all_forecasts
-from multiway.tasks.forecasting.outputs import lowest_of
+from multiway.tasks.forecasting.forecasts import all_forecasts, backtest_frame, lowest_of
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.windows import last_window
 from multiway.tasks.run import load, save_run

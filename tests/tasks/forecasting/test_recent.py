@@ -10,15 +10,15 @@ import torch
 from multiway.data import Scaler
 from multiway.ops import naive
 from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import widths
+from multiway.tasks.forecasting import bands as widths
+from multiway.tasks.forecasting.bands import USUAL, Bands, RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.encode import read_later
 from multiway.tasks.forecasting.forecasts import backtest_frame, factors_at, forecast_columns, score_backtest
-from multiway.tasks.forecasting.intervals import USUAL, Bands, fit_bands
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.held_out import Stretch
+from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.forecasting.widths import RecentErrors, half_life, mean_sizes
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from tasks.forecasting.panels import make_config
 from tolerances import ROUNDING32, ROUNDING64, SUMS32
@@ -88,7 +88,7 @@ def zero(past, *_):
 
 def test_bands_follow_where_the_size_of_errors_changes_and_not_where_it_does_not():
     bands = fit_bands([Stretch(windows_of(restless(), LOOKBACK, 1000), zero)], (80.0,))["multiway"]
-    assert bands.follow.tolist() == [True, False]
+    assert bands.causes["following"].tolist() == [True, False]
     apart = fit_bands([Stretch(windows_of(restless()[:, 1:], LOOKBACK, 1000), zero)], (80.0,))["multiway"]
     assert torch.equal(apart.offsets[..., 0], bands.offsets[..., 1])  # a series depends on itself alone
 
@@ -150,7 +150,7 @@ def run():
 
 
 def test_a_run_says_whose_bands_follow(run):
-    assert Bands.stored(run.calibration).follow.tolist() == [True, False]
+    assert Bands.stored(run.calibration).causes["following"].tolist() == [True, False]
     assert any("The bands of 1 of 2 series widen and narrow" in note for note in run.facts["notes"])
 
 
@@ -189,7 +189,7 @@ def test_a_panel_without_later_rows_and_a_run_of_before_have_bands_as_they_are(r
     assert after(run, panel.slice(0, LOOKBACK), stored).tolist() == [1.0, 1.0]
     older = dataclasses.replace(run, calibration={k: v for k, v in run.calibration.items() if k != USUAL})
     bands = Bands.stored(older.calibration)
-    assert bands.follow.tolist() == [False, False] and after(older, panel, bands).tolist() == [1.0, 1.0]
+    assert bands.causes["following"].tolist() == [False, False] and after(older, panel, bands).tolist() == [1.0, 1.0]
     TASK.check_stored(older)
 
 

@@ -9,11 +9,11 @@ import torch
 from multiway.compress import LowRank
 from multiway.tasks import lifecycle
 from multiway.tasks.compressed import compress_run
-from multiway.tasks.forecasting import refit
 from multiway.tasks.forecasting.candidate import candidates, series_in
+from multiway.tasks.forecasting.candidates import network
 from multiway.tasks.forecasting.encode import prepare_panel, sizes_of
-from multiway.tasks.forecasting.forecasts import last_window
-from multiway.tasks.forecasting.network import WindowLoss, all_forecasts, build_network
+from multiway.tasks.forecasting.forecasts import all_forecasts, last_window
+from multiway.tasks.forecasting.networks import WindowLoss, build_network
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.ridge import choose_ridge
 from multiway.tasks.forecasting.task import TASK
@@ -180,7 +180,7 @@ def test_what_follows_is_forecast_by_the_network_of_all_rows(retrained, frame):
 
 
 def test_a_network_without_a_share_is_not_trained_once_more(frame, monkeypatch):
-    monkeypatch.setattr(refit, "train", None)
+    monkeypatch.setattr(network, "train", None)
     run = fitted(frame, refit="all", answer="ridge", network=True)
     assert run.facts["retrained"] == 0 and run.line.endswith("on all 300 for the future.")
     for name, weight in run.model.network.state_dict().items():

@@ -11,8 +11,8 @@ import torch
 
 from multiway.errors import ConfigError, DataError, MultiwayWarning, RunError
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import Bands
 from multiway.tasks.forecasting.encode import prepare_panel
-from multiway.tasks.forecasting.intervals import Bands
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows
 from multiway.tasks.run import save_run

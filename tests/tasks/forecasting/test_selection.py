@@ -6,11 +6,11 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.tasks.forecasting import candidate
-from multiway.tasks.forecasting import stretches as origins
+from multiway.tasks.forecasting import held_out as origins
+from multiway.tasks.forecasting.candidate import Rows, fit_candidates
 from multiway.tasks.forecasting.choice import choose_weights
 from multiway.tasks.forecasting.encode import learn, prepare_panel, sizes_of
-from multiway.tasks.forecasting.network import fit_candidates
-from multiway.tasks.forecasting.stretches import Products, products_of, stretches
+from multiway.tasks.forecasting.held_out import Products, products_of, stretches
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS
 from tasks.forecasting.panels import fitted, make_config, make_frame
@@ -72,7 +72,9 @@ def made(frame):
     state = learn(config, prepared)
     sizes = sizes_of(config, state)
     model = TASK.build(config, state, OURS)
-    fit_candidates(model, prepared)
+    fit_candidates(
+        model, *(Rows(prepared.windows[split].of_targets(), prepared.ridge) for split in ("train", "validation"))
+    )
     return model, prepared, sizes
 
 
@@ -110,8 +112,8 @@ def test_products_are_those_of_the_errors_one_by_one():
 
 
 def test_nothing_is_fitted_on_stretches_for_a_named_answer_without_bands(monkeypatch):
-    fits, fit_all = [], origins.fit_all
-    monkeypatch.setattr(origins, "fit_all", lambda *given: fits.append(1) or fit_all(*given))
+    fits, refit = [], origins.refit_candidates
+    monkeypatch.setattr(origins, "refit_candidates", lambda *given: fits.append(1) or refit(*given))
     settings = {"network": False, "refit": "none"}
     for answer, levels, expected in (("ridge_log", (), 0), ("ridge_log", (80,), 4), ("auto", (), 4)):
         fits.clear()

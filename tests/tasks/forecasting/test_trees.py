@@ -12,7 +12,7 @@ from multiway.lazy import is_installed
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting.candidate import error_of
 from multiway.tasks.forecasting.candidates import trees
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.run import load, save_run
 from tasks.forecasting.panels import allowed, fitted, forecast, make_windows
 

@@ -12,11 +12,12 @@ from multiway.data import Scaler
 from multiway.models.regression import Regressors
 from multiway.models.weighed_forecasts import InGroups, MeanOfNetworks, answers_of
 from multiway.tasks import lifecycle
+from multiway.tasks.forecasting.bands import SLOPES, Bands
 from multiway.tasks.forecasting.forecasts import backtest_frame, forecast_columns
-from multiway.tasks.forecasting.intervals import SLOPES, Bands, fit_bands
-from multiway.tasks.forecasting.network import WindowLoss, model_of
+from multiway.tasks.forecasting.held_out import Stretch
+from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.networks import WindowLoss, model_of
 from multiway.tasks.forecasting.scores import Around, Following, measure
-from multiway.tasks.forecasting.stretches import Stretch
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.training import Interrupted
@@ -62,7 +63,7 @@ def held(bands, windows, spread=None):
 
 def test_covariates_make_bands_hold_on_flagged_days_what_they_should():
     bands = fit_bands([Stretch(flagged(3000, 1), zero)], (80.0,))["multiway"]
-    assert bands.by_covariates.tolist() == [True, False] and not bands.by_network.any()
+    assert bands.causes["by_covariates"].tolist() == [True, False] and not bands.causes["by_network"].any()
     alone = fit_bands([Stretch(flagged(3000, 1).replace(covariates=None), zero)], (80.0,))["multiway"]
     on, off = held(bands, flagged(3000, 2))
     assert held(alone, flagged(3000, 2))[0, 0] < 0.35
@@ -72,8 +73,8 @@ def test_covariates_make_bands_hold_on_flagged_days_what_they_should():
 def test_a_network_s_quantiles_make_bands_hold_where_they_say_how_wide_errors_are():
     windows = flagged(3000, 1)
     bands = fit_bands([Stretch(windows, zero, by_flag)], (80.0,))["multiway"]
-    assert bands.by_network.tolist() == [True, False]
-    assert not bands.by_covariates.any()  # nothing is left for them
+    assert bands.causes["by_network"].tolist() == [True, False]
+    assert not bands.causes["by_covariates"].any()  # nothing is left for them
     on, off = held(bands, flagged(3000, 2), by_flag)
     assert abs(on[0] - 0.8) < 0.05 and abs(off[0] - 0.8) < 0.03
 
@@ -115,7 +116,7 @@ def run():
 
 def test_forecasts_and_backtests_are_wide_where_the_plan_says_so(run):
     frame, panel = noisy_days(), run.prepared.panel
-    assert Bands.stored(run.calibration).by_covariates.all()
+    assert Bands.stored(run.calibration).causes["by_covariates"].all()
     assert any(note.startswith("The bands widen and narrow with what is known ahead.") for note in run.facts["notes"])
     table = backtest_frame(run, panel, cutoffs=40, step=3, levels=(80.0,))
     width = table["multiway-hi-80"] - table["multiway-lo-80"]
@@ -135,7 +136,7 @@ def test_forecasts_and_backtests_are_wide_where_the_plan_says_so(run):
 
 def test_a_run_of_before_has_bands_that_know_nothing(run):
     older = dataclasses.replace(run, calibration={k: v for k, v in run.calibration.items() if k != SLOPES})
-    assert not Bands.stored(older.calibration).by_covariates.any()
+    assert not Bands.stored(older.calibration).causes["by_covariates"].any()
     TASK.check_stored(older)
 
 

@@ -36,6 +36,11 @@ class Scene:
     source: str
     names: tuple[str, ...] | None = None
 
+    @property
+    def image(self) -> Volume:
+        """All bands as a volume of two axes."""
+        return Volume(values=self.values, affine=None, axes=AXES, source=self.source)
+
 
 def is_scene(source: str | Path) -> bool:
     """Whether it is a known scene, or a .npz with an array `image` of three axes."""

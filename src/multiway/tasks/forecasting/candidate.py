@@ -2,7 +2,8 @@
 
 import abc
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -14,9 +15,11 @@ from multiway.data.findings import list_some
 from multiway.errors import ConfigError, Fix
 from multiway.lazy import is_installed, load_extra
 from multiway.models.series_units import Units
+from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.models.windows import fill_gaps
 from multiway.tasks.candidate import Candidate, ModelT, discover
-from multiway.tasks.declarations import NETWORK
+from multiway.tasks.declarations import Context, Fitted
+from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge, fit_under
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.options import AUTO
@@ -27,6 +30,10 @@ SHORTEST = 1000
 """Training rows that a panel has more of where what needs many examples is fitted: on fewer it has not paid."""
 MOST_CELLS = 20_000_000
 """Of a panel's windows, past which closed forms other than ridge are left out: they see each window by itself."""
+MOST_FITTED = 50_000
+"""Windows of single series that a closed form is fitted on which sees each by itself."""
+MOST_WEIGHTS = 10_000_000
+"""Of matrices for every series."""
 Values = NDArray[np.float64]
 
 
@@ -47,6 +54,10 @@ class Sizes:
     """Those of what series are, the first that are known ahead."""
     calendar: int = 0
     """Those of the calendar."""
+    variates: int = 0
+    """Series that are seen, those that are no targets among them."""
+    config: ForecastConfig | None = None
+    """Which networks are built."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,11 +123,38 @@ class Facts:
         return self.windows * self.series * (self.lookback + self.horizon) <= MOST_CELLS
 
 
+class Training(NamedTuple):
+    """What a candidate needs that is trained by steps.
+
+    windows: Of the splits, of all variates.
+    mixture: All candidates of the run.
+    refits: Windows of all refits of it over those of the training; 0 where there are none.
+    epochs: For which a refit is trained: those that were best.
+    """
+
+    config: ForecastConfig
+    context: Context
+    windows: Mapping[str, Windows]
+    mixture: WeighedForecasts
+    refits: float = 0.0
+    epochs: float = 0.0
+
+
 class Rows(NamedTuple):
-    """Windows of targets, and ridge as it was fitted on the training windows."""
+    """Windows to fit on.
+
+    windows: Of the targets.
+    ridge: As it was fitted on the training windows.
+    whole: The same windows of all variates.
+    others: Cheaper candidates, as they were fitted on these.
+    training: How it is trained by steps.
+    """
 
     windows: Windows
     ridge: ChosenRidge
+    whole: Windows | None = None
+    others: Mapping[str, nn.Module] = MappingProxyType({})
+    training: Training | None = None
 
 
 class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
@@ -127,6 +165,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     is_plain: It has nothing to fit, and has weight only where it surely adds to the others.
     is_summed: Its fit is a sum over windows and series, so that some of them are enough.
     is_searched: A search chooses its form, once.
+    is_stepped: It is trained by steps: on all variates, once, and in a refit only where the settings say so.
     """
 
     kind: ClassVar[str] = ""
@@ -134,6 +173,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     is_plain: ClassVar[bool] = False
     is_summed: ClassVar[bool] = False
     is_searched: ClassVar[bool] = False
+    is_stepped: ClassVar[bool] = False
 
     def heeds(self, model: ModelT) -> bool:
         """Whether a model uses covariates."""
@@ -206,10 +246,15 @@ def candidates() -> Mapping[str, AnyCandidate]:
     return discover("multiway.tasks.forecasting.candidates", "forecast")
 
 
+def any_stepped(names: Iterable[str]) -> bool:
+    """Whether one of these candidates is trained by steps."""
+    return any(candidates()[name].is_stepped for name in names)
+
+
 def choose_candidates(answer: str, facts: Facts) -> tuple[str, ...]:
-    """Candidates besides the network that are fitted: all that a panel allows, or ridge and what a config names."""
+    """Candidates that are fitted: all that a panel allows; or what a config names, with ridge and the network."""
     allowed = names_allowed(facts)
-    if answer not in (AUTO, NETWORK, *allowed):
+    if answer not in (AUTO, *allowed):
         needed = candidates()[answer].library
         if needed is not None:
             load_extra(needed[0], f"the forecast of {answer}", needed[1])
@@ -218,12 +263,12 @@ def choose_candidates(answer: str, facts: Facts) -> tuple[str, ...]:
             Fix("answer", AUTO),
             ").",
         )
-    every = candidates()
-    return tuple(name for name in allowed if answer in (AUTO, name) or name == "ridge" or every[name].is_plain)
+    always = {name for name, each in candidates().items() if name == "ridge" or each.is_plain or each.is_stepped}
+    return tuple(name for name in allowed if answer in (AUTO, name) or name in always)
 
 
 def names_allowed(facts: Facts) -> tuple[str, ...]:
-    """Candidates that a panel allows besides the network, in the order of their cost."""
+    """Candidates that a panel allows, in the order of their cost."""
     return tuple(
         name
         for name, each in candidates().items()
@@ -233,14 +278,22 @@ def names_allowed(facts: Facts) -> tuple[str, ...]:
     )
 
 
-def fit_all(
-    sizes: Sizes, names: Sequence[str], windows: Windows, models: Mapping[str, nn.Module], ridge: ChosenRidge
+def fit_candidates(model: WeighedForecasts, training: Rows, validation: Rows) -> Fitted:
+    """Fit the candidates in the order of their cost; the history of those that are trained by steps."""
+    fitted: Fitted = None
+    for name, each in model.every.items():
+        fitted = candidates()[name].fit(each, training, validation) or fitted
+    return fitted
+
+
+def refit_candidates(
+    sizes: Sizes, names: Iterable[str], models: Mapping[str, nn.Module], data: Rows
 ) -> dict[str, nn.Module]:
     """Candidates fitted on other windows, in the form and under the penalties of those that are there."""
-    every, fitted = candidates(), {}
+    every, fitted = candidates(), dict[str, nn.Module]()
     for name in names:
         fitted[name] = every[name].build(sizes)
-        every[name].refit(fitted[name], models.get(name), Rows(windows, ridge))
+        every[name].refit(fitted[name], models.get(name), data._replace(others=fitted))
     return fitted
 
 
@@ -263,6 +316,16 @@ def pasts_and_futures(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
     future, known = batch["future"], batch.get("future_observed")
     filled = past if seen is None else fill_gaps(past, seen)
     return filled, future if known is None else torch.where(known, future, torch.nan)
+
+
+def sample_windows(windows: Windows) -> Tensor:
+    """Every k-th window, so that those of single series are not too many."""
+    return torch.arange(0, len(windows), max(len(windows) * windows.num_targets // MOST_FITTED, 1))
+
+
+def rows_with_gaps(windows: Windows) -> Tensor:
+    """Rows of windows with NaN where nothing was observed."""
+    return windows.rows if windows.observed is None else torch.where(windows.observed, windows.rows, torch.nan)
 
 
 def series_in(windows: Windows, units: Units) -> Iterator[Values]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,14 @@ from multiway.metrics.quantiles import TENTHS, pinball_errors
 from multiway.models.weighed_forecasts import WeighedForecasts, has_quantiles
 from multiway.ops.simplex import few_weights
 from multiway.tasks.choice import BLEND, Candidate, Choice
-from multiway.tasks.forecasting.candidate import Sizes, candidates
+from multiway.tasks.forecasting.bands import Bands
+from multiway.tasks.forecasting.candidate import Sizes, any_stepped, candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.intervals import Bands, errors_of, fit_bands
-from multiway.tasks.forecasting.stretches import Products, Stretch, products_of, stretches
+from multiway.tasks.forecasting.held_out import Products, Stretch, errors_of, products_of, stretches
+from multiway.tasks.forecasting.intervals import fit_bands
 from multiway.tasks.options import AUTO
-from multiway.tasks.protocol import NETWORK, OURS, Row
+from multiway.tasks.protocol import OURS, Row
 
 Floats = NDArray[np.float64]
 SKILL, NONE = 0.25, 1e-6
@@ -41,48 +42,48 @@ def decide(
     sizes: Sizes,
     scale: Floats,
 ) -> tuple["Weighing", dict[str, Bands], Row]:
-    """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much."""
+    """Set the weights of the answer; these, bands of it and of all candidates, and what was chosen and on how much.
+
+    scale: That of MASE, where it decides.
+    """
     parts = stretches(model, prepared, sizes, refit=config.answer == AUTO or bool(config.levels))
     # bands of steps have weights of their own where validation is long enough to have trained a network
-    stops = (model.horizon,) if model.network is None else ops.horizon_bands(model.horizon)
+    stops = ops.horizon_bands(model.horizon) if any_stepped(model.names) else (model.horizon,)
     chosen = choose_weights(products_of(parts, model.names, stops), config.answer)
     if config.metric != "mse" and config.answer == AUTO:
-        chosen = _by_metric(config.metric, chosen, parts, scale)
+        weights, errors = weights_by(config.metric, parts, chosen.names, stops, chosen.weights, scale)
+        alone = bool((weights[chosen.names.index("ridge")] == 1).all())
+        chosen = dataclasses.replace(
+            chosen,
+            weights=weights,
+            errors=errors,
+            reason=": no other candidate adds to it" if alone else "",
+            metric="pinball loss" if config.metric == "pinball" else config.metric.upper(),
+        )
     model.weight.copy_(torch.from_numpy(chosen.steps))
-    bands = fit_bands([_with_answer(model, part) for part in parts], config.levels, len(model.names) + 1)
+    spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
+    bands = fit_bands([_with_answer(model, part, spread) for part in parts], config.levels, len(model.names) + 1)
     training = prepared.windows["train"].of_targets()
-    learnt = ~training.never_observed
-    few = torch.tensor(bands[OURS].by_student(config.levels, learnt.numpy())) * learnt.sum()
-    varying = (bands[OURS].follow, bands[OURS].by_network, bands[OURS].by_covariates)
-    few, series, *counts = training.total(
-        few, learnt.sum(), *(torch.tensor(int((each & learnt.numpy()).sum())) for each in varying)
-    )
-    following = zip(("following", "by_network", "by_covariates"), map(int, counts), strict=True)
+    learnt, causes = (~training.never_observed).numpy(), bands[OURS].causes
+    few = torch.tensor(bands[OURS].by_student(config.levels, learnt)) * int(learnt.sum())
+    following = (torch.tensor(int((series & learnt).sum())) for series in causes.values())
+    few, series, *counts = training.total(few, torch.tensor(int(learnt.sum())), *following)
     intervals = {
         "windows": sum(len(part.windows) for part in parts),
         "by_student": (few / series).tolist(),
-        **dict(following),
+        **dict(zip(causes, map(int, counts), strict=True)),
         "first": str(prepared.panel.times[prepared.borders.test[0]]),
     }
     return chosen, bands, {"selection": {**chosen.facts(), "ridge": prepared.ridge.facts()}, "intervals": intervals}
 
 
-def _by_metric(metric: str, squared: "Weighing", parts: Sequence[Stretch], scale: Floats) -> "Weighing":
-    """The weighing by another metric than squared error; `scale` is that of MASE."""
-    weights, errors = weights_by(metric, parts, squared.names, squared.stops, squared.weights, scale)
-    alone = bool((weights[squared.names.index("ridge")] == 1).all())
-    reason = ": no other candidate adds to it" if alone else ""
-    return dataclasses.replace(squared, weights=weights, errors=errors, reason=reason, metric=metric_in_words(metric))
-
-
-def _with_answer(model: WeighedForecasts, part: Stretch) -> Stretch:
+def _with_answer(model: WeighedForecasts, part: Stretch, spread: Callable[..., Tensor] | None) -> Stretch:
     """A stretch whose forecasts have the answer among them."""
 
     def forecast(*inputs: Any) -> Mapping[str, Tensor]:
         forecasts = part.forecast(*inputs)
         return {OURS: model.mix(forecasts), **forecasts}
 
-    spread = model.spread if "network" in model.used() and has_quantiles(model.network) else None
     return Stretch(part.windows, forecast, spread)
 
 
@@ -161,24 +162,19 @@ class Weighing:
 
     def sentence(self) -> str:
         """Which forecast answers and why, in one sentence."""
+        where = f"{self.windows:,} window{'s' if self.windows != 1 else ''} of validation"
+        where = where if self.windows == self.validation else f"{where} and training"
         if self.name == "ridge":
-            return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {self._where()})."
+            return f"ridge{self.reason} ({self.metric} {self.errors['ridge']:.4f} on {where})."
         answer, ridge = self.errors[OURS], self.errors["ridge"]
         if self.name == BLEND:
             what = f"a blend ({', '.join(f'{name} {weight:.0%}' for name, weight in self.means.items())})"
         else:
-            what = "the network" if self.name == NETWORK else self.name
+            what = f"the {self.name}" if any_stepped([self.name]) else self.name
         gain = 100 * (1 - answer / ridge) if ridge > 0 else 0.0
         side = f"{abs(gain):.1f} % {'below' if gain > 0 else 'above'}" if abs(gain) >= 0.05 else "level with"
         figures = f"{self.metric} {answer:.4f} against {ridge:.4f}"
-        return f"{what}, {side} ridge on {self._where()} ({figures}){self.reason}."
-
-    def _where(self) -> str:
-        """What was compared on."""
-        windows = f"{self.windows:,} window{'s' if self.windows != 1 else ''} of validation"
-        if self.windows == self.validation:
-            return windows
-        return f"{windows} and training"
+        return f"{what}, {side} ridge on {where} ({figures}){self.reason}."
 
 
 def choose_weights(products: Products, answer: str) -> Weighing:
@@ -187,7 +183,7 @@ def choose_weights(products: Products, answer: str) -> Weighing:
     blocks = tuple(max(1, len(products.values) // stop) for stop in products.stops)
     if answer == AUTO:
         rows = zip(products.values.swapaxes(0, 1), products.stops, strict=True)
-        plain = [place for place, name in enumerate(names) if name != NETWORK and candidates()[name].is_plain]
+        plain = [place for place, name in enumerate(names) if candidates()[name].is_plain]
         columns = [
             ops.blend_weights(band, ridge, stop, products.validation, _doubts(names, band), plain)
             for band, stop in rows
@@ -214,12 +210,12 @@ def _doubts(names: Sequence[str], products: Floats) -> list[float]:
     Where not even ridge beats the last value, the series wanders and what a network adds is noise. The forms of ridge
     are one kind and share its weight: three near copies are no three witnesses. With a network each counts for one.
     """
-    if NETWORK not in names:
+    if not any_stepped(names):
         kinds = [candidates()[name].kind or name for name in names]
         return [float(kinds.count(kind)) for kind in kinds]
     ridge, last = (float(products[:, place, place].mean()) for place in map(names.index, ("ridge", "naive")))
     skill = (1 - ridge / last) / SKILL if last > 0 else 0.0
-    return [1 / min(max(skill, NONE), 1.0) if name == "network" else 1.0 for name in names]
+    return [1 / min(max(skill, NONE), 1.0) if any_stepped([name]) else 1.0 for name in names]
 
 
 def _errors(products: Products, weights: Floats) -> dict[str, float]:
@@ -254,16 +250,13 @@ def weights_by(
     absolute = np.stack([_absolute_weights(band, unit) for band in np.split(errors, stops[:-1], axis=1)], 1)
     alone = {name: np.repeat(np.eye(len(names))[:, [place]], len(stops), 1) for place, name in enumerate(names)}
     options = [alone["ridge"], *alone.values(), squared, absolute]
-    losses = [loss(_mix_errors(errors, weights, stops)) for weights in options]
+    losses = []
+    for weights in options:  # errors of a blend, as weights sum to one
+        steps = np.repeat(weights, np.diff([0, *stops]), axis=1)
+        used = steps.any(1)
+        losses.append(loss(np.asarray(np.einsum("kh,khvw->hvw", steps[used], errors[used]))))
     best = int(np.argmin(losses))
     return options[best], {OURS: losses[best], **dict(zip(alone, losses[1:], strict=False))}
-
-
-def _mix_errors(errors: NDArray[np.float32], weights: Floats, stops: Sequence[int]) -> Floats:
-    """Errors of a blend, as weights sum to one."""
-    steps = np.repeat(weights, np.diff([0, *stops]), axis=1)
-    used = steps.any(1)
-    return np.asarray(np.einsum("kh,khvw->hvw", steps[used], errors[used]))
 
 
 def _absolute_weights(errors: NDArray[np.float32], unit: Floats) -> Floats:
@@ -290,8 +283,3 @@ def _pinball(errors: Floats, unit: Floats) -> float:
         for level, share in zip(levels, TENTHS, strict=True)
     ]
     return float(np.mean([np.nanmean(each) for each in losses]))
-
-
-def metric_in_words(metric: str) -> str:
-    """The metric as a sentence has it."""
-    return "pinball loss" if metric == "pinball" else metric.upper()

@@ -248,7 +248,8 @@ class ForecastConfig(Answering):
     def _answer_is_known(cls, answer: str) -> str:
         if answer in ("auto", "network"):
             return answer
-        names = ("auto", "network", *names_of("multiway.tasks.forecasting.candidates", "forecast"))
+        known = names_of("multiway.tasks.forecasting.candidates", "forecast")
+        names = dict.fromkeys(("auto", "network", *known))
         if answer not in names:
             *others, last = map(repr, names)
             raise ValueError(f"Input should be {', '.join(others)} or {last}")

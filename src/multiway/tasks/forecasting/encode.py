@@ -65,7 +65,7 @@ class ForecastState(Config):
     zeros: Floats
     """`(targets,)`, the share of zeros among the training values."""
     candidates: tuple[str, ...]
-    """Of the answer, besides the network, in the order of their cost."""
+    """Of the answer, in the order of their cost."""
     windows: int
     """Of the training rows."""
     columns: Columns = Columns()
@@ -361,6 +361,8 @@ def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = 
         seen=() if learnt is None else tuple(learnt.seen.values()),
         static=0 if learnt is None else learnt.fixed,
         calendar=0 if learnt is None else learnt.calendar,
+        variates=len(state.names),
+        config=config,
     )
 
 

@@ -30,9 +30,9 @@ from multiway.models.weighed_forecasts import WeighedForecasts, members_of
 from multiway.report import text
 from multiway.report.sections import PagePart, Table, TableCell
 from multiway.tasks.answers import Answer
-from multiway.tasks.forecasting.candidate import Rows, Sizes, candidates, error_of, fit_all
+from multiway.tasks.forecasting.candidate import Rows, Sizes, candidates, error_of, refit_candidates
 from multiway.tasks.forecasting.encode import PreparedPanel
-from multiway.tasks.forecasting.network import error_of_network, model_of
+from multiway.tasks.forecasting.networks import error_of_network, model_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.plan import knows_ahead, window_ahead
 from multiway.tasks.forecasting.windows import Windows, covariates_of, last_window
@@ -217,7 +217,7 @@ def savings(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes) -> l
                 made = every[name].build(sizes)
                 every[name].fit(made, Rows(fewer, prepared.ridge), Rows(later, prepared.ridge))
             else:
-                made = fit_all(sizes, [name], fewer, own, prepared.ridge)[name]
+                made = refit_candidates(sizes, [name], own, Rows(fewer, prepared.ridge))[name]
             rows.append(_row(feature, name, errors[name], error_of(made, later)))
     if model.heeds and getattr(model.network, "takes_covariates", False):
         windows = prepared.windows["validation"]

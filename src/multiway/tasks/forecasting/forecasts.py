@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway import files
+from multiway.data.scaling import Floats
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models.regression import Regressors
+from multiway.models.series_units import ROUNDED
+from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.calendar import time_like
+from multiway.tasks.forecasting.candidates.intermittent import MOSTLY
+from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.encode import PreparedPanel, regressors_of
-from multiway.tasks.forecasting.intervals import Bands
-from multiway.tasks.forecasting.network import all_forecasts, model_of
-from multiway.tasks.forecasting.outputs import as_written, lowest_of
+from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel, regressors_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.refit import fit_before
 from multiway.tasks.forecasting.sharing import join_frames
-from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -38,6 +41,70 @@ Inputs = tuple[Tensor, Tensor | None, Regressors]
 """A past, which cells of it are there, and covariates."""
 Cutoffs = int | Sequence[object]
 """Last known times, or how many."""
+
+
+def all_forecasts(
+    run: Run,
+    past: Tensor,
+    observed: Tensor | None = None,
+    covariates: Regressors | None = None,
+    *,
+    use: str = "test",
+    fitted: WeighedForecasts | None = None,
+    low: Floats | None = None,
+) -> dict[str, Tensor]:
+    """The chosen forecast, `multiway`, and every baseline's.
+
+    By what was `fitted` on rows whose smallest values are `low`; if not given, by what a use is fitted on.
+    """
+    fitted = model_of(run).fitted_for(use) if fitted is None else fitted
+    low = run.state.low_for(use) if low is None else low
+    baselines = {name: model(past, observed) for name, model in run.models.items() if name != OURS}
+    forecasts = {**fitted.all_forecasts(past, observed, covariates), **baselines}
+    return at_least_zero(forecasts, past, run.config, run.state, low)
+
+
+def at_least_zero(
+    forecasts: Mapping[str, Tensor], past: Tensor, config: ForecastConfig, state: ForecastState, low: Floats
+) -> dict[str, Tensor]:
+    """Forecasts in scaled units at or above what zero is there; one under two names stays one."""
+    lowest = lowest_of(past, config, state, low)
+    if not np.isfinite(lowest).any():
+        return dict(forecasts)
+    bound = torch.from_numpy((lowest - state.target_scaler.mean) / state.target_scaler.std)
+    once = {id(each): torch.maximum(each, bound.to(each.dtype)) for each in forecasts.values()}
+    return {name: once[id(each)] for name, each in forecasts.items()}
+
+
+def lowest_of(past: Tensor, config: ForecastConfig, state: ForecastState, low: Floats) -> Floats:
+    """What no forecast of some windows is below, `(windows, 1, targets)` in the units of the file.
+
+    Zero, or minus infinity where a value of the window or of the rows of the fit is below zero.
+
+    Args:
+        past: The windows, in scaled units.
+        config: Of the run.
+        state: Of the run.
+        low: The smallest value of each target in the rows that the forecasts are fitted on.
+    """
+    chosen, scaler = config.output.nonnegative, state.target_scaler
+    if chosen != "auto":
+        own = np.full((len(past), 1, len(low)), chosen)
+    else:
+        seen = past[..., -len(low) :].double().amin(1, keepdim=True).numpy() * scaler.std + scaler.mean
+        own = (low >= 0) & (state.high > 0) & (seen >= -ROUNDED * scaler.std)
+    return np.where(own, 0.0, -np.inf)
+
+
+def as_written(values: Floats, lowest: Floats, config: ForecastConfig, state: ForecastState, side: str = "") -> Floats:
+    """Forecasts `(..., targets)` in the units of the file as a table has them; a `side` is `lo` or `hi` of a band."""
+    kept = np.maximum(values, lowest)
+    chosen = config.output.whole
+    whole = np.array(state.whole) & (state.high > state.low) if chosen == "auto" else np.full(len(state.low), chosen)
+    if chosen == "auto" and not side:
+        whole &= state.zeros < MOSTLY
+    rounded = {"": np.rint, "lo": np.floor, "hi": np.ceil}[side](kept)
+    return np.where(whole, rounded, kept)
 
 
 def future_frame(
@@ -73,6 +140,7 @@ def keep_first(run: Run, prepared: PreparedPanel, context: Context) -> None:
     if context.folder is None or not (shared or is_main()):
         return
     past, observed = last_window(prepared.panel, run.state.scaler, run.config.lookback)
+    model_of(run).floor.set_weight(prepared.ridge.weight)
     with torch.no_grad():
         scaled = model_of(run).ridge(past, observed)[0].double().numpy()
     columns = {OURS: run.state.target_scaler.inverse(scaled)}
@@ -171,7 +239,7 @@ def factors_at(run: Run, panel: Panel, bands: Bands, ends: Sequence[int]) -> NDA
 
     The fit before the test rows makes them: what was refitted has seen these rows.
     """
-    windows = _later_windows(run, panel) if bands.follow.any() else None
+    windows = _later_windows(run, panel) if bands.causes["following"].any() else None
     if windows is None or not len(windows):
         return np.ones((len(ends), bands.offsets.shape[-1]))
     model, recent = model_of(run).fitted_for("test"), bands.recent(windows.horizon, windows.start_rows().tolist())

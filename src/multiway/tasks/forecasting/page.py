@@ -33,7 +33,7 @@ from multiway.tasks.forecasting.headline import (
     rank_panels,
     steps_in_words,
 )
-from multiway.tasks.forecasting.network import model_of
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run

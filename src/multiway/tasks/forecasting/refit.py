@@ -1,17 +1,15 @@
 """Rows that came after those of a run: joined to them, and candidates refitted on rows up to any moment."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from torch import nn
 
 from multiway.data.scaling import Floats
 from multiway.errors import ConfigError, Fix, MultiwayWarning, warn
-from multiway.models.regression import Regression
-from multiway.models.weighed_forecasts import WeighedForecasts, answers_of
-from multiway.tasks.forecasting.candidate import fit_all
-from multiway.tasks.forecasting.candidates.regression import leave_effects
+from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting.candidate import Rows, Training, candidates, refit_candidates
 from multiway.tasks.forecasting.encode import (
     USES,
     PreparedPanel,
@@ -21,23 +19,12 @@ from multiway.tasks.forecasting.encode import (
     regressors_of,
     sizes_of,
 )
-from multiway.tasks.forecasting.network import (
-    WindowLoss,
-    build_network,
-    model_of,
-    samples_of,
-    set_apart,
-    start_from,
-    windows_for_network,
-)
+from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.ridge import ChosenRidge
-from multiway.tasks.forecasting.windows import Windows, all_windows
+from multiway.tasks.forecasting.windows import all_windows
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run, digest_of
-from multiway.terminal import tell
-from multiway.training import seed_everything, train
-from multiway.training.processes import is_main
 
 
 def take_in(run: Run, source: object, *updates: str) -> Run:
@@ -86,26 +73,27 @@ def fit_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floa
         panel.slice(0, row), state.scaler, config.lookback, config.horizon, len(state.targets)
     ).with_covariates(regressors_of(panel, state.covariates))
     ridge = ChosenRidge(weight=model.floor.weight, common=model.floor.weight, **run.facts["selection"]["ridge"])
-    low, known = lowest_before(panel, row, state.low), dict(model.candidates.items())
-    sizes = sizes_of(config, state, low)
-    return model.by(fit_all(sizes, list(known), windows.of_targets(), known, ridge)), low
+    low = lowest_before(panel, row, state.low)
+    data = Rows(windows.of_targets(), ridge)
+    return model.by(refit_candidates(sizes_of(config, state, low), model.candidates, model.every, data)), low
 
 
 def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[str] = USES) -> Row:
     """Refit all candidates for some uses; facts on how many rows each, and for how many epochs the network was."""
-    model = model_of(run)
+    model, every, config = model_of(run), candidates(), run.config
     rows = {use: prepared.refit_rows[use] for use in model.refits}
-    has_share, known = run.facts["selection"]["weight"] > 0, dict(model.candidates.items())
+    has_share = run.facts["selection"]["weight"] > 0
+    epochs = run.facts["best"][OURS]["epoch"] if has_share and config.retrains else 0.0
     for use in (use for use in uses if use in rows):
-        made, windows = cast(nn.ModuleDict, model.refits[use]), prepared.before(rows[use])
-        sizes = sizes_of(run.config, run.state, run.state.low_for(use))
-        fitted = fit_all(sizes, list(known), windows.of_targets(), known, prepared.ridge)
-        if "network" in made:
-            assert model.network is not None
-            own = dataclasses.replace(context, model=f"refit-{use}")
-            fitted["network"] = _retrain_network(run, prepared, windows, fitted, own) if has_share else model.network
-        model.refits[use] = nn.ModuleDict(fitted)
-    epochs = run.facts["best"][OURS]["epoch"] if has_share and run.config.retrains else 0.0
+        windows, names = prepared.before(rows[use]), list(cast(nn.ModuleDict, model.refits[use]))
+        by = Training(
+            config, dataclasses.replace(context, model=f"refit-{use}"), prepared.windows, model, epochs=epochs
+        )
+        data = Rows(windows.of_targets(), prepared.ridge, windows, training=by)
+        sizes = sizes_of(config, run.state, run.state.low_for(use))
+        used = [name for name in names if has_share or not every[name].is_stepped]
+        fitted = refit_candidates(sizes, used, model.every, data)
+        model.refits[use] = nn.ModuleDict({name: fitted.get(name, model.every[name]) for name in names})
     return {"refit": rows, "retrained": epochs}
 
 
@@ -114,31 +102,3 @@ def drop_networks(run: Run) -> None:
     run.facts["retrained"] = 0.0
     for made in model_of(run).refits.values():
         del cast(nn.ModuleDict, made)["network"]
-
-
-def _retrain_network(
-    run: Run, prepared: PreparedPanel, windows: Windows, fitted: Mapping[str, nn.Module], context: Context
-) -> nn.Module:
-    """The network, trained from the seed of the run on other windows: the epochs and the schedule are as they were."""
-    config, epochs, model = run.config, run.facts["best"][OURS]["epoch"], model_of(run)
-    if context.progress and is_main():
-        tell(f"training the network again, for {epochs:g} epochs on {len(windows.rows):,} rows")
-    first = windows_for_network(model, prepared)
-    if model.explained:
-        windows = leave_effects(windows, cast(Regression, fitted["regression"]))
-    seed_everything(config.training.seed)
-    network = build_network(config, len(run.state.names), run.state.covariates)
-    ridge = first.ridge if config.group == "auto" else dataclasses.replace(first.ridge, shared=True)
-    start_from(network, windows, lambda: ridge.refit(windows.of_targets()))
-    train(
-        network,
-        WindowLoss(config.training.loss, config.horizons, answers_of(network)),
-        samples_of(windows, config),
-        None,
-        config.training.replace(epochs=config.training.epochs_of(len(samples_of(first.windows["train"], config)))),
-        epochs=epochs,
-        run=context.own_folder(),
-        progress=context.progress,
-    )
-    set_apart(network, windows)
-    return network.to("cpu").eval()

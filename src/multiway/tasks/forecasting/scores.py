@@ -13,9 +13,8 @@ from torch import Tensor
 
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
-from multiway.tasks.forecasting.intervals import Bands
+from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.sharing import join_words
-from multiway.tasks.forecasting.widths import in_widths, mean_sizes, stretch
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
 from multiway.training.processes import join_arrays

@@ -21,7 +21,6 @@ from multiway.data.sources.layouts import with_joined_times
 from multiway.data.sources.parts import ROWS, Chosen, Parts, codes_of, read_parts, values_of
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
-from multiway.tasks.declarations import NETWORK
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
@@ -100,7 +99,7 @@ def _refuse_others(config: ForecastConfig, source: str) -> None:
     named += ["read.variates"] if config.read.variates is not None else []
     named += ["metric"] if config.metric != "mse" else []
     summed = [name for name, each in candidates().items() if each.is_summed]
-    named += ["answer"] if config.answer not in (AUTO, NETWORK, *summed) else []
+    named += ["answer"] if config.answer not in (AUTO, *summed) else []
     named += ["split.protocol"] if config.split.protocol not in ("fraction", "dates") else []
     if named:
         raise ConfigError(

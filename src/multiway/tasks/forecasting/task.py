@@ -1,6 +1,5 @@
 """The task `forecast`."""
 
-import copy
 import dataclasses
 import itertools
 from collections.abc import Sequence
@@ -20,9 +19,10 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import budget, encode, forecasts, network, page, refit, scores
+from multiway.tasks.forecasting import encode, forecasts, page, refit, scores
 from multiway.tasks.forecasting.audit import audit_forecast
-from multiway.tasks.forecasting.candidate import candidates
+from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
+from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
 from multiway.tasks.forecasting.choice import decide
 from multiway.tasks.forecasting.config import FORECAST, ForecastConfig, find_published_split
 from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel
@@ -36,20 +36,27 @@ from multiway.tasks.forecasting.explain import (
 )
 from multiway.tasks.forecasting.facts import ForecastFacts, cautions, refit_words, words_on_following
 from multiway.tasks.forecasting.headline import headline
-from multiway.tasks.forecasting.intervals import Bands, calibration_of, tenths_of
+from multiway.tasks.forecasting.held_out import Stretch
+from multiway.tasks.forecasting.intervals import fit_bands
+from multiway.tasks.forecasting.networks import (
+    build_forecast_baseline,
+    fit_forecast_baseline,
+    model_of,
+    plan_epochs,
+    samples_of,
+)
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
 from multiway.tasks.forecasting.sharing import join_frames, join_words, words_on_shares
-from multiway.tasks.forecasting.widths import stretch
 from multiway.tasks.lifecycle import announce, data_of
-from multiway.tasks.protocol import NETWORK, OURS, VALIDATION, Context, Fitted, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
 from multiway.training import RunFolder
-from multiway.training.processes import total
+from multiway.training.processes import is_main, join_arrays, total
 
 SAMPLED = 64
 """Validation windows that a compression is measured on."""
@@ -120,10 +127,10 @@ def settle_config(config: ForecastConfig, state: ForecastState, *, progress: boo
 def plan_training(
     config: ForecastConfig, prepared: PreparedPanel, spent: float
 ) -> tuple[ForecastConfig, Sequence[str]]:
-    """See `multiway.tasks.forecasting.budget`."""
+    """See `plan_epochs`."""
     if config.budget is None:
         return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
-    kept, plan = budget.plan_epochs(config, prepared, spent)
+    kept, plan = plan_epochs(config, prepared, spent)
     return kept, (plan,)
 
 
@@ -134,53 +141,67 @@ def name_models(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]
 
 def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
     """All candidates side by side, or a baseline."""
-    count = len(state.names)
     if name != OURS:
-        return network.build_forecast_baseline(name, config, count)
-    trained = network.build_network(config, count, state.covariates) if config.network else None
-    own, *refitted = (
-        {name: candidates()[name].build(encode.sizes_of(config, state, low)) for name in state.candidates}
-        for low in (state.low, *map(state.low_for, encode.USES))
-    )
-    more = {} if trained is None or not config.retrains else {"network": trained}
-    pairs = () if config.refit == "none" else zip(encode.USES, refitted, strict=True)
-    refits = {use: {**made, **copy.deepcopy(more)} for use, made in pairs}
-    return WeighedForecasts(config.horizon, len(state.targets), own, trained, refits)
+        return build_forecast_baseline(name, config, len(state.names))
+    every, refits, sizes = candidates(), {}, encode.sizes_of(config, state)
+    own = {each: every[each].build(sizes) for each in state.candidates}
+    again = [each for each in state.candidates if config.retrains or not every[each].is_stepped]
+    for use in () if config.refit == "none" else encode.USES:
+        sizes = encode.sizes_of(config, state, state.low_for(use))
+        refits[use] = {each: every[each].build(sizes) for each in again}
+    return WeighedForecasts(config.horizon, len(state.targets), own, refits)
 
 
 def trained_part(model: nn.Module) -> nn.Module:
     """Without what is fitted once more."""
-    return model.by(dict(model.candidates.items())) if isinstance(model, WeighedForecasts) else model
+    return model.by({}) if isinstance(model, WeighedForecasts) else model
 
 
 def fit_model(run: Run, name: str, prepared: PreparedPanel, context: Context) -> Fitted:
-    """The candidates, then the network; or a baseline."""
+    """The candidates in the order of their cost; or a baseline."""
+    config, windows = run.config, prepared.windows
     if name != OURS:
         announce(name, context)
-        return network.fit_forecast_baseline(run.models[name], prepared, run.config, context)
-    model = network.model_of(run)
-    network.fit_candidates(model, prepared)
+        return fit_forecast_baseline(
+            run.models[name],
+            windows,
+            lambda: prepared.ridge.weight if config.group == "auto" else prepared.ridge.common,
+            config,
+            context,
+        )
     forecasts.keep_first(run, prepared, context)
-    fitted = network.fit_forecaster(model, prepared, run.config, context)
-    for each, own in model.candidates.items():
+    model = model_of(run)
+    by = Training(config, context, windows, model, prepared.refit_share if config.retrains else 0.0)
+    training, validation = (
+        Rows(windows[split].of_targets(), prepared.ridge, training=by) for split in ("train", "validation")
+    )
+    fitted = fit_candidates(model, training, validation)
+    for each, own in model.every.items():
         run.facts["notes"] = [*run.facts["notes"], *candidates()[each].notes(own, run.state.targets)]
     return fitted
 
 
 def list_candidates(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-    """What was fitted, the cheapest first, and the network."""
-    return (*state.candidates, *([NETWORK] if config.network else []))
+    """What was fitted, the cheapest first."""
+    return state.candidates
 
 
 def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
     """Weights of all candidates, on the errors that bands are of as well."""
     sizes = encode.sizes_of(run.config, run.state)
-    chosen, bands, facts = decide(network.model_of(run), prepared, run.config, sizes, run.state.mase_scale)
+    chosen, bands, facts = decide(model_of(run), prepared, run.config, sizes, run.state.mase_scale)
     run.facts |= facts
-    run.facts["covariates"] = savings(network.model_of(run), prepared, sizes)
+    run.facts["covariates"] = savings(model_of(run), prepared, sizes)
     following = words_on_following(facts["intervals"], prepared.windows["train"].all_targets)
     run.facts["notes"] = [*run.facts["notes"], *words_on_savings(run.facts["covariates"]), *following]
-    run.calibration = calibration_of({**bands, **network.bands_of_baselines(run, prepared)})
+    baselines = {name: model for name, model in run.models.items() if name != OURS}
+    if baselines:
+        part = Stretch(
+            prepared.windows["validation"],
+            lambda past, observed, *_: {name: model(past, observed) for name, model in baselines.items()},
+        )
+        bands |= fit_bands([part], (), len(baselines))
+    run.calibration = calibration_of(bands)
     return chosen.choice()
 
 
@@ -190,9 +211,20 @@ def refit_answer(run: Run, prepared: PreparedPanel, context: Context) -> None:
 
 
 def join_processes(run: Run) -> None:
-    """State, weights and bands of the series of all processes, in the first."""
-    if run.prepared.panel.share is not None:
-        network.join(run)
+    """State, own matrices of ridge and bands of the series of all processes, in the first."""
+    if run.prepared.panel.share is None:
+        return
+    bands = {name: join_arrays(each.numpy(), each.ndim - 1) for name, each in run.calibration.items() if name != SHARES}
+    weights, apart = model_of(run).state_dict(), not run.state.shared
+    for name, each in weights.items():
+        if apart and name.endswith("ridge.weight"):
+            weights[name] = torch.from_numpy(join_arrays(each.numpy(), 0))
+    run.state = encode.join_state(run.state)
+    if is_main():
+        run.calibration |= {name: torch.from_numpy(each) for name, each in bands.items()}
+        whole = build_model(run.config, run.state, OURS)
+        whole.load_state_dict(weights)
+        run.models = {OURS: whole.eval()}
 
 
 def calibrate_run(run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
@@ -216,10 +248,12 @@ def check_stored(run: Run) -> None:
 
 def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
-    forecast = partial(network.all_forecasts, run, use=split)
-    around = {name: scores.Around(tenths, _edges(run, name)) for name, tenths in tenths_of(run.calibration)}
+    forecast = partial(forecasts.all_forecasts, run, use=split)
+    around = {
+        name: scores.Around(tenths, _edges(run, name)) for name, tenths in run.calibration.items() if name not in PARTS
+    }
     bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], _edges(run, OURS)
-    spread = network.model_of(run).fitted_for(split).spread
+    spread = model_of(run).fitted_for(split).spread
     following = scores.Following(bands, windows, spread) if bands.vary else None
     around[OURS] = around[OURS]._replace(bands=following)
     errors = scores.measure(windows, forecast, run.state.target_scaler, around)
@@ -413,7 +447,7 @@ def swappable_part(model: nn.Module) -> nn.Module:
 
 def sample_inputs(run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...]:
     """Validation windows, evenly spread."""
-    batch = network.samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
+    batch = samples_of(prepared.windows["validation"], run.config).spread(SAMPLED)
     return batch["past"], batch.get("past_observed")
 
 

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -47,23 +47,30 @@ POINTS = (
 )
 
 
-class Shown(NamedTuple):
-    """Headings and indices of the cases on the page, what explains each, and why that is not all."""
-
-    named: list[tuple[str, int]]
-    explained: list[CaseExplanation]
-    remark: str
-
-
 def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
     """Cases first; those parts that need the data are left out when its file is no longer there."""
-    run = runs[0]
-    shown = Shown([], [], "") if cases is None else _explain_shown(run, cases)
-    yield _cases_part(run, cases, shown)
+    run, named, explained = runs[0], list[tuple[str, int]](), list[CaseExplanation]()
+    content: list[Section] = [Text(words="Cases and attention need the data, which could not be reread.")]
+    if cases is not None:
+        named = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
+        explained, remark = _explain(run, cases, [index for _, index in named], deletion=False)
+        pairs = zip(named, explained, strict=True)
+        content = list(add_headings((heading, _show_case(run, item)) for (heading, _), item in pairs))
+        content += _show_cut(cases, named[0][1]) if named else []
+        content += [Text(words=remark)] if remark else []
+    side: list[str | tuple[str, str]] = [
+        "Test cases in three planes. Press a word above them to see what the network went by.",
+        "Move a slider to go through the slices. Each plane opens where gradients are strongest, or else attention.",
+        ("warm", "attention: where the network looked more than on average; the brighter, the more"),
+        ("cool-warm", "gradients: orange speaks for the predicted class, blue against it"),
+        NOT_ATTRIBUTION,
+        *[LARGE] * is_large(run),
+    ]
+    yield PagePart(id="cases", title="Cases", side=side, content=content)
     yield from target_parts(SUBJECT, runs, run.state.classes)
     if cases is not None:
         yield _attention(run, cases)
-        yield _gradients(run, shown.explained)
+        yield _gradients(run, explained)
 
 
 def selected_by(score: str, run: Run) -> str:
@@ -107,50 +114,20 @@ def support(runs: Sequence[Run]) -> Iterator[str]:
         )
 
 
-def _cases_part(run: Run, cases: Cases | None, shown: Shown) -> PagePart:
-    gone = Text(words="Cases and attention need the data, which could not be reread.")
-    side: list[str | tuple[str, str]] = [
-        "Test cases in three planes. Press a word above them to see what the network went by.",
-        "Move a slider to go through the slices. Each plane opens where gradients are strongest, or else attention.",
-        ("warm", "attention: where the network looked more than on average; the brighter, the more"),
-        ("cool-warm", "gradients: orange speaks for the predicted class, blue against it"),
-        NOT_ATTRIBUTION,
-        *[LARGE] * is_large(run),
-    ]
-    content = [gone] if cases is None else list(_views(run, cases, shown))
-    return PagePart(id="cases", title="Cases", side=side, content=content)
-
-
-def _explain_shown(run: Run, cases: Cases) -> Shown:
-    """The cases that tell most, explained."""
-    named = interesting(run, cases, affordable(run, SHOWN_CASES, 2), affordable(run, SHOWN_RIGHT))
-    return Shown(named, *_explain(run, cases, [index for _, index in named], deletion=False))
-
-
-def _views(run: Run, cases: Cases, shown: Shown) -> Iterator[Section]:
-    """Cases under their headings, and why there are no gradients where there are none."""
-    pairs = zip(shown.named, shown.explained, strict=True)
-    yield from add_headings((heading, _view(run, item)) for (heading, _), item in pairs)
-    if shown.named:
-        yield from _uncut(cases, shown.named[0][1])
-    if shown.remark:
-        yield Text(words=shown.remark)
-
-
-def _uncut(cases: Cases, index: int) -> Iterator[Section]:
+def _show_cut(cases: Cases, index: int) -> list[Section]:
     """A scan before a size cuts it, dim where it is cut."""
-    found = cases.inputs.whole(index)
+    found = cases.inputs.find_uncut(index)
     if found is None:
-        return
+        return []
     scan, left = found
     grey = scan.values.mean(axis=0, dtype=np.float32)
     shown = np.where(left, grey, grey.min() + DIM * (grey - grey.min()))
-    yield Text(words="The whole scan", style="heading")
-    yield Planes(
+    planes = Planes(
         name=cases.names["case"][index],
         films=films(shown, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation),
         sentence="The network sees the bright box.",
     )
+    return [Text(words="The whole scan", style="heading"), planes]
 
 
 def _explain(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> tuple[list[CaseExplanation], str]:
@@ -163,27 +140,23 @@ def _explain(run: Run, cases: Cases, indices: Sequence[int], **options: Any) -> 
         return [explain_case(run, cases, index, gradients=False, **options) for index in indices], str(error)
 
 
-def _view(run: Run, item: CaseExplanation) -> Planes:
+def _show_case(run: Run, item: CaseExplanation) -> Planes:
+    """A case in its planes, with what it is and what was predicted."""
+    assert item.label is not None
     scan, patient = item.volume, item.patient or ""
     is_named = not patient or patient.lower().startswith("patient")  # a name may say itself that it is a patient's
+    (actual, share), (predicted, own) = (
+        (run.state.classes[label], text.percent(100 * float(item.probabilities[label]), 0))
+        for label in (item.label, item.predicted)
+    )
+    is_wrong = item.label != item.predicted
     return Planes(
         name=item.name,
         films=films(item.picture, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),
         remark=f", {patient if is_named else f'patient {patient}'}" if patient else "",
-        sentence=_sentence(run, item),
-        is_wrong=item.label != item.predicted,
+        sentence=f"Is {actual}{f' ({share})' if is_wrong else ''}, predicted {predicted} with {own}",
+        is_wrong=is_wrong,
     )
-
-
-def _sentence(run: Run, item: CaseExplanation) -> str:
-    """What it is and what was predicted, with the probability of each."""
-    assert item.label is not None
-    actual, predicted = (
-        (run.state.classes[label], text.percent(100 * float(item.probabilities[label]), 0))
-        for label in (item.label, item.predicted)
-    )
-    given = "" if item.label == item.predicted else f" ({actual[1]})"
-    return f"Is {actual[0]}{given}, predicted {predicted[0]} with {predicted[1]}"
 
 
 def _gradients(run: Run, explained: Sequence[CaseExplanation]) -> PagePart:
@@ -215,21 +188,17 @@ def _attention(run: Run, cases: Cases) -> PagePart:
         "The shade says how much of its look falls on each column.",
         f"{NOT_ATTRIBUTION} The deletion test measures whether it matters.",
     ]
-    return maps_part(maps, side, _deletion(run, cases, tested))
-
-
-def _deletion(run: Run, cases: Cases, tested: Sequence[int]) -> list[Section]:
     explained, _ = _explain(run, cases, _spread(run, tested, DELETION_CASES))
     curves = [item.deletion for item in explained if item.deletion is not None]
-    if not curves:
-        return []
     words = (
         f"Blocks are hidden, the most important first, in the mean over {len(curves)} test "
         f"case{'s' if len(curves) > 1 else ''}. If a map marks what matters, the probability of the predicted class "
         "falls faster than with blocks at random."
     )
-    test = deletion_sections(average_curves(curves), "the predicted class")
-    return [Text(words="Deletion test", style="heading"), Text(words=words), *test]
+    deletion: list[Section] = [Text(words="Deletion test", style="heading"), Text(words=words)]
+    if curves:
+        deletion += deletion_sections(average_curves(curves), "the predicted class")
+    return maps_part(maps, side, deletion if curves else [])
 
 
 def _spread(run: Run, indices: Sequence[int], most: int) -> list[int]:

@@ -134,7 +134,7 @@ class SegmentState(ScanState):
     def learn(cls, config: SegmentConfig, cases: Cases, train: Rows) -> Self:
         """Classes, sizes, and the intensities of the training images alone, which are read one at a time."""
         names = cases.names["case"]
-        check_cuts(((cases.inputs.cut(row), name) for row, name in enumerate(names)), cases.inputs)
+        check_cuts(((cases.inputs.find_cut(row), name) for row, name in enumerate(names)), cases.inputs)
         values, scans = find_mask_values(cases, train, config), cases.inputs[train]
         classes, header = class_names(cases, values, config), scans.header
         assert header is not None
@@ -150,7 +150,7 @@ class SegmentState(ScanState):
             channels=header.channels,
             axes=header.axes,
             scale=IntensityScale.fit(lambda row: images.read(row).values, range(len(train)), config.read),
-            patch=find_patch(config, fields, [scans.form(row).sizes for row in range(len(train))]),
+            patch=find_patch(config, fields, [scans.header_after_preparing(row).sizes for row in range(len(train))]),
             background=values[0] == 0,
             spacings=spacings_of(scans.spacing, range(len(train))),
             target_name=config.read.mask if isinstance(scans.files, FileScans) and not scans.mask_names else None,
@@ -265,18 +265,17 @@ class Examples:
 
     def sizes(self, index: int) -> tuple[int, ...]:
         """Voxels along each axis, by the header alone."""
-        return self.scans.form(int(self.rows[index])).sizes
+        return self.scans.header_after_preparing(int(self.rows[index])).sizes
 
-    @property
-    def is_regridded(self) -> bool:
-        """Whether images are prepared on another grid than that of their files."""
-        options = self.scans.options
-        return any((options.orientation, options.spacing, options.size, options.resample_to))
+    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]] | None:
+        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there.
 
-    def on_file(self, index: int, classes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
-        """Classes of a prepared image on the grid of its file, class 0 outside of it, and those of its mask there."""
-        row = int(self.rows[index])
-        mask, options = self.scans.file_mask(row), self.scans.options
+        None where images are prepared on the grid of their files.
+        """
+        row, options = int(self.rows[index]), self.scans.options
+        if not any((options.orientation, options.spacing, options.size, options.resample_to)):
+            return None
+        mask = self.scans.file_mask(row)
         assert mask is not None
         back = to_file(classes, self.scans.file_header(row), options, self.scans.place(row), nearest=True)
         return back, positions_in(self.values, mask.values[0], self.ignore)

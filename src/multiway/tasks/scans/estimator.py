@@ -1,7 +1,6 @@
 """`VolumeClassifier` and `Segmenter`: the tasks on scans in scikit-learn's manners."""
 
-import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,14 +11,13 @@ from numpy.typing import NDArray
 from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases
 from multiway.data.sources.scans.loading import read_cases
-from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
 from multiway.tasks.estimator import Classifier, Estimator, locate, own_score, place_of, tell_far
 from multiway.tasks.run import Run
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
-from multiway.tasks.scans.predict import predict_cases, predict_scene, predict_volume
+from multiway.tasks.scans.predict import predict_cases, predict_mask
 from multiway.tasks.scans.read import warn_of_other_voxels
 from multiway.tasks.scans.scores import MEAN, headline
 
@@ -154,18 +152,15 @@ class Segmenter(ScanEstimator):
         """
         run, is_path = self._run().answered_by(model), isinstance(X, str | Path)
         if is_path and is_scene(locate(X)):
-            scene = read_scene(locate(X), run.config.read.max_bytes)
-            return self._masks([predict_scene(run, scene, far=far)])[0]
+            mask, told = predict_mask(run, read_scene(locate(X), run.config.read.max_bytes).image, far=far)
+            tell_far(told)
+            return mask
         cases = self._later(X)
         warn_of_other_voxels(cases, run.state.spacings)
-        masks = self._masks(predict_volume(run, cases.inputs.read(row), far=far) for row in range(len(cases)))
+        answers = [predict_mask(run, cases.inputs.read(row), far=far) for row in range(len(cases))]
+        tell_far(words for _, told in answers for words in told)
+        masks = [mask for mask, _ in answers]
         return masks if is_path else np.stack(masks)
-
-    def _masks(self, answers: Iterable[tuple[Array, list[str]]]) -> list[Array]:
-        """Masks, once it is said which images lie far outside the training."""
-        masks, told = zip(*answers, strict=True)
-        tell_far(itertools.chain.from_iterable(told))
-        return list(masks)
 
     def score(self, X: object, y: object = None) -> float:
         """Mean Dice over images and classes, of a scene over all its pixels; NaN where it is undefined."""

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,16 +29,13 @@ from multiway.training import RunFolder
 OTHER = np.array([[0, 0, 0, 0], [204, 121, 167, 150]], np.uint8)
 """Nothing, and where another class is marked than the true one."""
 MAX_CLASSES = 40
-POOLED = "Pooled Dice counts all test pixels together, in the mean over classes."
+BY_CASE, POOLED = (
+    "Dice is a mean over test cases.",
+    "Pooled Dice counts all test pixels together, in the mean over classes.",
+)
 PERCENTS = np.linspace(0, 100, 101)
 SLICES, NAMES = "slices.safetensors", "slices.json"
 SHOWN = 9
-
-
-def sections(runs: Sequence[Run]) -> Iterator[PagePart]:
-    """Masks of test cases first, then how all of them went."""
-    yield _slices(runs[0])
-    yield _cases(runs[0])
 
 
 def _setting(run: Run) -> dict[str, str]:
@@ -83,36 +80,26 @@ SUBJECT = pages.Subject(
 )
 
 
-def _support(runs: Sequence[Run]) -> Iterator[str]:
-    pooled = headline(runs[0].state.num_modes) == "dice_pooled"
-    yield POOLED if pooled else "Dice is a mean over test cases."
-
-
 def _by_class(runs: Sequence[Run]) -> list[Section]:
     """The metric that decides, by class and model; nothing where there is one class."""
-    decides, whole = headline(runs[0].state.num_modes), SUBJECT.scores(runs)
-    classes = list(dict.fromkeys(map(str, _cases_scored(runs[0])["class"])))[:MAX_CLASSES]
+    run, decides, whole = runs[0], headline(runs[0].state.num_modes), SUBJECT.scores(runs)
+    classes = list(dict.fromkeys(map(str, _cases_scored(run)["class"])))[:MAX_CLASSES]
     if len(classes) < 2:
         return []
-    models = whole.models()
-    rows: list[list[TableCell | str]] = [
-        [class_in_words(name), *_class_cells(runs, models, decides, name)] for name in classes
-    ]
+    models, rows = whole.models(), list[list[TableCell | str]]()
+    for name in classes:
+        own = [[row for row in each.scores if (row["metric"], row["class"]) == (decides, name)] for each in runs]
+        scores = Scores(own, _metrics(run), run.answer.name)
+        cells = [
+            TableCell(UNDEFINED if score.value is None else text.number(score.value, 3), score.spread(3))
+            for score in (scores.get(model, decides) for model in models)
+        ]
+        rows.append([class_in_words(name), *cells])
     columns = ["Class", *(whole.name(model) for model in models)]
     return [Table(title=f"{whole.heading(decides)} by class", columns=columns, rows=rows)]
 
 
-def _class_cells(runs: Sequence[Run], models: Sequence[str], metric: str, name: str) -> list[TableCell]:
-    rows = [[row for row in run.scores if (row["metric"], row["class"]) == (metric, name)] for run in runs]
-    scores = Scores(rows, _metrics(runs[0]), runs[0].answer.name)
-    chosen = [scores.get(model, metric) for model in models]
-    return [
-        TableCell(UNDEFINED if score.value is None else text.number(score.value, 3), score.spread(3))
-        for score in chosen
-    ]
-
-
-def _slices(run: Run) -> PagePart:
+def _show_slices(run: Run) -> PagePart:
     shown = [] if run.folder is None else load_slices(run.folder)
     none = Text(words="A run that was not stored keeps no slices.")
     other = [("mask-other", "marked as another class")] if any(item.other.any() for item in shown) else []
@@ -155,7 +142,7 @@ def _picture(item: Shown) -> Picture:
     return Picture(item.case, layers, remark, outlines=outlines, sizes=sizes)
 
 
-def _cases(run: Run) -> PagePart:
+def _show_cases(run: Run) -> PagePart:
     """Dice of the test cases, worst to best, one line per model."""
     scores = SUBJECT.scores([run])
     colours = pages.colours_of(scores)
@@ -203,11 +190,11 @@ def _headline(subject: pages.Subject, run: Run) -> str:
 
 PAGE = SplitPage(
     SUBJECT,
-    sections,
+    lambda runs: (_show_slices(runs[0]), _show_cases(runs[0])),
     headline=_headline,
     titles=TITLES,
     total="samples",
-    support=_support,
+    support=lambda runs: [POOLED if headline(runs[0].state.num_modes) == "dice_pooled" else BY_CASE],
     tables=_by_class,
 )
 
@@ -218,8 +205,11 @@ def save_slices(
     """Keep the worst, middle and best test cases of a model by mean Dice."""
     rows = cases[(cases["split"] == "test") & (cases["model"] == model) & cases["scored"]]
     dice = rows.groupby("case", sort=False)["dice"].mean().dropna().sort_values(kind="stable")
+    count, third = len(dice), SHOWN // 3
+    middle = max(count // 2 - third // 2, 0)
+    chosen = [*range(third), *range(middle, middle + third), *range(count - third, count)]
     tensors, names = {}, []
-    for number, position in enumerate(_spread(len(dice))):
+    for number, position in enumerate(sorted({each for each in chosen if 0 <= each < count})):
         case = str(dice.index[position])
         example = test.inputs.read(test.names["case"].index(case))
         predicted = predict(example.values).astype(np.int16)
@@ -229,14 +219,6 @@ def save_slices(
         names.append({"case": case, "dice": round(float(dice.iloc[position]), 6)})
     files.write_tensors(folder.path / SLICES, tensors)
     folder.write_json(NAMES, names)
-
-
-def _spread(count: int) -> list[int]:
-    """Positions of three thirds of what is shown: first, middle and last."""
-    third = SHOWN // 3
-    middle = max(count // 2 - third // 2, 0)
-    positions = [*range(third), *range(middle, middle + third), *range(count - third, count)]
-    return sorted({position for position in positions if 0 <= position < count})
 
 
 def _slice(

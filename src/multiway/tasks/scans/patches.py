@@ -59,22 +59,20 @@ class TrainingPatches:
 
     def _draw_start(self, row: int, example: Example) -> list[int]:
         """Where a patch starts: anywhere, or so that it holds a voxel of a class, each as often as the others."""
-        by_class = self._classes_of(row, example) if float(torch.rand(())) < self.foreground else []
+        by_class: list[Array] = []
+        if float(torch.rand(())) < self.foreground:
+            if row not in self.voxels:  # those of each scored class that the case has, thinned evenly
+                marked = [np.argwhere(example.target == label) for label in self.images.scored]
+                self.voxels[row] = [
+                    voxels[:: -(-len(voxels) // MOST_VOXELS)].astype(np.int32) for voxels in marked if len(voxels)
+                ]
+            by_class = self.voxels[row]
         if not by_class:
-            return [_draw(room + 1) for room in _rooms(example, self.patch)]
+            rooms = (size - side for size, side in zip(example.target.shape, self.patch, strict=True))
+            return [_draw(max(room, 0) + 1) for room in rooms]
         chosen = by_class[_draw(len(by_class))]
         voxel = chosen[_draw(len(chosen))]
-        starts = [int(at) - _draw(side) for at, side in zip(voxel, self.patch, strict=True)]
-        return _inside(starts, example, self.patch)
-
-    def _classes_of(self, row: int, example: Example) -> list[Array]:
-        """Voxels of each scored class that the case has, `(voxels, modes)` each, thinned evenly."""
-        if row not in self.voxels:
-            by_class = [np.argwhere(example.target == label) for label in self.images.scored]
-            self.voxels[row] = [
-                voxels[:: -(-len(voxels) // MOST_VOXELS)].astype(np.int32) for voxels in by_class if len(voxels)
-            ]
-        return self.voxels[row]
+        return [int(at) - _draw(side) for at, side in zip(voxel, self.patch, strict=True)]
 
 
 def _draw(count: int) -> int:
@@ -92,7 +90,11 @@ class GridPatches:
 
     def __init__(self, images: Examples, scale: IntensityScale, patch: tuple[int, ...]) -> None:
         self.images, self.scale, self.patch = images, scale, patch
-        self.starts = [(row, start) for row in range(len(images)) for start in _grid(images.sizes(row), patch)]
+        self.starts = list[tuple[int, tuple[int, ...]]]()
+        for row in range(len(images)):  # side by side; the last of a mode ends with it
+            rooms = [(max(size - side, 0), side) for size, side in zip(images.sizes(row), patch, strict=True)]
+            grid = itertools.product(*([*range(0, room, side), room] for room, side in rooms))
+            self.starts += [(row, start) for start in grid]
 
     def __len__(self) -> int:
         """Patches of all images."""
@@ -108,16 +110,15 @@ class GridPatches:
         return torch.from_numpy(evenly(len(self), most))
 
 
-def _grid(sizes: Sequence[int], patch: Sequence[int]) -> Iterable[tuple[int, ...]]:
-    """Starts of patches side by side; the last of a mode ends with it."""
-    return itertools.product(
-        *([*range(0, max(size - side, 0), side), max(size - side, 0)] for size, side in zip(sizes, patch, strict=True))
-    )
-
-
 def cut(example: Example, start: Sequence[int], patch: Sequence[int], scale: IntensityScale) -> tuple[Tensor, Tensor]:
-    """One patch, normalised; where the image is smaller, zeros lie on both sides and do not count."""
-    inside = tuple(slice(low, low + side) for low, side in zip(start, patch, strict=True))
+    """One patch, normalised, from the start nearest to this one at which it lies in the image.
+
+    Where the image is smaller, zeros lie on both sides and do not count.
+    """
+    inside = tuple(
+        slice(max(min(low, size - side), 0), max(min(low, size - side), 0) + side)
+        for low, side, size in zip(start, patch, example.target.shape, strict=True)
+    )
     if scale.per_volume:
         values = scale.apply_to(example.values)[(slice(None), *inside)]
     else:
@@ -137,16 +138,4 @@ def cut_middle(example: Example, patch: Sequence[int], scale: IntensityScale, fi
     """The patch about the middle of classes from `first` on, or of the image where it has none."""
     marked = np.argwhere(example.target >= first)
     centre = marked.mean(0) if len(marked) else np.array(example.target.shape) / 2
-    starts = [int(at) - side // 2 for at, side in zip(centre, patch, strict=True)]
-    return cut(example, _inside(starts, example, patch), patch, scale)[0]
-
-
-def _inside(starts: Sequence[int], example: Example, patch: Sequence[int]) -> list[int]:
-    """The starts nearest to these whose patch lies in the image."""
-    rooms = _rooms(example, patch)
-    return [min(max(start, 0), room) for start, room in zip(starts, rooms, strict=True)]
-
-
-def _rooms(example: Example, patch: Sequence[int]) -> list[int]:
-    """How far a patch can start from the first voxel along each axis."""
-    return [max(size - side, 0) for size, side in zip(example.target.shape, patch, strict=True)]
+    return cut(example, [int(at) - side // 2 for at, side in zip(centre, patch, strict=True)], patch, scale)[0]

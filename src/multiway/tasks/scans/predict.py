@@ -1,14 +1,12 @@
 """Answers to scans that nobody has labelled, one in memory at a time: classes of cases, or masks on their own grids."""
 
 import contextlib
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from multiway import files, leftovers
 from multiway.config import Plain
@@ -21,7 +19,7 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.nifti import write_grid
 from multiway.data.sources.scans.reading import format_of
 from multiway.data.sources.scans.volume import Array, Volume
-from multiway.data.sources.scenes import AXES, Scene, is_scene, read_scene
+from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError, Fix, MultiwayError, RunError
 from multiway.metrics.classes import predicted_classes
@@ -143,37 +141,38 @@ def predict_masks(
         )
     if out.exists() and not out.is_dir():
         raise RunError(f"{out} is a file. Give a folder for the masks (", OUT, ").")
-    source = run.task.locate(data)
-    told: list[str] = []
-
-    def write(name: str, mask: Array, volume: Volume | None = None) -> Row:
-        """Write a mask; its row of the table."""
-        path = write_grid(out, name, mask, None if volume is None else volume.affine)
-        return {"case": name, "file": path.name, **_class_sizes(run, mask, None if volume is None else volume.spacing)}
+    source, options, told = run.task.locate(data), run.config.read, list[str]()
+    spacings, objects = dict[str, tuple[float, ...] | None](), list[Path]()
 
     def predict(index: int) -> Row:
-        volume, name = cases.inputs.read(index), cases.names["case"][index]
+        volume, name, file = cases.inputs.read(index), cases.names["case"][index], cases.inputs.file(index)
         spacings[name] = cases.inputs.spacing(index)
-        mask, words = predict_volume(run, volume, far=far)
+        mask, words = predict_mask(run, volume, far=far)
         told.extend(words)
         if dicom_seg:
-            objects.append(_write_object(run, out, name, mask, cases.inputs.file(index)))
-        return write(name, mask, volume)
+            objects.append(_write_object(run, out, name, mask, file))
+        return _write_mask(run, out, name, mask, volume)
 
     if is_scene(source):
-        mask, told = predict_scene(run, read_scene(source, run.config.read.max_bytes), far=far)
-        return _describe_masks(out, [write(Path(source).stem, mask)], "1 mask", told)
-    cases = read_cases(source, run.config.read, opened=False, labelled=False)
-    if run.config.data is not None:  # the scans of the training are no place for masks either, as far as they are there
-        with contextlib.suppress(MultiwayError):
-            read_cases(run.task.locate(run.config.data), run.config.read, opened=False, labelled=False)
-    files.check_place(out / TABLE)
-    spacings: dict[str, tuple[float, ...] | None] = {}
-    objects: list[Path] = []
-    rows, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
-    warn_of_spacings(spacings, run.state.spacings)
-    answer = _describe_masks(out, list(rows.values()), f"{len(rows)} masks", told + failed)
-    return dataclasses.replace(answer, files=[*answer.files, *objects])
+        image = read_scene(source, options.max_bytes).image
+        mask, told = predict_mask(run, image, far=far)
+        rows = [_write_mask(run, out, Path(source).stem, mask, image)]
+    else:
+        cases = read_cases(source, options, opened=False, labelled=False)
+        if run.config.data is not None:  # the scans of the training are no place for masks, as far as they are there
+            with contextlib.suppress(MultiwayError):
+                read_cases(run.task.locate(run.config.data), options, opened=False, labelled=False)
+        files.check_place(out / TABLE)
+        answers, failed = answer_cases(len(cases), predict, keep_going=keep_going, progress=progress)
+        warn_of_spacings(spacings, run.state.spacings)
+        rows, told = list(answers.values()), told + failed
+    frame = pd.DataFrame(rows)
+    if not rows:
+        return Answer(frame=frame, files=[out], notes=["no mask was written", *told])
+    write_table(frame, out / TABLE)
+    counted = "1 mask" if is_scene(source) else f"{len(rows)} masks"
+    paths = [*(out / row["file"] for row in rows), out / TABLE, *objects]
+    return Answer(frame=frame, files=paths, notes=[f"{counted} and {TABLE} written to {out}", *told])
 
 
 def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None) -> Path:
@@ -189,57 +188,35 @@ def _write_object(run: Run, out: Path, name: str, mask: Array, file: Path | None
     return path
 
 
-def _describe_masks(out: Path, rows: list[Row], counted: str, told: Sequence[str]) -> Answer:
-    """Write the table of masks that were written; the answer."""
-    frame = pd.DataFrame(rows)
-    if not rows:
-        return Answer(frame=frame, files=[out], notes=["no mask was written", *told])
-    write_table(frame, out / TABLE)
-    paths = [*(out / row["file"] for row in rows), out / TABLE]
-    return Answer(frame=frame, files=paths, notes=[f"{counted} and {TABLE} written to {out}", *told])
-
-
-def predict_scene(run: Run, scene: Scene, *, far: bool = False) -> tuple[Array, list[str]]:
-    """Mask of a whole scene, in the values of the training labels, and how far the scene lies outside the training."""
-    classes, told = _predict_image(run, Volume(values=scene.values, affine=None, axes=AXES, source=scene.source), far)
-    return _mask_values(run, classes), told
-
-
-def predict_volume(run: Run, volume: Volume, *, far: bool = False) -> tuple[Array, list[str]]:
-    """Mask of one volume on its own grid, in the values of the training masks, and how far it lies outside of it."""
-    classes, told = _predict_image(run, prepare(volume, run.config.read), far)
-    options = run.config.read
-    return _mask_values(run, to_file(classes, volume.header, options, volume.source, nearest=True)), told
-
-
-def _predict_image(run: Run, volume: Volume, far: bool) -> tuple[NDArray[np.int64], list[str]]:
-    """Classes of a prepared image on its own grid."""
-    values, source = volume.values, volume.source
-    num_modes = values.ndim - 1
-    if run.state.num_modes != num_modes or values.shape[0] != run.state.channels:
-        raise DataError(
-            f"{source}: the run segments images of {run.state.num_modes} axes and {run.state.channels} channels. Got "
-            f"{num_modes} axes and {values.shape[0]} channels. Give images like those of the training."
-        )
-    told = [f"{source}: {words}" for words in run.guarded(volume, source, far=far)]
-    return predictor_of(run, run.answer.name)(values), told
-
-
-def _mask_values(run: Run, classes: NDArray[np.int64]) -> Array:
-    """Values of the training masks, in the smallest type that holds them."""
-    table = np.array(run.state.values)
-    kind = np.uint8 if 0 <= table.min() and table.max() <= 255 else np.int16 if abs(table).max() < 2**15 else np.int32
-    return table.astype(kind)[classes]
-
-
-def _class_sizes(run: Run, mask: Array, spacing: tuple[float, ...] | None) -> Row:
-    """Voxels of each class but the background, and millilitres where a spacing is known."""
-    sizes: Row = {}
-    for name, value in zip(run.state.classes, run.state.values, strict=True):
+def _write_mask(run: Run, out: Path, name: str, mask: Array, image: Volume) -> Row:
+    """Write a mask; its file, voxels of each class but the background, and millilitres where a spacing is known."""
+    row: Row = {"case": name, "file": write_grid(out, name, mask, image.affine).name}
+    for title, value in zip(run.state.classes, run.state.values, strict=True):
         if value == 0 and run.state.background:
             continue
         voxels = int((mask == value).sum())
-        sizes[f"voxels {name}"] = voxels
-        if spacing is not None:
-            sizes[f"ml {name}"] = round(voxels * float(np.prod(spacing)) / 1000, 6)
-    return sizes
+        row[f"voxels {title}"] = voxels
+        if image.spacing is not None:
+            row[f"ml {title}"] = round(voxels * float(np.prod(image.spacing)) / 1000, 6)
+    return row
+
+
+def predict_mask(run: Run, image: Volume, *, far: bool = False) -> tuple[Array, list[str]]:
+    """Mask of a volume or a scene on its own grid, in the values of the training masks.
+
+    The other part of the answer are lines on how far the image lies outside the training.
+    """
+    options, state, num_modes = run.config.read, run.state, len(image.axes)
+    seen = prepare(image, options) if num_modes == 3 else image
+    if state.num_modes != num_modes or seen.channels != state.channels:
+        raise DataError(
+            f"{image.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. Got "
+            f"{num_modes} axes and {seen.channels} channels. Give images like those of the training."
+        )
+    told = [f"{image.source}: {words}" for words in run.guarded(seen, image.source, far=far)]
+    classes = predictor_of(run, run.answer.name)(seen.values)
+    if num_modes == 3:
+        classes = to_file(classes, image.header, options, image.source, nearest=True)
+    values = np.array(state.values)
+    small = np.int16 if abs(values).max() < 2**15 else np.int32
+    return values.astype(np.uint8 if 0 <= values.min() and values.max() <= 255 else small)[classes], told

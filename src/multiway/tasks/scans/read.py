@@ -3,14 +3,13 @@
 import collections
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multiway.config import Plain
-from multiway.data.checking import Hook
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.matching import match_classes
 from multiway.data.samples import Samples
@@ -54,25 +53,14 @@ def read_labelled(
 ) -> Cases:
     """Scans of one size, whose headers are opened where they are labelled; later ones as those of the training."""
     cases = read_cases(in_arrays(source), config.read, opened=has_target, findings=findings)
+    scans = cases.inputs
     if state is None:
         check_listed(cases, findings)
         if len(cases.classes or ()) == 1:
             rule = f"two classes or more are needed. Got {list_some(cases.classes or ())} in every case"
             findings.add("classes", "error", rule, "Give others.")
-    return cases if state is None or not has_target else _match_cases(cases, state)
-
-
-def propose_settings(config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
-    """A spacing and a size that hold every body, where scans differ and none are named."""
-    cases = read_cases(in_arrays(source), config.read, same_sizes=False)
-    if cases.target is None:
-        return None
-    return () if config.read.size or config.read.resample_to else settings_for(cases)
-
-
-def _match_cases(cases: Cases, state: Any) -> Cases:
-    """Later cases with classes, sizes and spacings held to those of the training."""
-    scans = cases.inputs
+    if state is None or not has_target:
+        return cases
     if scans.header is not None and scans.sizes is not None:
         state.check_form((scans.header.channels, *scans.sizes), scans.place(0))
     warn_of_other_voxels(cases, state.spacings)
@@ -81,6 +69,14 @@ def _match_cases(cases: Cases, state: Any) -> Cases:
     given = [(cases.classes or ())[label] for label in cases.truth.tolist()]
     labels = match_classes(given, state.classes, cases.source, cases.word, scans.place)
     return dataclasses.replace(cases, target=labels, classes=state.classes)
+
+
+def propose_settings(config: VolumeConfig, source: object) -> tuple[Fix, ...] | None:
+    """A spacing and a size that hold every body, where scans differ and none are named."""
+    cases = read_cases(in_arrays(source), config.read, same_sizes=False)
+    if cases.target is None:
+        return None
+    return () if config.read.size or config.read.resample_to else settings_for(cases)
 
 
 def are_masked(source: object) -> bool:
@@ -101,8 +97,16 @@ def read_masked(
 ) -> Cases:
     """Images with masks, or blocks of a scene; later ones with the axes and channels of those of the training."""
     cases = read_images(_with_masks(source), config, findings, is_training=state is None)
-    if state is not None:
-        _check_alike(cases, state)
+    if state is None:
+        return cases
+    header = cases.inputs.header
+    assert header is not None
+    if (header.channels, len(header.axes)) != (state.channels, state.num_modes):
+        raise ConfigError(
+            f"{cases.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
+            f"Got {len(header.axes)} axes and {header.channels} channels."
+        )
+    warn_of_other_voxels(cases, state.spacings)
     return cases
 
 
@@ -130,18 +134,6 @@ def read_images(source: Source, config: SegmentConfig, findings: Findings, *, is
     if is_training:
         check_listed(cases, findings)
     return cases.with_inputs(cases.inputs, labelling=())
-
-
-def _check_alike(cases: Cases, state: Any) -> None:
-    """Hold later images to the axes, channels and spacings of the training."""
-    header = cases.inputs.header
-    assert header is not None
-    if (header.channels, len(header.axes)) != (state.channels, state.num_modes):
-        raise ConfigError(
-            f"{cases.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. "
-            f"Got {len(header.axes)} axes and {header.channels} channels."
-        )
-    warn_of_other_voxels(cases, state.spacings)
 
 
 def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plain:
@@ -173,11 +165,6 @@ def check_masks(cases: Cases, findings: Findings, config: SegmentConfig) -> Plai
         named = zip(map(class_in_words, classes), values, strict=True)
         shares[f"{name} voxels"] = ", ".join(f"{title} {counts[value] / total:.2%}" for title, value in named)
     return shares
-
-
-def list_checks(config: SegmentConfig) -> Sequence[Hook]:
-    """Images that cannot be read or say nothing, and masks that do not go together."""
-    return (check_scans, functools.partial(check_masks, config=config))
 
 
 def usable_values(masks: Iterable[tuple[str, Iterable[float]]], ignore: int | None, source: str) -> tuple[int, ...]:
@@ -268,6 +255,6 @@ MASKS = SampleKind(
     read=read_masked,
     label=name_arrays,
     describe=describe_scans,
-    hooks=list_checks,
+    hooks=lambda config: (check_scans, functools.partial(check_masks, config=config)),
     complete=lambda config, source: (config, _with_masks(source)),
 )

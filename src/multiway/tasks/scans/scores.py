@@ -79,9 +79,10 @@ def measure(predict: Predictor, cases: Samples[Examples], *, surfaces: bool = Tr
         case = {"case": names[row], "patient": (cases.groups or names)[row]}
         classes = predict(example.values)
         by_class = list(_by_class(classes, example.target, cases, metrics))
-        if surfaces and images.is_regridded:
-            for scores, there in zip(by_class, _by_class(*images.on_file(row, classes), cases, OVERLAP), strict=True):
-                scores["dice_on_file"] = there["dice"]
+        there = images.on_file(row, classes) if surfaces else None
+        if there is not None:
+            for scores, on_file in zip(by_class, _by_class(*there, cases, OVERLAP), strict=True):
+                scores["dice_on_file"] = on_file["dice"]
         table += [{**case, **scores} for scores in by_class]
     return pd.DataFrame(table)
 

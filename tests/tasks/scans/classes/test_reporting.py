@@ -176,7 +176,7 @@ def test_the_first_screen_of_volumes_says_nothing_of_log_odds_and_the_method_doe
 
 def test_a_scan_that_a_size_cuts_is_shown_whole_with_what_is_left_bright(tmp_path):
     cut = make_run(write_data(tmp_path / "set.npz", sizes=(11, 8, 13)), read={"size": SIZES})
-    scan, left = reload_cases(cut).inputs.whole(0)
+    scan, left = reload_cases(cut).inputs.find_uncut(0)
     np.testing.assert_array_equal(scan.values[0, 1:9, :, 2:10], reload_cases(cut).inputs.prepare(0).values[0])
     assert left[1:9, :, 2:10].all() and left.sum() == 8**3
     *_, heading, whole = parts_of(cut)["cases"]
@@ -190,7 +190,7 @@ def test_a_scan_that_a_size_cuts_is_shown_whole_with_what_is_left_bright(tmp_pat
 def test_a_case_names_its_patient_once(patient, words, tmp_path):
     run = make_run(write_data(tmp_path / "set.npz"))
     item = explain_case(run, reload_cases(run), 0, gradients=False, deletion=False)
-    assert sections._view(run, dataclasses.replace(item, patient=patient)).remark == words
+    assert sections._show_case(run, dataclasses.replace(item, patient=patient)).remark == words
 
 
 @pytest.mark.slow

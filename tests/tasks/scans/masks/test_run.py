@@ -20,7 +20,7 @@ from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores
 from multiway.tasks.scans.masks import TASK
 from multiway.tasks.scans.networks import PatchLoss, predictor_of
-from multiway.tasks.scans.predict import predict_volume
+from multiway.tasks.scans.predict import predict_mask
 from multiway.training import Interrupted
 from multiway_papers.cell_rows import cell_row
 from tasks.scans.masks.lesion_files import FAST, box_case, config_of, write_boxes, write_scene
@@ -174,7 +174,7 @@ def test_a_mask_comes_back_to_the_grid_of_its_file(run):
     config = run.config.replace(read={"orientation": "RAS", "spacing": (1.0, 1.0, 1.0), "size": (14, 9, 10)})
     turned = dataclasses.replace(run, config=config)
     volume = Volume(values=image[None], affine=affine, source="here", axes=("x", "y", "z"))
-    mask, _ = predict_volume(turned, volume)
+    mask, _ = predict_mask(turned, volume)
     assert mask.shape == (8, 9, 10) and set(np.unique(mask)) <= {0, 1}
     classes = np.zeros((14, 9, 10), np.int64)
     classes[3, 4, 5] = 1

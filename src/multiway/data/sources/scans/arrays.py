@@ -72,7 +72,7 @@ class Arrays:
             options=options,
             rows=np.arange(count),
             source="arrays in memory",
-            is_even=True,
+            has_one_size=True,
             header=header_after_preparing(files.header(0), options, "X"),
             has_masks=self.masks is not None,
             label_kind=LABEL_KINDS.get(classes.dtype.kind, "text"),
@@ -242,7 +242,7 @@ def read_medmnist(path: Path, options: VolumeOptions) -> Cases:
         options=options,
         rows=np.arange(sum(files.counts.values())),
         source=files.where,
-        is_even=True,
+        has_one_size=True,
         header=header_after_preparing(files.header(0), options, files.where),
     )
     rows, official = name_rows(files.counts)

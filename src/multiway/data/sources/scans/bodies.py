@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.data.sources.scans.grids import crop_starts
 from multiway.data.sources.scans.volume import Array, VolumeHeader
-from multiway.errors import Fix, Message
+from multiway.errors import Fix
 
 LEVELS, THIN, MARGIN, STEP = 128, 1e-3, 1, 4
 """Levels of a histogram; share of a body below which a plane is noise; voxels around a body; what sizes divide by."""
@@ -92,13 +92,8 @@ def propose_grid(rooms: Sequence[Room]) -> tuple[tuple[float, ...] | None, tuple
     return spacing, tuple(sizes)
 
 
-def as_fix(proposal: tuple[tuple[float, ...] | None, tuple[int, ...]]) -> tuple[Fix, ...]:
+def grid_fixes(proposal: tuple[tuple[float, ...] | None, tuple[int, ...]]) -> tuple[Fix, ...]:
     """The settings of a proposal."""
     spacing, size = proposal
     steps = [int(step) if step == int(step) else step for step in spacing or ()]
     return (*((Fix("read.spacing", steps),) if steps else ()), Fix("read.size", list(size)))
-
-
-def separate(fixes: Sequence[Fix]) -> Message:
-    """Fixes as words of a sentence."""
-    return tuple(part for fix in fixes for part in (" ", fix))[1:]

@@ -103,7 +103,7 @@ class Scans:
     rows: Which of the files they are.
     source: What messages call all of them.
     header: What is said of every volume after preparing, of sizes of the first; None where no file was opened yet.
-    is_even: Whether all are known to be of one size.
+    has_one_size: Whether all are known to be of one size.
     label_kind: What the labels were given as: "text", "number" or "bool".
     mask_names: What the values 0, 1, 2 ... of the masks are called, where the data say it.
     """
@@ -113,7 +113,7 @@ class Scans:
     rows: Rows
     source: str
     header: VolumeHeader | None = None
-    is_even: bool = False
+    has_one_size: bool = False
     has_masks: bool = False
     label_kind: str = "text"
     mask_names: tuple[str, ...] | None = None
@@ -127,7 +127,7 @@ class Scans:
     @property
     def sizes(self) -> tuple[int, ...] | None:
         """Voxels of every prepared volume along each axis; None where they differ or are not known yet."""
-        return self.header.sizes if self.header is not None and self.is_even else None
+        return self.header.sizes if self.header is not None and self.has_one_size else None
 
     def place(self, index: int) -> str:
         """What messages call a scan: a file, and the row of the table."""
@@ -149,13 +149,13 @@ class Scans:
         """A scan oriented, resampled, windowed and sized, its affine with it."""
         return prepare(self.read(index), self.options)
 
-    def form(self, index: int) -> VolumeHeader:
+    def header_after_preparing(self, index: int) -> VolumeHeader:
         """What is said of `prepare`, by the header of the file alone."""
         return header_after_preparing(self.file_header(index), self.options, self.place(index))
 
     def spacing(self, index: int) -> tuple[float, ...] | None:
         """Millimetres per voxel of `prepare`; None where it has none."""
-        return self.form(index).spacing
+        return self.header_after_preparing(index).spacing
 
     def mask(self, index: int) -> Volume | None:
         """Segmentation mask on the grid of `prepare`, its values as in the file; None if there is none."""
@@ -171,21 +171,23 @@ class Scans:
         same_place = header.affine is None or mask.affine is None or np.allclose(header.affine, mask.affine, atol=1e-3)
         if mask.sizes != header.sizes or mask.channels != 1 or not same_place:
             raise DataError(
-                f"{mask.source}: a mask must lie on the grid of its volume. Got {_form(mask, mask.sizes)} for "
-                f"{_form(header, header.sizes)} of {self.place(index)}. Resample it, or write it with the "
+                f"{mask.source}: a mask must lie on the grid of its volume. Got {_grid_in_words(mask, mask.sizes)} for "
+                f"{_grid_in_words(header, header.sizes)} of {self.place(index)}. Resample it, or write it with the "
                 f"volume's affine."
             )
         return Volume(values=mask.values, affine=header.affine, source=mask.source, axes=header.axes)
 
-    def cut(self, index: int) -> CutMask | None:
+    def find_cut(self, index: int) -> CutMask | None:
         """What `size` leaves of a mask; None if there is none."""
         mask = self.file_mask(index)
         if mask is None:
             return None
-        whole, left = (prepare(mask, options, is_mask=True).values[0] != 0 for options in (self._whole, self.options))
+        whole, left = (
+            prepare(mask, options, is_mask=True).values[0] != 0 for options in (self._uncut_options, self.options)
+        )
         return CutMask(int(left.sum()), int(whole.sum()), sizes_needed(whole))
 
-    def whole(self, index: int) -> tuple[Volume, NDArray[np.bool_]] | None:
+    def find_uncut(self, index: int) -> tuple[Volume, NDArray[np.bool_]] | None:
         """A scan before a size cuts it, and which of its voxels are left; None where none is lost."""
         target, volume = self.options.size, prepare(self.read(index), self.options.replace(size=None, distance=False))
         if target is None or all(old <= new for old, new in zip(volume.sizes, target, strict=True)):
@@ -197,7 +199,7 @@ class Scans:
         return volume, left
 
     @property
-    def _whole(self) -> VolumeOptions:
+    def _uncut_options(self) -> VolumeOptions:
         """How scans are prepared before they are cut."""
         return self.options.replace(size=None, window=None, distance=False)
 
@@ -212,12 +214,12 @@ class Scans:
         Bytes and 16-bit whole numbers stay what they are unless an option made them fractions; all else is float32.
         Above `limit` bytes the array is a temporary file without a name instead of memory.
         """
-        if self.header is None or not self.is_even:
+        if self.header is None or not self.has_one_size:
             raise DataError(f"{self.source}: volumes of one size are needed. ", *SAME_SIZE)
         dtype = self.header.dtype
         is_small = dtype.kind in "iu" and dtype.itemsize <= 2 and dtype != np.uint16
         shape = (len(self), self.header.channels, *self.header.sizes)
-        stored = _empty(shape, dtype if is_small else np.dtype(np.float32), limit, self.source)
+        stored = _allocate(shape, dtype if is_small else np.dtype(np.float32), limit, self.source)
         for row in range(len(self)):
             volume = self.prepare(row)
             if volume.values.shape != shape[1:]:
@@ -241,7 +243,7 @@ class Scans:
         check_finite(volume)
         values, mask = volume.values, self.mask(index)
         marks, counts = np.unique([] if mask is None else mask.values, return_counts=True)
-        whole = prepare(volume, self._whole)
+        whole = prepare(volume, self._uncut_options)
         return ScanLook(
             low=float(values.min()),
             high=float(values.max()),
@@ -250,7 +252,7 @@ class Scans:
             prepared=header_after_preparing(volume.header, self.options, volume.source),
             mask=None if mask is None else dict(zip(marks.tolist(), counts.tolist(), strict=True)),
             room=Room(whole=whole.header, needed=sizes_needed(find_body(whole.values), MARGIN, THIN)),
-            cut=None if self.options.size is None else self.cut(index),
+            cut=None if self.options.size is None else self.find_cut(index),
             fillers={value: len(rows) for value, rows in fillers_of(values.ravel()).items()},
         )
 
@@ -273,7 +275,7 @@ class Scans:
 Cases = Samples[Scans]
 
 
-def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], limit: int, source: str) -> Array:
+def _allocate(shape: tuple[int, ...], dtype: np.dtype[np.generic], limit: int, source: str) -> Array:
     needed = int(np.prod(shape)) * dtype.itemsize
     if needed <= limit:
         return np.empty(shape, dtype)
@@ -291,7 +293,7 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[np.generic], limit: int, sour
         return np.memmap(file, dtype, "r+", shape=shape)
 
 
-def _form(grid: Grid, sizes: tuple[int, ...]) -> str:
+def _grid_in_words(grid: Grid, sizes: tuple[int, ...]) -> str:
     spacing = "no spacing" if grid.spacing is None else millimetres(grid.spacing, 4)
     return f"{sizes_in_words(sizes, 'x')} voxels, {spacing}, {grid.orientation or 'no orientation'}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data.findings import Findings, Place, list_some
-from multiway.data.sources.scans.bodies import as_fix, propose_grid, separate
+from multiway.data.sources.scans.bodies import grid_fixes, propose_grid
 from multiway.data.sources.scans.cases import Cases, ScanLook
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
@@ -103,7 +103,8 @@ def _check_room(cases: Cases, findings: Findings) -> None:
         dataclasses.replace(found, severity="warning") if found.kind == "sizes" else found for found in findings.found
     ]
     fits = f"every body fits into {sizes_in_words(proposal[1])} voxels"
-    fix = ("Set what holds them (", *separate(as_fix(proposal)), ").")
+    settings = [part for fix in grid_fixes(proposal) for part in (" ", fix)]
+    fix = ("Set what holds them (", *settings[1:], ").")
     if options.size is None:
         if proposal[0] is not None or len({room.whole.sizes for room in rooms.values()}) > 1:
             at = "" if proposal[0] is None else f" of {millimetres(proposal[0])}"
@@ -127,7 +128,7 @@ def settings_for(cases: Cases) -> tuple[Fix, ...]:
     rooms = [look.room for look in scans.looks[0].values()]
     proposal = propose_grid(rooms)
     if proposal is not None:
-        return as_fix(proposal)
+        return grid_fixes(proposal)
     if any(room.whole.orientation is None or not room.whole.is_placed for room in rooms):
         return ()
     turned = dataclasses.replace(scans, options=scans.options.replace(orientation=ORIENTATION))

@@ -74,7 +74,7 @@ def _plan(header: VolumeHeader, options: VolumeOptions, source: str, is_mask: bo
     """What a volume with this header becomes, and the changes of its values that make it so."""
     steps: list[Step] = []
     if options.orientation is not None:
-        header, step = _turn(header, options.orientation, source)
+        header, step = _plan_turn(header, options.orientation, source)
         steps.append(step)
     grid = _find_grid(header, options, source)
     if grid is not None:
@@ -104,13 +104,13 @@ def _plan(header: VolumeHeader, options: VolumeOptions, source: str, is_mask: bo
     return dataclasses.replace(header, axes=options.axes or header.axes), steps
 
 
-def _turn(header: VolumeHeader, orientation: str, source: str) -> tuple[VolumeHeader, Step]:
+def _plan_turn(header: VolumeHeader, orientation: str, source: str) -> tuple[VolumeHeader, Step]:
     if not header.is_placed:
         raise DataError(
             f"{source}: orientation needs to know how the voxels lie, and the header does not say (qform and sform "
             f"codes are 0). Set its geometry, or leave orientation out."
         )
-    affine = _affine(header, source, "orientation")
+    affine = _known_affine(header, source, "orientation")
     order, flips = turns(affine, orientation)
     affine, sizes = turn_affine(affine, header.sizes, order, flips), tuple(header.sizes[axis] for axis in order)
 
@@ -120,7 +120,7 @@ def _turn(header: VolumeHeader, orientation: str, source: str) -> tuple[VolumeHe
     return dataclasses.replace(header, affine=affine, sizes=sizes, axes=axes_of(affine)), turn
 
 
-def _affine(header: VolumeHeader, source: str, option: str) -> Affine:
+def _known_affine(header: VolumeHeader, source: str, option: str) -> Affine:
     if header.affine is None:
         raise DataError(
             f"{source}: {option} needs an affine and a bare array has none. Leave {option} out, or give NIfTI or DICOM."
@@ -132,7 +132,7 @@ def _find_grid(header: VolumeHeader, options: VolumeOptions, source: str) -> Gri
     """The grid of another spacing or of other sizes, about the same centre; None where neither is wanted."""
     sizes = header.sizes
     if options.spacing is not None:
-        affine = _affine(header, source, "spacing")
+        affine = _known_affine(header, source, "spacing")
         scales = tuple(new / old for new, old in zip(options.spacing, spacing_of(affine), strict=True))
         target = tuple(max(1, int(np.floor(size / scale + 0.5))) for size, scale in zip(sizes, scales, strict=True))
     elif options.resample_to is not None:
@@ -240,7 +240,7 @@ def crop(values: Array, target: Sequence[int], fill: float) -> Array:
     return result
 
 
-def differing(what: str, values: dict[str, str]) -> str:
+def list_differences(what: str, values: dict[str, str]) -> str:
     """Say which cases have which of several values: what, then each value with its first case and its count."""
     cases: dict[str, list[str]] = {}
     for case, value in values.items():

@@ -110,16 +110,16 @@ def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, l
     for row in range(len(table.frame)):
         own = {kind: column.iloc[row] or None for kind, column in cells.items()}
         with keep_errors(failures):
-            entries.append(_entry(own, f"{where}, {table.place(row)}", root, options))
+            entries.append(_read_entry(own, f"{where}, {table.place(row)}", root, options))
     return entries
 
 
-def _cell(value: Any) -> str | None:
+def _as_text(value: Any) -> str | None:
     """A value of a datalist as text, as a table has it; None where it is empty."""
     return words(pd.Series([value])).iloc[0] or None
 
 
-def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> ScanEntry:
+def _read_entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions) -> ScanEntry:
     file, mask, split = cells.get("file"), cells.get("mask"), cells.get("split")
     if not isinstance(file, str):
         raise DataError(f"{place}: a file is needed in '{quote(options.path)}'. Got {quote(file)}. Give one per row.")
@@ -129,15 +129,15 @@ def _entry(cells: dict[str, Any], place: str, root: Path, options: VolumeOptions
         raise DataError(f"{place}: a patient is needed in every row, or in none. Fill it in.")
     return ScanEntry(
         place=place,
-        file=_resolve(file, root, place),
+        file=_find_file(file, root, place),
         label=cells.get("label"),
         patient=cells.get("patient"),
-        mask=None if mask is None else _resolve(str(mask), root, place),
+        mask=None if mask is None else _find_file(str(mask), root, place),
         split=None if split is None else SPLIT_OF[str(split).lower()],
     )
 
 
-def _resolve(text: str, root: Path, place: str) -> Path:
+def _find_file(text: str, root: Path, place: str) -> Path:
     """A path below the root, whatever it says and wherever links lead."""
     if "\x00" in text:
         raise DataError(f"{place}: a path holds no NUL character. Got '{quote(text)}'. Correct it.")
@@ -165,7 +165,7 @@ def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None
     left out.
     """
     where = quote(path.name, 80)
-    content = _json(path, where)
+    content = _read_json(path, where)
     groups: dict[str, Any] = {"": content} if isinstance(content, list) else {}
     if isinstance(content, dict):
         groups = {
@@ -191,7 +191,7 @@ def label_names(path: Path) -> tuple[str, ...] | None:
 
     Decathlon maps values to names, nnU-Net names to values.
     """
-    content = _json(path, quote(path.name, 80))
+    content = _read_json(path, quote(path.name, 80))
     given = content.get("labels") if isinstance(content, dict) else None
     if not isinstance(given, dict):
         return None
@@ -214,7 +214,7 @@ def _with_labels(entries: list[ScanEntry]) -> list[ScanEntry]:
     return [dataclasses.replace(entry, split=None) for entry in others] if only_training else others
 
 
-def _json(path: Path, where: str) -> Any:
+def _read_json(path: Path, where: str) -> Any:
     try:
         if path.stat().st_size > MAX_DATALIST:
             raise DataError(f"{where}: a datalist has at most {MAX_DATALIST:,} bytes. Got {path.stat().st_size:,}.")
@@ -247,13 +247,13 @@ def _read_item(
     patient = options.patient or next((name for name in item if str(name).lower() in PATIENT_NAMES), None)
     cells = {
         "file": file,
-        "label": _cell(label),
+        "label": _as_text(label),
         "mask": mask,
         "split": item.get(options.split, split) if labelled else None,
     }
     if patient in item:
-        cells["patient"] = _cell(item[patient])
-    return _entry(cells, place, root, options)
+        cells["patient"] = _as_text(item[patient])
+    return _read_entry(cells, place, root, options)
 
 
 def case_names(files: Iterable[Path]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from multiway.data.sources.cells import parse_cells
 from multiway.data.sources.scans.arrays import Arrays, is_medmnist, read_medmnist
 from multiway.data.sources.scans.bodies import Room
 from multiway.data.sources.scans.cases import SAME_SIZE, Cases, ScanFiles, Scans, scan_cases
-from multiway.data.sources.scans.grids import differing, header_after_preparing
+from multiway.data.sources.scans.grids import header_after_preparing, list_differences
 from multiway.data.sources.scans.listing import ScanEntry, case_names, label_names, list_entries
 from multiway.data.sources.scans.reading import read_header, read_volume
 from multiway.data.sources.scans.volume import Volume, VolumeHeader, millimetres, sizes_in_words
@@ -42,7 +42,7 @@ class FileScans(ScanFiles):
     def header(self, index: int) -> VolumeHeader:
         """What is said of a volume before it is read."""
         file, options = self.entries[index].file, self.options
-        with _naming_row(self.place(index), file):
+        with _name_row(self.place(index), file):
             return read_header(file, max_bytes=options.max_bytes, channels=options.channels)
 
     def volume(self, index: int) -> Volume:
@@ -59,14 +59,14 @@ class FileScans(ScanFiles):
         return self.entries[index].place
 
     def _read(self, index: int, file: Path, channels: bool) -> Volume:
-        with _naming_row(self.place(index), file):
+        with _name_row(self.place(index), file):
             volume = read_volume(file, max_bytes=self.options.max_bytes, channels=channels)
         place, name = self.place(index), quote(file.name, 80)
         return dataclasses.replace(volume, source=place if place.endswith(name) else f"{place}, {name}")
 
 
 @contextlib.contextmanager
-def _naming_row(place: str, file: Path) -> Iterator[None]:
+def _name_row(place: str, file: Path) -> Iterator[None]:
     """Put the row of the table before what is wrong with a file."""
     try:
         yield
@@ -228,11 +228,13 @@ def _open_headers(cases: Cases, same_sizes: bool, findings: Findings | None, fai
     channels = {name: str(header.channels) for name, header in after.items()}
     with keep_errors(failures):
         if len(set(channels.values())) > 1:
-            raise DataError(f"{source}: {differing('cases differ in channels', channels)}. Use one kind of scan.")
+            raise DataError(
+                f"{source}: {list_differences('cases differ in channels', channels)}. Use one kind of scan."
+            )
     sizes = {name: sizes_in_words(header.sizes, "x") for name, header in after.items()}
-    is_even = len(set(sizes.values())) == 1
-    if same_sizes and not is_even and not (cases.inputs.has_masks and cases.target is None):
-        rule = differing("cases differ in size", sizes)
+    has_one_size = len(set(sizes.values())) == 1
+    if same_sizes and not has_one_size and not (cases.inputs.has_masks and cases.target is None):
+        rule = list_differences("cases differ in size", sizes)
         if findings is None:
             raise DataError(f"{source}: {rule}. ", *SAME_SIZE)
         findings.add("sizes", "error", rule, SAME_SIZE)
@@ -240,7 +242,7 @@ def _open_headers(cases: Cases, same_sizes: bool, findings: Findings | None, fai
         findings.found += [*_cut_findings(before, options, source), *_geometry_findings(before, options)]
     dtype = np.result_type(*{header.dtype for header in after.values()})
     form = dataclasses.replace(next(iter(after.values())), dtype=dtype)
-    return cases.with_inputs(dataclasses.replace(cases.inputs, header=form, is_even=is_even))
+    return cases.with_inputs(dataclasses.replace(cases.inputs, header=form, has_one_size=has_one_size))
 
 
 def _cut_findings(headers: dict[str, VolumeHeader], options: VolumeOptions, source: str) -> Iterator[Finding]:
@@ -273,14 +275,16 @@ def _geometry_findings(headers: dict[str, VolumeHeader], options: VolumeOptions)
     to_one = Fix("read.spacing", [1, 1, 1])
     if options.spacing is None and len(set(spacings.values())) > 1:
         fix = ("Set spacing to interpolate to one (", to_one, ").")
-        rule = differing("spacings differ", spacings)
+        rule = list_differences("spacings differ", spacings)
         yield Finding(kind="geometry", severity="warning", rule=rule, fix=fix)
     turned = {name: header.orientation or "none" for name, header in headers.items()}
     if options.orientation is None and len(set(turned.values())) > 1:
         fix = ("Set orientation to turn all (", Fix("read.orientation", "RAS"), ").")
-        yield Finding(kind="geometry", severity="warning", rule=differing("orientations differ", turned), fix=fix)
+        yield Finding(
+            kind="geometry", severity="warning", rule=list_differences("orientations differ", turned), fix=fix
+        )
     steps = {name: header.spacing for name, header in headers.items() if header.spacing is not None}
     long = {name: spacings[name] for name, step in steps.items() if max(step) > 1.05 * min(step)}
     if options.spacing is None and options.resample_to is None and long:
         fix = ("Set spacing if that matters (", to_one, ").")
-        yield Finding(kind="geometry", severity="note", rule=differing("voxels are no cubes", long), fix=fix)
+        yield Finding(kind="geometry", severity="note", rule=list_differences("voxels are no cubes", long), fix=fix)

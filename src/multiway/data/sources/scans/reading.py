@@ -45,8 +45,8 @@ def read_volume(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
             values = arrays.read_npy(path, max_bytes, where)
         case _:
             archive = arrays.Archive(path, max_bytes, where)
-            values = archive.read(_only(archive))
-    _form(values.shape, channels, where)
+            values = archive.read(_name_only(archive))
+    _check_form(values.shape, channels, where)
     values = values.astype(np.uint8) if values.dtype == bool else values
     return Volume(values=values if values.ndim == 4 else values[None], affine=None, source=where)
 
@@ -65,13 +65,13 @@ def read_header(path: str | Path, *, max_bytes: int = MAX_BYTES, channels: bool 
             header = arrays.read_npy_header(path, max_bytes, where)
         case _:
             archive = arrays.Archive(path, max_bytes, where)
-            header = archive.header(_only(archive))
-    count, *sizes = _form(header.shape, channels, where)
+            header = archive.header(_name_only(archive))
+    count, *sizes = _check_form(header.shape, channels, where)
     dtype = np.dtype(np.uint8) if header.dtype == bool else header.dtype.newbyteorder("=")
     return VolumeHeader(sizes=tuple(sizes), channels=count, dtype=dtype, affine=None)
 
 
-def _form(shape: tuple[int, ...], channels: bool, where: str) -> tuple[int, ...]:
+def _check_form(shape: tuple[int, ...], channels: bool, where: str) -> tuple[int, ...]:
     """Channels and sizes of an array."""
     form = shape if channels and len(shape) == 4 else (1, *shape)
     if len(form) != 4 or 0 in form:
@@ -82,7 +82,7 @@ def _form(shape: tuple[int, ...], channels: bool, where: str) -> tuple[int, ...]
     return form
 
 
-def _only(archive: arrays.Archive) -> str:
+def _name_only(archive: arrays.Archive) -> str:
     if len(archive.names) != 1:
         raise DataError(
             f"{archive.where}: a .npz of one volume holds one array. Got {list_some(archive.names) or 'none'}. Save "

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from multiway.models.aligned import DRIFTS, LATEST, AlignedSeasons
-from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes
-from multiway.tasks.forecasting.candidates.robust import MOST_WEIGHTS, rows_with_gaps
+from multiway.tasks.forecasting.candidate import MOST_WEIGHTS, Facts, ForecastCandidate, Rows, Sizes, rows_with_gaps
 from multiway.tasks.forecasting.windows import Windows
 
 FEWEST = 100

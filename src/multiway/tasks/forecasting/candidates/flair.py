@@ -8,8 +8,14 @@ from torch import Tensor, nn
 from multiway import ops
 from multiway.models.series_units import Units
 from multiway.models.windows import LinearFloor
-from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes, pasts_and_futures
-from multiway.tasks.forecasting.windows import Windows
+from multiway.tasks.forecasting.candidate import (
+    Facts,
+    ForecastCandidate,
+    Rows,
+    Sizes,
+    pasts_and_futures,
+    sample_windows,
+)
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 Moments = tuple[Tensor, Tensor, Tensor]
@@ -56,7 +62,7 @@ class Flair(nn.Module):
 
     def fit(self, earlier: Iterable[Moments], later: Iterable[Moments]) -> None:
         """Fit on the moments of all windows, under the penalty that is best on the later by a fit on the earlier."""
-        first, second = (_total(parts) for parts in (earlier, later))
+        first, second = ([torch.stack(each).sum(0) for each in zip(*parts, strict=True)] for parts in (earlier, later))
         weights = list(ops.ridge_path(first[0], first[1], PENALTIES))
         errors = [float((w @ second[0] * w).sum() - 2 * (w * second[1].T).sum()) for w in weights]
         best = PENALTIES[errors.index(min(errors))]
@@ -64,20 +70,8 @@ class Flair(nn.Module):
         self.floor.set_weight(weight[None].float())
 
 
-def _total(parts: Iterable[Moments]) -> Moments:
-    gram, cross, square = (torch.stack(each).sum(0) for each in zip(*parts, strict=True))
-    return gram, cross, square
-
-
-FITTED = 50_000
-"""Windows of single series that it is fitted on."""
 EARLIER = 2 / 3
 """Part of the training windows that a penalty is fitted on, to be tried on the rest."""
-
-
-def some_of(training: Windows) -> Tensor:
-    """Every k-th window, so that those of single series are not too many."""
-    return torch.arange(0, len(training), max(len(training) * training.num_targets // FITTED, 1))
 
 
 class ShapeOfSeason(ForecastCandidate[Flair]):
@@ -99,14 +93,13 @@ class ShapeOfSeason(ForecastCandidate[Flair]):
 
     def refit(self, model: Flair, fitted: Flair | None, data: Rows) -> None:
         """The same on other windows."""
-        index = some_of(data.windows)
+        index = sample_windows(data.windows)
         border = max(int(EARLIER * len(index)), 1)
-
-        def moments(some: Tensor) -> list[Moments]:
-            return [model.moments(*pasts_and_futures(batch)) for batch in data.windows.batches(some)]
-
-        earlier = moments(index[:border])
-        model.fit(earlier, moments(index[border:]) if len(index) > border else earlier)
+        earlier, later = (
+            [model.moments(*pasts_and_futures(batch)) for batch in data.windows.batches(some)]
+            for some in (index[:border], index[border:] if len(index) > border else index)
+        )
+        model.fit(earlier, later)
 
 
 CANDIDATE = ShapeOfSeason()

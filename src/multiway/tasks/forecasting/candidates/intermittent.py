@@ -1,8 +1,14 @@
 """How often there is a demand, times its size: for series that are mostly zero."""
 
 from multiway.models.smoothing import Intermittent
-from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes, pasts_and_futures
-from multiway.tasks.forecasting.candidates.flair import some_of
+from multiway.tasks.forecasting.candidate import (
+    Facts,
+    ForecastCandidate,
+    Rows,
+    Sizes,
+    pasts_and_futures,
+    sample_windows,
+)
 
 MOSTLY = 0.5
 """Share of zeros among the training values of an intermittent series."""
@@ -24,7 +30,7 @@ class OftenTimesMuch(ForecastCandidate[Intermittent]):
 
     def fit(self, model: Intermittent, training: Rows, validation: Rows) -> None:
         """Choose how fast the past is forgotten."""
-        model.fit(map(pasts_and_futures, training.windows.batches(some_of(training.windows))))
+        model.fit(map(pasts_and_futures, training.windows.batches(sample_windows(training.windows))))
 
     def refit(self, model: Intermittent, fitted: Intermittent | None, data: Rows) -> None:
         """Forget as fast."""

@@ -232,11 +232,12 @@ def _fit_recent(model: Regression, training: Windows, validation: Windows) -> fl
     if not model.recent.numel():
         return float("inf")
     gram, cross = _recent_moments(model, training)
-    best, penalty = _error(model, validation), float("inf")
-    chosen = torch.zeros_like(model.recent)
-    for tried, weight in zip(RECENT_PENALTIES, ops.ridge_path(gram, cross, RECENT_PENALTIES), strict=True):
+    chosen, best, penalty = torch.zeros_like(model.recent), float("inf"), float("inf")
+    paths = zip(RECENT_PENALTIES, ops.ridge_path(gram, cross, RECENT_PENALTIES), strict=True)
+    for tried, weight in itertools.chain([(penalty, chosen)], paths):
         model.recent.copy_(weight.view(model.recent.shape))
-        if (error := _error(model, validation)) < MARGIN * best:
+        error = sum(float(_find_misses(model, batch).square().sum()) for batch in validation.batches())
+        if error < MARGIN * best:
             best, penalty, chosen = error, tried, model.recent.clone()
     model.recent.copy_(chosen)
     return penalty
@@ -261,10 +262,6 @@ def _find_misses(model: Regression, batch: dict[str, Tensor]) -> Tensor:
     missed = batch["future"] - model(past if observed is None else fill_gaps(past, observed), covariates)
     keep = batch.get("future_observed")
     return (missed if keep is None else torch.where(keep, missed, 0.0)).double()
-
-
-def _error(model: Regression, windows: Windows) -> float:
-    return sum(float(_find_misses(model, batch).square().sum()) for batch in windows.batches())
 
 
 def build_regression(sizes: Sizes) -> Regression:

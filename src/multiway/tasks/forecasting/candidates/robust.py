@@ -1,31 +1,31 @@
 """Ridge on values whose tails are drawn in."""
 
-import torch
 from torch import Tensor
 
 from multiway.models.aligned import EXAMPLES, PENALTIES, RobustRidge
 from multiway.models.regression import Regressors
-from multiway.tasks.forecasting.candidate import Facts, ForecastCandidate, Rows, Sizes, pasts_and_futures
+from multiway.tasks.forecasting.candidate import (
+    MOST_WEIGHTS,
+    Facts,
+    ForecastCandidate,
+    Rows,
+    Sizes,
+    pasts_and_futures,
+    rows_with_gaps,
+)
 from multiway.tasks.forecasting.windows import Windows, covariates_of
-
-MOST_WEIGHTS = 10_000_000
-"""Of matrices for every series."""
-
-
-def rows_with_gaps(windows: Windows) -> Tensor:
-    """Rows of windows with NaN where nothing was observed."""
-    return windows.rows if windows.observed is None else torch.where(windows.observed, windows.rows, torch.nan)
 
 
 def choose_penalty(model: RobustRidge, training: Windows, validation: Windows) -> None:
     """Take the penalty under which a fit on training errs least on validation, in the units of its fit."""
     past, known, future = _examples(validation)
-    losses = dict[float, float]()
-    for penalty in PENALTIES:
+
+    def loss(penalty: float) -> float:
         model.penalty.fill_(penalty)
         fit_robust(model, training)
-        losses[penalty] = float((model.into(model(past, known)) - model.into(future)).abs().nanmean())
-    model.penalty.fill_(min(losses, key=lambda penalty: losses[penalty]))
+        return float((model.into(model(past, known)) - model.into(future)).abs().nanmean())
+
+    model.penalty.fill_(min(PENALTIES, key=loss))
 
 
 def fit_robust(model: RobustRidge, windows: Windows) -> None:

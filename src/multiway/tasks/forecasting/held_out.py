@@ -1,0 +1,121 @@
+"""What candidates are compared on: rows that none was fitted on, of validation and within the training rows."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from multiway.models.regression import Regressors
+from multiway.models.weighed_forecasts import WeighedForecasts
+from multiway.tasks.forecasting.candidate import Rows, Sizes, any_stepped, candidates, refit_candidates
+from multiway.tasks.forecasting.encode import PreparedPanel
+from multiway.tasks.forecasting.windows import Windows, inputs_of
+
+Forecast = Callable[..., Mapping[str, Tensor]]
+"""Of what `inputs_of` has."""
+MAX_CELLS = 100_000_000
+"""Of errors that are looked at for one comparison; every k-th window where there are more."""
+ORIGINS = (0.5, 0.625, 0.75, 0.875)
+"""Shares of the training windows that come before each stretch of them."""
+SMALLEST = 0.2
+"""Share of the training windows that a fit out of time has at least."""
+
+
+class Stretch(NamedTuple):
+    """Windows, and the forecasts of all candidates that were fitted on rows before them.
+
+    spread: How far quantiles of a network lie below and above its forecast, where the answer has a part of it.
+    """
+
+    windows: Windows
+    forecast: Forecast
+    spread: Callable[..., Tensor] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Products:
+    """Products of the candidates' errors, means over the cells of a band of steps.
+
+    values: `(windows, bands, candidates, candidates)`, in the order of time.
+    validation: How many of the windows, the last ones, are of validation.
+    """
+
+    names: tuple[str, ...]
+    stops: tuple[int, ...]
+    values: NDArray[np.float64]
+    validation: int
+
+
+def stretches(model: WeighedForecasts, prepared: PreparedPanel, sizes: Sizes, *, refit: bool = True) -> list[Stretch]:
+    """Rolling stretches of the training rows, each with fits on the rows before it, then validation.
+
+    Where a network takes part there is validation alone, as it is trained once; so without `refit`, where the fits
+    would decide nothing. Classical models keep the form that the first fit chose.
+    """
+    training, parts = prepared.windows["train"].of_targets(), list[Stretch]()
+    if refit and training.chosen is None and not any_stepped(model.names):
+        first, end = training.first + training.lookback, training.first + len(training.rows)
+        starts = [first + int(share * len(training)) for share in ORIGINS]
+        usable = [
+            row for row in starts if len(training.between(training.first, row)) >= max(SMALLEST * len(training), 1)
+        ]
+        searched = [name for name in model.names if candidates()[name].is_searched]
+        known = {name: each for name, each in model.every.items() if name not in searched}
+        for start, following in itertools.pairwise([*usable, end]):
+            past = Rows(training.between(training.first, start), prepared.ridge)
+            made = refit_candidates(sizes, model.names, known, past)
+            known |= {name: made[name] for name in searched if name not in known}
+            windows = training.between(start, min(following + training.horizon - 1, end))
+            if len(windows):
+                parts.append(Stretch(windows, partial(_forecast, model.by(made))))
+    return [*parts, Stretch(prepared.windows["validation"], partial(_forecast, model))]
+
+
+def _forecast(
+    model: WeighedForecasts, past: Tensor, observed: Tensor | None, covariates: Regressors | None = None
+) -> dict[str, Tensor]:
+    return model.forecasts(past, observed, model.names, covariates)
+
+
+@torch.no_grad()
+def errors_of(parts: Sequence[Stretch], stride: int = 1) -> dict[str, NDArray[np.float32]]:
+    """Errors y - f of every k-th window by model, `(horizon, variates, windows)`; NaN where nothing was observed."""
+    errors: dict[str, list[Tensor]] = {}
+    for part in parts:
+        for batch in part.windows.batches(torch.arange(0, len(part.windows), stride)):
+            observed = batch.get("future_observed")
+            truth = batch["future"] if observed is None else torch.where(observed, batch["future"], torch.nan)
+            for name, forecast in part.forecast(*inputs_of(batch)).items():
+                errors.setdefault(name, []).append((truth - forecast).permute(1, 2, 0))
+    return {name: torch.cat(batches, -1).numpy() for name, batches in errors.items()}
+
+
+@torch.no_grad()
+def products_of(parts: Sequence[Stretch], names: tuple[str, ...], stops: tuple[int, ...]) -> Products:
+    """Products of errors over the windows of some stretches, of every k-th where they hold too many cells.
+
+    They are means over the cells of all series; windows without an observed cell are left out.
+    """
+    values = []
+    for part in parts:
+        windows = part.windows
+        stride = math.ceil(len(windows) * windows.horizon * windows.all_targets / MAX_CELLS)
+        squares, counts = [], []
+        for batch in windows.batches(torch.arange(0, len(windows), stride)):
+            target = batch["future"]
+            keep = batch.get("future_observed", torch.ones_like(target, dtype=torch.bool))
+            forecasts = part.forecast(*inputs_of(batch))
+            errors = torch.stack([torch.where(keep, forecasts[name] - target, 0).double() for name in names], 1)
+            flat = [band.flatten(2) for band in errors.tensor_split(stops[:-1], 2)]
+            squares.append(torch.stack([band @ band.mT for band in flat], 1))
+            counts.append(torch.stack([band.sum((1, 2)) for band in keep.tensor_split(stops[:-1], 1)], 1))
+        sums, cells = windows.total(torch.cat(squares), torch.cat(counts))
+        values.append((sums / cells.clamp_min(1)[..., None, None])[cells.any(1)])
+    return Products(names=names, stops=stops, values=torch.cat(values).numpy(), validation=len(values[-1]))
