@@ -10,7 +10,7 @@ from multiway import nn as mnn
 from multiway.kernels import compiled as kernel
 from multiway.kernels.compiled import Chain, Factor, Link
 from multiway.kernels.library import library
-from multiway.ops import chains
+from multiway.ops import chains, dispatch
 from multiway.ops.plans import best_plan
 from tolerances import LONG32, SUMS32, SUMS64
 
@@ -48,7 +48,7 @@ STEPS = [
 def always(monkeypatch):
     """The chain is used whatever it costs."""
     monkeypatch.setattr(chains, "MARGIN", 0.0)
-    caches = (chains.nd_linear_chain, chains.tensor_train_chain)
+    caches = (chains.nd_linear_chain, chains.tensor_train_chain, dispatch.nd_linear_way, dispatch.tt_linear_way)
     for cached in caches:
         cached.cache_clear()
     yield
@@ -59,9 +59,8 @@ def always(monkeypatch):
 @pytest.fixture
 def calls(monkeypatch):
     """Counts the passes by the chain."""
-    made = []
-    plain = kernel._call_chain
-    monkeypatch.setattr(kernel, "_call_chain", lambda *given: (made.append(given), plain(*given)))
+    made, chain = [], library().chain
+    monkeypatch.setattr(library(), "chain", lambda call: (made.append(call), chain(call))[1])
     return made
 
 
@@ -114,7 +113,7 @@ def one_step(before, inner, columns, after, has_bias):
     link = Link(0, 1, 1, 0, 0, inner, 1, 0, before, inner, columns, after)
     factor, bias = Factor(1, columns, inner, 1, 0, 0, inner, 1, 0), "full" if has_bias else None
     sizes = (before, columns, after)
-    return Chain.lay_out([factor], [link], before * inner * after, sizes, terms=1, bias=bias, work=1)
+    return Chain([factor], [link], before * inner * after, sizes, terms=1, bias=bias, work=1)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 13, 67])
@@ -128,7 +127,7 @@ def test_one_step_with_few_numbers_in_or_out(step, has_bias, rows, generator):
     exact = torch.einsum("rbia, ci -> rbca", x, weight) + sum(bias)
     cotangent = torch.rand(exact.shape, generator=generator)
     want = [exact.detach(), *torch.autograd.grad(exact, [x, weight, *bias], cotangent.double())]
-    got = [chain.forward(*tensors)]
+    got = [chain.forward(tensors)]
     got += chain.gradients(cotangent, tensors, [True] * len(tensors))
     for ours, each in zip(got, want, strict=True):
         assert float((ours.double() - each).norm()) <= SUMS32 * float(each.norm())
@@ -140,8 +139,9 @@ def test_nothing_is_written_beyond_the_end(step, generator):
     x, weight = torch.randn(13, before * inner * after, generator=generator), torch.ones(columns, inner)
     forth, back = (torch.full((13 * before * each * after + 64,), 7.0) for each in (columns, inner))
     chain, grad = one_step(*step, False), torch.ones(13, before * columns * after)
-    kernel._call_chain(chain, x, forth.data_ptr(), 0, 0, weight.data_ptr(), 0)
-    kernel._call_chain(chain, x, 0, grad.data_ptr(), back.data_ptr(), weight.data_ptr(), 0)
+    given = chain.address, 13, 1, 0, x.data_ptr()
+    for places in ((forth.data_ptr(), 0, 0), (0, grad.data_ptr(), back.data_ptr())):
+        assert library().chain(chain.pack_backward(*given, *places, weight.data_ptr(), 0)) == 0
     assert bool((forth[-64:] == 7).all()) and bool((back[-64:] == 7).all())
 
 
@@ -209,7 +209,7 @@ def test_what_is_kept_for_the_gradient_is_watched(generator):
 def test_rows_of_another_size_are_not_read_beyond_their_end(generator, calls):
     chain = chains.nd_linear_chain(((2, 5),), 4, None)
     tensors = [torch.randn(shape, generator=generator) for shape in ((3, 4), (2, 5))]
-    assert kernel.run_kernel(chain, torch.nn.functional.linear, *tensors) is None and not calls
+    assert not chain.fits(*tensors) and not calls
 
 
 def test_only_the_input_or_only_a_bias(generator):

@@ -11,7 +11,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import children
 from multiway import nn as mnn
-from multiway.kernels import compiled as kernel
 from multiway.kernels import library as module
 from multiway.kernels.library import FAILURES, HEADERS, SOURCES, build_library, library, library_path
 from multiway.ops import chains
@@ -95,10 +94,10 @@ def layer(monkeypatch):
         return found
     assert chains.nd_linear_chain(((16, 16), (16, 16)), chains.round_rows(128), "ascending") is not None
 
-    def refuse(*given):
+    def refuse(call):
         raise AssertionError("the chain was called")
 
-    monkeypatch.setattr(kernel, "_call_chain", refuse)
+    monkeypatch.setattr(library(), "chain", refuse)
     return found
 
 
@@ -127,12 +126,21 @@ def test_other_inputs_are_left_to_torch(layer, x):
 def test_modes_of_torch_are_left_to_torch(layer, x):
     assert torch.func.vmap(layer)(x[:4].unsqueeze(1)).shape == (4, 1, 16, 16)
     assert torch.func.jacrev(lambda row: layer(row).sum((1, 2)))(x[:2]).shape == (2, 2, 16, 16)
+    with torch.no_grad():
+        assert torch.func.vmap(layer)(x[:4].unsqueeze(1)).shape == (4, 1, 16, 16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert layer(x).dtype == torch.bfloat16
     with FlopCounterMode(display=False) as counter:
         layer(x)
     assert counter.get_total_flops() > 0
     assert layer.to("meta")(x.to("meta")).device.type == "meta"
+
+
+@pytest.mark.parametrize("following", [True, False])
+def test_tensors_without_numbers_are_left_to_torch(following, x):
+    layer = mnn.NdLinear(*SIZES)
+    with torch.set_grad_enabled(following):
+        torch.testing.assert_close(torch.func.functionalize(layer)(x), layer(x), rtol=SUMS32, atol=SUMS32)
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")

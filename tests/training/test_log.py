@@ -10,7 +10,7 @@ from accelerate.tracking import GeneralTracker
 
 from command import assert_refused
 from multiway.training import RunFolder, train
-from multiway.training.log import TrainingProgress
+from multiway.training.loop import TrainingProgress
 from training.toy import Points, make_config, make_model, objective
 
 ROW = {"epoch": 1.5, "train_loss": 0.25, "validation_loss": 0.125, "seconds": 7.4, "step": 30}

@@ -1,23 +1,38 @@
-"""What texts tell of their outcome or class: by one word or sign, by all together, or as encoders have read it."""
+"""Audit of labelled texts and their split; and what texts tell of an outcome by one word, or by all together."""
 
 import collections
+import dataclasses
+import hashlib
 import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from multiway.auditing.duplicates import check_one_label
 from multiway.auditing.lookup import interval_removed
 from multiway.auditing.near import thin_rows
+from multiway.auditing.near_texts import check_near_texts
 from multiway.auditing.probes import ridge
-from multiway.auditing.report import Verdict, finding, verdict_on
+from multiway.auditing.report import AuditReport, Verdict, finding, verdict_on
+from multiway.auditing.samples import check_codes, check_copies, report_on_samples
+from multiway.data import Finding
 from multiway.data.encoders.choice import TRAINED
 from multiway.data.findings import quote
+from multiway.data.samples import Prepared
 from multiway.errors import Fix
 
 WORD = re.compile(r"\w+")
+TOLERATED = 0.01
+"""Share of a split whose texts may be in another one and still be a warning."""
+HELD_OUT = ("validation", "test")
+TOKENS = 6
+"""Words and marks, those that tell most in training, that are looked at on texts held out."""
+TENTHS = 10
+"""Of lengths, each with as many training texts."""
 FEWEST, FEWEST_DAYS, FEWEST_REPEATS = 20, 8, 3
 """Training texts, their days, and test texts that must hold a word before it is judged."""
 PURE = 0.85
@@ -37,6 +52,56 @@ Flags = NDArray[np.bool_]
 LETTER, DIGIT = re.compile(r"[^\W\d_]"), re.compile(r"\d")
 MOST_LEARNT = 20_000
 """Training texts that are counted."""
+
+
+def audit_texts(prepared: Prepared[Any, Any]) -> AuditReport:
+    """Whether texts or groups are in two splits, and whether the form of a text gives its class away."""
+    return report_on_samples(prepared, _verdicts(prepared))
+
+
+def _verdicts(prepared: Prepared[Any, Any]) -> Iterator[Verdict | None]:
+    samples, splits = prepared.raw, prepared.splits
+    texts, names = samples.names["text"], samples.called(prepared.rows("all"))
+    digests = [hashlib.blake2b(text.casefold().encode(), digest_size=16).digest() for text in texts]
+    yield from check_copies(prepared, digests, "texts", tolerated=TOLERATED)
+    yield _mild(check_near_texts(texts, splits["train"], splits["validation"], "validation"))
+    yield check_near_texts(texts, splits["train"], splits["test"], "test")
+    yield _mild(check_one_label(digests, [prepared.state.classes[label] for label in samples.truth], names, "text"))
+    yield _form(prepared, texts)
+    yield _tokens(prepared, texts)
+
+
+def _mild(verdict: Verdict) -> Verdict:
+    """What no test score is better for: noise of the labels, and an epoch that is chosen on what was learnt."""
+    return dataclasses.replace(verdict, severity="warning") if isinstance(verdict, Finding) else verdict
+
+
+def _form(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Verdict | None:
+    """What length and last mark tell of the class, without a look at any word."""
+    train = prepared.splits["train"]
+    facts = {
+        "words": np.array([len(text.split()) for text in texts]),
+        "letters": np.array([len(text) for text in texts]),
+        "last mark": np.array([0 if text[-1:].isalnum() else ord(text[-1:] or " ") for text in texts]),
+    }
+    codes = {name: _bin_lengths(values, train) if name != "last mark" else values for name, values in facts.items()}
+    return check_codes(prepared, codes, "the form of a text", "its class")
+
+
+def _tokens(prepared: Prepared[Any, Any], texts: Sequence[str]) -> Verdict | None:
+    """What one word, mark, capital or blank tells of the class alone, which honest words seldom do."""
+    told = [
+        check_codes(prepared, {f"token {token}": codes}, "one token of a text", "its class", judged=HELD_OUT)
+        for token, codes in telling_tokens(texts, prepared.raw.truth, prepared.splits["train"], TOKENS)
+    ]
+    leaks = [verdict for verdict in told if isinstance(verdict, Finding) and verdict.severity == "error"]
+    return leaks[0] if leaks else "no word, mark, capital or blank alone tells the class of a text"
+
+
+def _bin_lengths(values: Ints, train: Ints) -> Ints:
+    """Which tenth of the training texts a length falls into."""
+    borders = np.quantile(values[train], np.linspace(0, 1, TENTHS + 1)[1:-1])
+    return np.asarray(np.searchsorted(borders, values, "right"), np.int64)
 
 
 def check_words(texts: Sequence[str], labels: Ints, days: Ints, training: Flags, tested: Flags) -> Verdict:

@@ -106,6 +106,7 @@ def overlay(name: str, values: Array, count: int) -> tuple[npt.NDArray[np.uint8]
     Relative attention is at the start up to a uniform look, and at the end at the most. Signed gradients are in the
     middle where there are none, above it where they speak for the class, and below it against.
     """
+    stops: Sequence[tuple[int, int, int, int]]
     if name == "gradients":
         strong = float(np.percentile(np.abs(values), 99.5)) or float(np.abs(values).max()) or 1.0
         level, stops = 0.5 + 0.5 * (np.asarray(values, float) / strong).clip(-1, 1), COOL_WARM

@@ -7,6 +7,7 @@
 
 #define MOST 32                   /* factors of a step */
 #define BLOCK 32768               /* numbers between two steps of a block of samples: 128 KiB */
+#define OWN 131072                /* numbers of scratch that a thread keeps: 512 KiB */
 
 /* One factor of the layer: element (left, out, in, right) of a term, at the sum of indices times strides. */
 typedef struct { num left, out, in, right, by_term, by_left, by_out, by_in, by_right; } factor;
@@ -18,9 +19,18 @@ typedef struct { num first, last, rest, by_term, by_left, by_out, by_in, by_righ
 enum { NO_BIAS, FULL_BIAS, ASCENDING, DESCENDING };
 typedef struct { num factors, steps, terms, bias, in, out; } header; /* then the factors, then the steps */
 
-/* One call: rows in and out, or gradients of both; then the parameters (factors, then biases), then, of a backward
- * call, their gradients in the same order. What is not asked for is null. */
-typedef struct { const float *x; float *y; const float *dy; float *dx, *parameter[]; } pointers;
+/* One call, forward where `dy` is null and backward otherwise: the chain, the rows and how to work at them; rows in and
+ * out, or gradients of both; then the parameters (factors, then biases), then, of a backward call, their gradients in
+ * the same order. What is not asked for is null. */
+typedef struct {
+    const header *head;
+    num rows, threads;
+    launcher launch;
+    const float *x;
+    float *y;
+    const float *dy;
+    float *dx, *parameter[];
+} pointers;
 
 static num round_up(num n) { return (n + 15) / 16 * 16; }
 static num most(num a, num b) { return a > b ? a : b; }
@@ -371,9 +381,14 @@ static void finish(const job *j, float *free) {
     if (h->bias > FULL_BIAS) fold_gradient(h, j->at, sum + place[h->steps], free);
 }
 
-/* Forward where `at->dy` is null, backward otherwise. Returns 0, or 1 where there is no memory. */
-int chain(const header *h, const pointers *at, num batch, num threads, launcher launch) {
-    job j = {.head = h, .at = at, .batch = batch, .chunks = most(1, least(threads, batch))};
+/* Returns 0, or 1 where there is no memory or a pointer is missing. */
+int chain(const pointers *at) {
+    const header *h = at->head;
+    num batch = at->rows;
+    if (!at->x || !(at->y || at->dy)) return 1;
+    for (num k = 0; k < parameters(h); k++)
+        if (!at->parameter[k]) return 1;
+    job j = {.head = h, .at = at, .batch = batch, .chunks = most(1, least(at->threads, batch))};
     num largest = most(h->in, h->out), matrices = 0, joined = 0, place[MOST + 1], sums = gradient_places(h, place);
     for (num k = 0; k < h->steps; k++) {
         const step *s = steps_of(h) + k;
@@ -400,7 +415,8 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
     j.block = most(1, least(BLOCK / largest, (batch + j.chunks - 1) / j.chunks));
     j.chunk_room = sums + 2 * (h->steps + 1) * round_up(j.block * largest);
     num needed = matrices + joined + round_up(h->out) + j.chunks * j.chunk_room;
-    float *all = aligned_alloc(64, 4 * (size_t)needed), *free_ = all;
+    static _Thread_local float own[OWN] __attribute__((aligned(64)));
+    float *all = needed <= OWN ? own : aligned_alloc(64, 4 * (size_t)needed), *free_ = all;
     if (!all) return 1;
     float *scratch = take(&free_, joined), *bias = take(&free_, h->out);
     for (num k = 0; k < h->steps; k++) {
@@ -416,9 +432,9 @@ int chain(const header *h, const pointers *at, num batch, num threads, launcher 
     if (!at->dy && h->bias > FULL_BIAS) fold(h, at, bias, scratch);
     j.bias = h->bias == FULL_BIAS ? at->parameter[h->factors] : h->bias ? bias : NULL;
     j.room = free_;
-    if (j.chunks > 1 && launch) launch(work, &j, (unsigned)j.chunks, 0);
+    if (j.chunks > 1 && at->launch) at->launch(work, &j, (unsigned)j.chunks, 0);
     else work(&j);
     if (at->dy) finish(&j, scratch);
-    free(all);
+    if (all != own) free(all);
     return 0;
 }

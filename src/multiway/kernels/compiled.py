@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode  # where torch documents the mode itself
 
 from multiway.kernels.library import launcher, library
 
 Plain = Callable[..., Tensor]
 Gradients = list[Tensor | None]
+CompiledFunction = Callable[[Sequence[Tensor]], Tensor | None]
+"""Of tensors whose sizes fit; None where the kernel cannot run."""
 
 PLAIN = {Tensor, torch.nn.Parameter}
 """Types whose numbers are all there is to them."""
@@ -25,6 +28,7 @@ With less, a thread gains little, and where the cores are busy with something el
 """
 SCORE_WORK = 50_000
 """Values of tanh that are worth as much."""
+FAILED = "multiway kernels: there is no memory for scratch, or a tensor has no numbers."
 
 
 class Factor(NamedTuple):
@@ -61,23 +65,21 @@ class Link(NamedTuple):
     after: int
 
 
-class Chain(NamedTuple):
-    """A chain of products on every row: factors, then biases. All that is known before there is a batch."""
+class Chain:
+    """A chain of products on every row: factors, then biases. All that is known before there is a batch.
 
-    layout: Any
-    """`header`, factors and steps of `chain.c`."""
-    address: int
-    pointers: struct.Struct
-    """What a backward call hands over; a forward call has zeros at the end."""
-    out_shape: tuple[int, ...]
-    work: int
-    """Multiply-adds per sample, about."""
-    inputs: int
-    """Numbers of a sample."""
+    Args:
+        factors: Of the layer.
+        links: The products.
+        inputs: Numbers of a sample.
+        out_shape: Of a sample's result.
+        terms: Terms that the factors have.
+        bias: Of the kinds of `BIASES`.
+        work: Multiply-adds per sample, about.
+    """
 
-    @classmethod
-    def lay_out(
-        cls,
+    def __init__(
+        self,
         factors: Sequence[Factor],
         links: Sequence[Link],
         inputs: int,
@@ -86,43 +88,44 @@ class Chain(NamedTuple):
         terms: int,
         bias: str | None,
         work: int,
-    ) -> "Chain":
-        """Write down a chain as `chain.c` reads it."""
+    ) -> None:
+        self.inputs, self.out_shape, self.work = inputs, out_shape, work
         head = (len(factors), len(links), terms, BIASES[bias], inputs, math.prod(out_shape))
         flat = [*head, *(n for part in (*factors, *links) for n in part)]
-        layout = (ctypes.c_longlong * len(flat))(*flat)
+        self.layout = (ctypes.c_longlong * len(flat))(*flat)
+        self.address = ctypes.addressof(self.layout)
         parameters = len(factors) + (0 if bias is None else 1 if bias == "full" else len(factors))
-        pointers = struct.Struct(f"{4 + 2 * parameters}q")
-        return cls(layout, ctypes.addressof(layout), pointers, out_shape, work, inputs)
+        self.pack_forward = struct.Struct(f"{8 + parameters}q").pack
+        self.pack_backward = struct.Struct(f"{8 + 2 * parameters}q").pack
 
     def fits(self, *tensors: Tensor) -> bool:
         """Whether rows have as many numbers as the chain takes."""
         return tensors[0].numel() == tensors[0].shape[0] * self.inputs
 
-    def forward(self, *tensors: Tensor) -> Tensor:
+    def forward(self, tensors: Sequence[Tensor]) -> Tensor:
         """The result, without a gradient."""
-        x, *parameters = tensors
-        out = x.new_empty(x.shape[0], *self.out_shape)
-        _call_chain(self, x, out.data_ptr(), 0, 0, *map(Tensor.data_ptr, parameters), *[0] * len(parameters))
+        rows = len(tensors[0])
+        out = tensors[0].new_empty(rows, *self.out_shape)
+        x, *places = [tensor.data_ptr() for tensor in tensors]
+        threads = min(torch.get_num_threads(), rows * self.work // CHAIN_WORK)
+        start = launcher() if threads > 1 else 0
+        call = self.pack_forward(self.address, rows, threads, start, x, out.data_ptr(), 0, 0, *places)
+        if library().chain(call):  # type: ignore[union-attr]
+            raise RuntimeError(FAILED)
         return out
 
     def gradients(self, grad: Tensor, tensors: Sequence[Tensor], needed: Sequence[bool]) -> Gradients:
         """Of x and of the parameters where they are needed."""
+        rows = len(grad)
         grads = [torch.empty_like(tensor) if need else None for tensor, need in zip(tensors, needed, strict=True)]
-        x, *parameters = tensors
-        into, *gradients = [0 if tensor is None else tensor.data_ptr() for tensor in grads]
-        _call_chain(self, x, 0, grad.data_ptr(), into, *map(Tensor.data_ptr, parameters), *gradients)
+        x, *places = [tensor.data_ptr() for tensor in tensors]
+        into, *made = [0 if each is None else each.data_ptr() for each in grads]
+        threads = min(torch.get_num_threads(), rows * self.work // CHAIN_WORK)
+        start = launcher() if threads > 1 else 0
+        pointers = x, 0, grad.data_ptr(), into, *places, *made
+        if library().chain(self.pack_backward(self.address, rows, threads, start, *pointers)):  # type: ignore[union-attr]
+            raise RuntimeError(FAILED)
         return grads
-
-
-def _call_chain(chain: Chain, x: Tensor, *pointers: int) -> None:
-    """Hand over pointers in the order of `pointers` in `chain.c`."""
-    rows = x.shape[0]
-    threads = max(1, min(torch.get_num_threads(), rows * chain.work // CHAIN_WORK))
-    given = chain.pointers.pack(x.data_ptr(), *pointers)
-    failed = library().chain(chain.address, given, rows, threads, launcher() if threads > 1 else None)  # type: ignore[union-attr]
-    if failed:
-        raise MemoryError("multiway kernels: no memory for the scratch of a chain of products.")
 
 
 class Scores:
@@ -134,7 +137,7 @@ class Scores:
         alike = key.shape[-1] == query.shape[-1] and weight.shape == (query.shape[-3], query.shape[-1])
         return alike and query.shape[:-2] == key.shape[:-2] and key.numel() > 0
 
-    def forward(self, *tensors: Tensor) -> Tensor:
+    def forward(self, tensors: Sequence[Tensor]) -> Tensor:
         """The scores, without a gradient."""
         query, key, _ = tensors
         out = query.new_empty(*query.shape[:-1], key.shape[-2])
@@ -154,61 +157,75 @@ def _call_scores(given: Sequence[Tensor], made: Sequence[Tensor | None], grad: T
     batch, (keys, features) = query.shape[:-2].numel(), key.shape[-2:]
     sizes = (batch, len(weight), query.shape[-2], keys, features)
     threads = max(1, min(torch.get_num_threads(), batch, query.numel() * keys // SCORE_WORK))
-    call = library().additive  # type: ignore[union-attr]
-    pointers = _addresses(given), _addresses(made, 4), None if grad is None else grad.data_ptr()
-    call(*pointers, (ctypes.c_longlong * 5)(*sizes), threads, launcher() if threads > 1 else None)
-
-
-def _addresses(tensors: Sequence[Tensor | None], count: int = 3) -> Any:
-    return (ctypes.c_void_p * count)(*(None if tensor is None else tensor.data_ptr() for tensor in tensors))
+    inputs, outputs, above = (
+        [None if tensor is None else tensor.data_ptr() for tensor in tensors] for tensors in (given, made, [grad])
+    )
+    if 0 in (*inputs, *above):
+        raise RuntimeError(FAILED)
+    kinds = [(ctypes.c_void_p * count)(*places) for count, places in ((3, inputs), (4, outputs))]
+    start = launcher() if threads > 1 else None
+    library().additive(*kinds, *above, (ctypes.c_longlong * 5)(*sizes), threads, start)  # type: ignore[union-attr]
 
 
 Kernel = Chain | Scores
 """A compiled function of contiguous float32 tensors. What does not fit, it would read beyond its end."""
 
 
-def run_kernel(kernel: Kernel, plain: Plain, *tensors: Tensor) -> Tensor | None:
-    """The result of a kernel with its gradient, or None where it cannot run.
+def with_gradient(kernel: Kernel, plain: Plain) -> CompiledFunction:
+    """A kernel as a function that has a gradient.
 
     Args:
         kernel: What runs.
         plain: The same function in operations of torch, for derivatives of derivatives.
-        tensors: What both take.
     """
-    if is_in_torch_dispatch_mode() or not (can_run(*tensors) and kernel.fits(*tensors)):
-        return None
-    try:
-        return _Compiled.apply(kernel, plain, *tensors)  # type: ignore[no-any-return,no-untyped-call]
-    except RuntimeError:  # forward derivatives and transforms of torch.func take no function of this kind
-        return None
+
+    class _Compiled(torch.autograd.Function):  # one per kernel: whatever is handed over at a call takes time
+        @staticmethod
+        def forward(ctx: Any, *tensors: Tensor) -> Tensor:
+            ctx.save_for_backward(*tensors)
+            return kernel.forward(tensors)
+
+        @staticmethod
+        def backward(ctx: Any, *above: Tensor) -> Any:
+            tensors, needed, grad = ctx.saved_tensors, ctx.needs_input_grad, above[0].contiguous()
+            # Hooks give back tensors of the same sizes and type, but maybe of other strides
+            is_whole = all([tensor.is_contiguous() for tensor in tensors])
+            if is_whole and not torch.is_grad_enabled() and not is_in_torch_dispatch_mode():
+                try:
+                    return tuple(kernel.gradients(grad, tensors, needed))
+                except RuntimeError:  # a batch of gradients
+                    pass
+            return tuple(plain_gradients(plain, tensors, needed, grad))
+
+    forward = kernel.forward
+    # `Function.apply` asks about transforms of torch.func first; their tensors have no pointers, and `forward` raises
+    apply: Callable[..., Tensor] = super(torch.autograd.Function, _Compiled).apply
+
+    def run(tensors: Sequence[Tensor]) -> Tensor | None:
+        if is_in_torch_dispatch_mode() or not can_run(tensors):
+            return None
+        try:
+            followed = torch.is_grad_enabled() or is_dual(tensors[0])
+            return apply(*tensors) if followed else forward(tensors)
+        except RuntimeError:  # forward derivatives and transforms of torch.func
+            return None
+
+    return run
 
 
-def can_run(*tensors: Tensor) -> bool:
-    """Whether these are plain float32 tensors in the processor's memory, outside of graphs and of autocast."""
-    if library() is None or torch.compiler.is_compiling() or torch.jit.is_tracing():  # type: ignore[attr-defined,no-untyped-call]
-        return False
+def can_run(tensors: Sequence[Tensor]) -> bool:
+    """Whether these are plain float32 tensors in the processor's memory, outside of tracing and of autocast."""
     single = torch.float32
     for tensor in tensors:
         if not (type(tensor) in PLAIN and tensor.dtype is single and tensor.is_cpu and tensor.is_contiguous()):
             return False
-    x = tensors[0]
-    return x.layout is torch.strided and x.numel() > 0 and not torch.is_autocast_enabled("cpu")
+    is_traced = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+    return len(tensors[0]) > 0 and not (is_traced or torch.is_autocast_enabled("cpu"))
 
 
-class _Compiled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, kernel: Kernel, plain: Plain, *tensors: Tensor) -> Tensor:
-        ctx.kernel, ctx.plain = kernel, plain
-        ctx.save_for_backward(*tensors)
-        return kernel.forward(*tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *above: Tensor) -> Any:
-        tensors, needed, grad = ctx.saved_tensors, ctx.needs_input_grad[2:], above[0].contiguous()
-        is_followed = torch.is_grad_enabled() or is_in_torch_dispatch_mode()
-        if is_followed or not can_run(grad, *tensors) or not has_memory(grad):
-            return None, None, *plain_gradients(ctx.plain, tensors, needed, grad)
-        return None, None, *ctx.kernel.gradients(grad, tensors, needed)
+def is_dual(x: Tensor) -> bool:
+    """Whether forward derivatives are being taken: a tensor is then no longer its own primal."""
+    return forward_ad.unpack_dual(x).primal is not x
 
 
 def has_memory(tensor: Tensor) -> bool:

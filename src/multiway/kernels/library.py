@@ -32,7 +32,7 @@ def library() -> ctypes.CDLL | None:
     except FAILURES:
         return None
     address, size = ctypes.c_void_p, ctypes.c_longlong
-    kernels.chain.argtypes = (address, address, size, size, address)
+    kernels.chain.argtypes = (ctypes.c_char_p,)
     kernels.additive.argtypes, kernels.additive.restype = (address, address, address, address, size, address), None
     return kernels
 

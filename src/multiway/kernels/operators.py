@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from multiway.kernels.compiled import Gradients, Kernel, can_run, plain_gradients
+from multiway.kernels.library import library
 
 LIBRARY = torch.library.Library("multiway", "DEF")
 TAGS = (torch.Tag.pt2_compliant_tag,)
@@ -51,13 +52,13 @@ class Operator(NamedTuple):
 
     def _kernel(self, x: Tensor, parameters: Sequence[Tensor], constants: Sequence[Any], *others: Tensor) -> Any:
         """The kernel, if it can run on these contiguous tensors and others."""
-        kernel = self.find(x, parameters, *constants) if can_run(x, *parameters, *others) else None
+        kernel = self.find(x, parameters, *constants) if library() and can_run((x, *parameters, *others)) else None
         return kernel if kernel is not None and kernel.fits(x, *parameters) else None
 
     def _run(self, x: Tensor, parameters: Sequence[Tensor], *constants: Any) -> Tensor:
         x, *parameters = (each.contiguous() for each in (x, *parameters))
         kernel = self._kernel(x, parameters, constants)
-        made = self.plain(x, parameters, *constants) if kernel is None else kernel.forward(x, *parameters)
+        made = self.plain(x, parameters, *constants) if kernel is None else kernel.forward((x, *parameters))
         return made.contiguous()
 
     def _run_backward(

@@ -114,7 +114,7 @@ def _chain(
     if MARGIN * (cost + moved + CALLS) > usual + LAUNCHES:
         return None
     work = int(cost / (6 * max(rows, 1)))  # two operations each, and three passes
-    return Chain.lay_out(factors, links, inputs, out_shape, terms=terms, bias=bias, work=work)
+    return Chain(factors, links, inputs, out_shape, terms=terms, bias=bias, work=work)
 
 
 def _cheapest_two(

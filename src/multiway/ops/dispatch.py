@@ -14,14 +14,14 @@ An equation stands in a file of its own and is decorated with `faster`; whoever 
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import forward_ad
 
-from multiway.kernels.compiled import Scores, has_memory, run_kernel
+from multiway.kernels.compiled import Chain, CompiledFunction, Scores, has_memory, with_gradient
 from multiway.kernels.library import library
 from multiway.kernels.operators import call_operator
 from multiway.ops import chains, plans, products
@@ -45,24 +45,25 @@ PLACES = [tuple(map(str, range(count))) for count in range(33)]
 """Names of the members of a list of so many."""
 _EXPORTS_OPERATORS = False
 
-check_nd_linear_once = functools.lru_cache(maxsize=4096)(check_nd_linear)
-check_train_once = functools.lru_cache(maxsize=4096)(check_train)
-
 
 def faster(
-    choose: Callable[Concatenate[Callable[P, Result], P], Result | None],
+    choose: Callable[Concatenate[Callable[P, Result], P], Result],
 ) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Compute an equation by the way that `choose` finds for its arguments; as it stands where that finds none."""
+    """Compute an equation by the way that `choose` finds for its arguments; it is given the equation first."""
 
     def decorate(equation: Callable[P, Result]) -> Callable[P, Result]:
-        @functools.wraps(equation)
-        def run(*args: P.args, **options: P.kwargs) -> Result:
-            result = choose(equation, *args, **options)
-            return equation(*args, **options) if result is None else result
-
-        return run
+        return functools.wraps(equation)(functools.partial(choose, equation))
 
     return decorate
+
+
+class Way(NamedTuple):
+    """How a map of certain sizes is computed."""
+
+    compiled: CompiledFunction | None
+    """The chain, where there is one and a model says that it is faster."""
+    plan: Any
+    """What operations of torch follow: a plan or a cut."""
 
 
 def fast_nd_linear(
@@ -73,70 +74,99 @@ def fast_nd_linear(
     *,
     full_bias: Tensor | None = None,
     descending: bool = False,
-) -> Tensor | None:
+) -> Tensor:
     """A compiled chain of products, a plan for one term, or a cut for several."""
-    weights, biases = members(weights), members(biases)
-    shapes, count = tuple([weight.shape for weight in weights]), len(weights)
-    check = check_nd_linear if in_graph() else check_nd_linear_once
-    check(x.shape[1:], shapes, tuple([bias.shape for bias in biases]), None if full_bias is None else full_bias.shape)
-    parameters = [*weights, *biases] if full_bias is None else [*weights, full_bias]
-    kind = (
-        "full" if full_bias is not None else None if len(biases) == 0 else "descending" if descending else "ascending"
-    )
-    if in_graph():
-        if may_be_operator(x, *parameters) and has_nd_linear_chain(shapes, kind):
+    weights = weights if type(weights) is list else members(weights)
+    biases = biases if type(biases) is list else members(biases)
+    parameters = [*weights, *biases] if full_bias is None else [*weights, *biases, full_bias]
+    kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
+    shapes, count = tuple([tensor.shape for tensor in parameters]), len(weights)
+    if torch.compiler.is_compiling():
+        check_nd_linear(x.shape[1:], shapes, count, kind)
+        if may_be_operator(x, *parameters) and has_nd_linear_chain(shapes[:count], kind):
             return call_operator("nd_linear", x, parameters, count, kind or "")
-        way = usual_way(shapes, len(biases) > 0, descending)
-        return products.run_plan(way, x, weights, biases, full_bias, descending)
-    rows = chains.round_rows(len(x))  # of a traced layer, sizes in `shape` are tensors
-    chain = chains.nd_linear_chain(shapes, rows, kind)
-    out = None if chain is None else run_kernel(chain, _nd_linear_of(equation, count, kind), x, *parameters)
-    if out is not None:
-        return out
-    way = plans.nd_linear_way(shapes, rows, len(biases) > 0, descending)
-    return products.run_plan(way, x, weights, biases, full_bias, descending)
+        plan = usual_way(shapes[:count], len(biases) > 0, descending)
+        return products.run_plan(plan, x, weights, biases, full_bias, descending)
+    # In a layer that is being traced, sizes in a shape are tensors; `len` gives a number.
+    compiled, plan = nd_linear_way(equation, chains.round_rows(len(x)), x.shape[1:], shapes, count, kind, descending)
+    out = compiled((x, *parameters)) if compiled else None
+    return products.run_plan(plan, x, weights, biases, full_bias, descending) if out is None else out
 
 
-@functools.cache
-def _nd_linear_of(equation: Callable[..., Tensor], count: int, kind: str | None) -> Callable[..., Tensor]:
-    """The equation as a function of x and of so many weights and what follows them."""
-    if kind == "full":
-        return lambda x, *given: equation(x, given[:count], full_bias=given[count])
-    return lambda x, *given: equation(x, given[:count], given[count:], descending=kind == "descending")
+@functools.lru_cache(maxsize=4096)
+def nd_linear_way(
+    equation: Callable[..., Tensor],
+    rows: int,
+    sizes: tuple[int, ...],
+    shapes: Shapes,
+    count: int,
+    kind: str | None,
+    descending: bool,
+) -> Way:
+    """For so many weights and what bias follows them; refuses shapes that do not fit each other."""
+    check_nd_linear(sizes, shapes, count, kind)
+
+    def plain(x: Tensor, *given: Tensor) -> Tensor:
+        weights, rest = given[:count], given[count:]
+        if kind == "full":
+            return equation(x, weights, full_bias=rest[0])
+        return equation(x, weights, rest, descending=descending)
+
+    chain = chains.nd_linear_chain(shapes[:count], rows, kind)
+    plan = plans.nd_linear_way(shapes[:count], rows, kind in ("ascending", "descending"), descending)
+    return Way(_with_gradient(chain, plain), plan)
+
+
+def _with_gradient(chain: Chain | None, plain: Callable[..., Tensor]) -> CompiledFunction | None:
+    return with_gradient(chain, plain) if chain is not None and has_kernels() else None
 
 
 def fast_tt_linear(
     equation: Callable[..., Tensor], x: Tensor, cores: Iterable[Tensor], bias: Tensor | None = None
-) -> Tensor | None:
+) -> Tensor:
     """A compiled chain of products, or a cut of the train into two halves."""
     cores = members(cores)
-    shapes, count = tuple([core.shape for core in cores]), len(cores)
-    check = check_train if in_graph() else check_train_once
-    check(x.shape[1:], shapes, None if bias is None else bias.shape)
     parameters = cores if bias is None else [*cores, bias]
+    shapes, count = tuple([tensor.shape for tensor in parameters]), len(cores)
     if in_graph():
-        if may_be_operator(x, *parameters) and has_tensor_train_chain(shapes, bias is not None):
+        check_train(x.shape[1:], shapes, count)
+        if may_be_operator(x, *parameters) and has_tensor_train_chain(shapes[:count], bias is not None):
             return call_operator("tt_linear", x, parameters, count)
-        return products.tensor_train_product(x, cores, bias, usual_train_cut(shapes))
-    rows = chains.round_rows(len(x))
-    chain = chains.tensor_train_chain(shapes, rows, bias is not None)
-    out = None if chain is None else run_kernel(chain, _tt_linear_of(equation, count), x, *parameters)
-    return products.tensor_train_product(x, cores, bias, plans.train_cut(shapes, rows)) if out is None else out
+        return products.tensor_train_product(x, cores, bias, usual_train_cut(shapes[:count]))
+    compiled, cut = tt_linear_way(equation, chains.round_rows(len(x)), x.shape[1:], shapes, count)
+    out = compiled((x, *parameters)) if compiled else None
+    return products.tensor_train_product(x, cores, bias, cut) if out is None else out
+
+
+@functools.lru_cache(maxsize=4096)
+def tt_linear_way(
+    equation: Callable[..., Tensor], rows: int, sizes: tuple[int, ...], shapes: Shapes, count: int
+) -> Way:
+    """For so many cores, and perhaps a bias; refuses shapes that do not fit each other."""
+    check_train(sizes, shapes, count)
+
+    def plain(x: Tensor, *given: Tensor) -> Tensor:
+        return equation(x, given[:count], *given[count:])
+
+    chain = chains.tensor_train_chain(shapes[:count], rows, len(shapes) > count)
+    return Way(_with_gradient(chain, plain), plans.train_cut(shapes[:count], rows))
+
+
+def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, weight: Tensor) -> Tensor:
+    """Compiled, without the values of tanh in memory."""
+    out = None
+    if in_graph():
+        if query.shape[:-2] == key.shape[:-2] and may_be_operator(query, key, weight):
+            return call_operator("additive_scores", query, [key, weight])
+    elif has_kernels() and SCORES.fits(query, key, weight):
+        out = compiled_scores(equation)([query.contiguous(), key.contiguous(), weight.contiguous()])
+    return equation(query, key, weight) if out is None else out
 
 
 @functools.cache
-def _tt_linear_of(equation: Callable[..., Tensor], count: int) -> Callable[..., Tensor]:
-    return lambda x, *given: equation(x, given[:count], *given[count:])
-
-
-def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, weight: Tensor) -> Tensor | None:
-    """Compiled, without the values of tanh in memory."""
-    if not in_graph():
-        return run_kernel(SCORES, equation, query.contiguous(), key.contiguous(), weight.contiguous())
-    alike = query.shape[:-2] == key.shape[:-2]
-    if alike and may_be_operator(query, key, weight):
-        return call_operator("additive_scores", query, [key, weight])
-    return None
+def compiled_scores(equation: Callable[..., Tensor]) -> CompiledFunction:
+    """Of sizes of all kinds."""
+    return with_gradient(SCORES, equation)
 
 
 def graph_attention(

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from multiway.config import Config, Plain
 from multiway.tasks.choice import Choice
-from multiway.training.log import LogRow
+from multiway.training.run_folder import LogRow
 
 Scalar = str | int | float | bool | None
 

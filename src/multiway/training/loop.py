@@ -2,14 +2,15 @@
 
 import contextlib
 import dataclasses
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from torch import nn
 
+from multiway.terminal import TerminalBar
 from multiway.training.config import Callback, Objective, Source, TrainingConfig
-from multiway.training.log import TrainingProgress
 from multiway.training.processes import Interrupted, StopRequest
 from multiway.training.run_folder import RunFolder
 from multiway.training.state import Checkpoint
@@ -133,6 +134,39 @@ def train(
         notes=notes if stopped is None else (*notes, stopped),
         stopped=stopped,
     )
+
+
+class TrainingProgress:
+    """Shows how far the training is."""
+
+    def __init__(self, steps: int, show: bool) -> None:
+        self.steps, self._shows, self._bar = steps, show, TerminalBar("training", steps, show)
+        self.is_shown = self._bar.is_shown
+
+    def show(self, step: int, row: dict[str, Any] | None) -> None:
+        """Move the bar, and show a validation where there is one: on the bar, or as a line."""
+        if self.is_shown:
+            self._bar.update(completed=step)
+        if row is None:
+            return
+        text = f"epoch {row['epoch']:g}  train {row['train_loss']:.4f}  validation {row['validation_loss']:.4f}"
+        if "validation_score" in row:
+            best = row["best_score"]  # none where no score was defined, as of weights that have overflown
+            text += f"  score {row['validation_score']:.4f}" + ("" if best is None else f" (best {best:.4f})")
+        if self.is_shown:
+            self._bar.update(description=text)
+        elif self._shows:
+            print(f"{text}  ({row['seconds']:.0f} s, step {row['step']} of {self.steps})", file=sys.stderr, flush=True)
+
+    def say(self, notes: Iterable[str]) -> None:
+        """Show notes on the training, a line each."""
+        for note in notes:
+            if self._shows:
+                print(note, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Take the bar down."""
+        self._bar.close()
 
 
 def _run(

@@ -11,17 +11,37 @@ from pathlib import Path
 from typing import Any, Self
 
 import yaml
+from pydantic import Field
 from torch import Tensor, nn
 
 from multiway import files, leftovers
-from multiway.config import load_yaml
+from multiway.config import Config, load_yaml
 from multiway.errors import RunError, StorageError, in_a_line, write_command
-from multiway.training.log import LogRow
 from multiway.training.stored import Manifest, add_seal, check_shapes, is_whole, run_environment
 
 CONFIG, WEIGHTS, MANIFEST, LOG = "config.yaml", "weights.safetensors", "manifest.json", "metrics.jsonl"
 KEPT = (".yaml", ".json", ".jsonl", ".safetensors", ".parquet", ".npz")
 """Endings of the files that a run consists of; notes and pictures next to them may change."""
+
+
+class LogRow(Config):
+    """One validation."""
+
+    step: int = Field(ge=0)
+    epoch: float = Field(ge=0)
+    train_loss: float
+    validation_loss: float
+    best_loss: float
+    validation_score: float | None = None
+    best_score: float | None = None
+    learning_rate: float = Field(ge=0)
+    seconds: float = Field(ge=0)
+    samples_per_second: float = Field(ge=0)
+    watched: dict[str, list[float]] | None = None
+
+    def plain(self) -> dict[str, Any]:
+        """Fields as they were written; a training without a score, or that watches nothing, has none."""
+        return self.model_dump(exclude_unset=True)
 
 
 class RunFolder:

@@ -12,8 +12,7 @@ from torch import Tensor
 from multiway import files
 from multiway.config import Config
 from multiway.errors import RunError, in_a_line
-from multiway.training.log import LogRow
-from multiway.training.run_folder import RunFolder, resuming
+from multiway.training.run_folder import LogRow, RunFolder, resuming
 from multiway.training.steps import Standing, Steps
 from multiway.training.stored import Sha256
 

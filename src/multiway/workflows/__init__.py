@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from multiway.data.datasets import list_datasets as list_datasets
     from multiway.data.sources.bytes import reading_once as reading_once
     from multiway.tasks.answers import Answer as Answer
+    from multiway.tasks.lifecycle import load_run as load_run
+    from multiway.tasks.lifecycle import load_runs as load_runs
+    from multiway.tasks.lifecycle import run_folders as run_folders
+    from multiway.tasks.lifecycle import task_name as task_name
     from multiway.tasks.registry import task_of_data as task_of_data
     from multiway.tasks.registry import tasks_of_data as tasks_of_data
     from multiway.tasks.settings import TASKS as TASKS
@@ -40,12 +44,8 @@ if TYPE_CHECKING:
     from multiway.workflows.using import compare as compare
     from multiway.workflows.using import evaluate as evaluate
     from multiway.workflows.using import explain as explain
-    from multiway.workflows.using import load_run as load_run
-    from multiway.workflows.using import load_runs as load_runs
     from multiway.workflows.using import predict as predict
     from multiway.workflows.using import report as report
-    from multiway.workflows.using import run_folders as run_folders
-    from multiway.workflows.using import task_name as task_name
     from multiway.workflows.using import update as update
 
 __getattr__ = lazily(__name__)

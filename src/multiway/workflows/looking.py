@@ -113,7 +113,7 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
         raise ConfigError(f"audit: {path} is no task and no run folder{near} Tasks are {', '.join(TASKS)}.")
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
-    from multiway.workflows.using import load_run  # needs torch, which looking at data does not
+    from multiway.tasks.lifecycle import load_run  # needs torch, which looking at data does not
 
     run = load_run(path)
     if run.config.data is None:

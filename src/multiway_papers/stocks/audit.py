@@ -125,7 +125,11 @@ def check_prices(protocol: StockProtocol, windows: StockWindows, splits: Splits)
     """Change every price from the first validation day on, and see whether anything earlier changes with it."""
     first, rows = windows.targets[splits["validation"]].min(), splits["train"]
     day = windows.days[first]
-    changed = cut(_changed(windows.panel, day), windows.texts, protocol)
+    panel, later = windows.panel, (windows.panel.days >= day)[None, :]
+    factor = np.where(later, np.random.default_rng(0).uniform(0.5, 1.5, panel.traded.shape), 1.0)
+    movement = np.where(later & np.isfinite(panel.movement), factor - 1, panel.movement)
+    other = dataclasses.replace(panel, prices=panel.prices * factor[:, :, None], movement=movement)
+    changed = cut(other, windows.texts, protocol)
     own_day = not protocol.of_movements  # elsewhere, features of a day are what is known before it
     kept = slice(0, int(first) + (0 if own_day else 1))
     before = dict.fromkeys(("features", "known"), (kept, kept))
@@ -139,15 +143,6 @@ def check_prices(protocol: StockProtocol, windows: StockWindows, splits: Splits)
         f"with every price from {day} on changed, inputs or training labels from before it change",
         "Use only what is known before the target day.",
     )
-
-
-def _changed(panel: StockPanel, day: np.datetime64) -> StockPanel:
-    """The same rows with other prices from a day on."""
-    later = panel.days >= day
-    chance = np.random.default_rng(0)
-    factor = np.where(later[None, :], chance.uniform(0.5, 1.5, panel.traded.shape), 1.0)
-    movement = np.where(later[None, :] & np.isfinite(panel.movement), factor - 1, panel.movement)
-    return dataclasses.replace(panel, prices=panel.prices * factor[:, :, None], movement=movement)
 
 
 def check_stock_texts(windows: StockWindows, texts: StockTexts | None) -> Verdict | None:

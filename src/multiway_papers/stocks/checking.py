@@ -82,10 +82,7 @@ def odd_days(panel: StockPanel) -> Counts:
 
 def describe_market(samples: Samples[StockWindows]) -> Plain:
     """How many prices and texts there are, by ticker, by month or year."""
-    return _summary(samples.inputs.panel, samples.inputs.texts)
-
-
-def _summary(panel: StockPanel, texts: StockTexts | None) -> Plain:
+    panel, texts = samples.inputs.panel, samples.inputs.texts
     by_month = text_coverage(panel, texts)
     stock_days, with_text = int(by_month.traded.sum()), int(by_month.with_text.sum())
     about: Plain = {}

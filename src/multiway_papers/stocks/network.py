@@ -1,7 +1,7 @@
 """What models say of movements: the network and its loss, scores with intervals over blocks of days, tables."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -170,23 +170,16 @@ class Scored:
         rows: list[Row] = []
         for model, output in self.outputs.items():
             rows += model_rows(metrics, truth, {model: output}, split, **draw)
-            rows += [] if self.config.levels else self._with_texts(model, output, split, draws)
-            rows += [{"model": model, "split": split, **row} for row in self._over_batches(output)]
-            rows.append({"model": model, "split": split, **count})
+            own = {"model": model, "split": split}
+            if not self.config.levels:  # also those that texts stand before, undefined where there are none
+                chosen, of_texts = self.with_text, {f"{name}_texts": metrics[name] for name in TOLD}
+                told = {**draw, "units": self.days[chosen]}
+                rows += model_rows(of_texts, self.labels[chosen], {model: output[chosen]}, split, **told)
+            for name in OVER_BATCHES if self.config.batch_days else ():
+                value = classes.over_batches(metrics[name], self.labels, output, self.days, self.config.batch_days)
+                rows.append({**own, "metric": f"{name}_batches", "value": value, "low": None, "high": None})
+            rows.append({**own, **count})
         return rows
-
-    def _with_texts(self, model: str, output: Values, split: str, draws: int) -> list[Row]:
-        """Scores of the movements that texts stand before; undefined where there are none."""
-        chosen, metrics = self.with_text, {f"{name}_texts": partial(of_rises, OF_RISES[name]) for name in TOLD}
-        draw = {"units": self.days[chosen], "block": self.config.block_days, "draws": draws, "seed": SEED}
-        return model_rows(metrics, self.labels[chosen], {model: output[chosen]}, split, **draw)
-
-    def _over_batches(self, output: Values) -> Iterator[Row]:
-        """Means over batches of days, where the config sets them."""
-        for name in OVER_BATCHES if self.config.batch_days else ():
-            metric = partial(of_rises, OF_RISES[name])
-            value = classes.over_batches(metric, self.labels, output, self.days, self.config.batch_days)
-            yield {"metric": f"{name}_batches", "value": value, "low": None, "high": None}
 
     def evidence(self) -> Evidence:
         """Brier scores of rises and falls, or pinball losses of quantiles, over the blocks of days of the intervals."""

@@ -57,22 +57,6 @@ USUAL = {
     "id": ("id", "idstr", "tweetid", "statusid"),
 }
 LIBRARY = "exchange_calendars"
-OF_ZONES = {
-    "America/New_York": "XNYS",
-    "America/Sao_Paulo": "BVMF",
-    "America/Toronto": "XTSE",
-    "Asia/Hong_Kong": "XHKG",
-    "Asia/Kolkata": "XBOM",
-    "Asia/Seoul": "XKRX",
-    "Asia/Shanghai": "XSHG",
-    "Asia/Tokyo": "XTKS",
-    "Australia/Sydney": "XASX",
-    "Europe/Berlin": "XETR",
-    "Europe/London": "XLON",
-    "Europe/Paris": "XPAR",
-    "Europe/Zurich": "XSWX",
-}
-"""The best known exchange of each zone."""
 REACH = np.timedelta64(40, "D")
 """No exchange is closed for longer."""
 

@@ -43,7 +43,11 @@ def find_official(protocol: StockProtocol, days: NDArray[np.datetime64], source:
         named = ", ".join(f"{name} {count}" for name, count in zip(SPLITS, counts, strict=True))
         span = f"from {days[0]} to {days[-1]}" if len(days) else "on no day"
         rule = f"{source}: every split needs days with a movement to label. Got {named}, {span}. "
-        raise DataError(rule, *_fix_of_empty(protocol))
+        if protocol.rules is None:
+            raise DataError(rule, "Give more days, other borders, or a smaller dead zone.")
+        first, last = protocol.rules.borders[0], protocol.rules.borders[-1] - np.timedelta64(1, "D")
+        needs = f"It needs prices from {first} to {last}; use the protocol {CHRONOLOGICAL} for other data ("
+        raise DataError(rule, needs, Fix("protocol.name", CHRONOLOGICAL), ").")
     return tuple(SPLITS[place] for place in part)
 
 
@@ -55,14 +59,6 @@ def movement_labels(movement: NDArray[np.float64], protocol: StockProtocol) -> N
     labelled = known & ~((rounded >= low) & (rounded < high))
     labels: NDArray[np.int8] = np.where(labelled, rounded > 0, -1).astype(np.int8)
     return labels
-
-
-def _fix_of_empty(protocol: StockProtocol) -> tuple[str | Fix, ...]:
-    if protocol.rules is None:
-        return ("Give more days, other borders, or a smaller dead zone.",)
-    first, last = protocol.rules.borders[0], protocol.rules.borders[-1] - np.timedelta64(1, "D")
-    needs = f"It needs prices from {first} to {last}; use the protocol {CHRONOLOGICAL} for other data ("
-    return needs, Fix("protocol.name", CHRONOLOGICAL), ")."
 
 
 def refuse_tomorrow(protocol: StockProtocol) -> None:

@@ -31,7 +31,6 @@ NEEDED = ("high", "low", "close", "adj_close")
 FIRST_TARGET = 2
 """For `chronological`: a change of price is known once a ticker has two days."""
 OF_SAMPLES = ("targets", "slots", "slot_valid", "text_rows", "labels", "returns", "previous")
-Values = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 
@@ -182,7 +181,9 @@ def cut(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol) ->
         )
     if not protocol.of_movements:
         return CUTS[protocol.name](panel, texts, protocol)
-    targets = _targets(panel, protocol)
+    targets = np.arange(FIRST_TARGET, len(panel.days))
+    if protocol.rules is not None:
+        targets = np.arange(*np.searchsorted(panel.days, protocol.rules.borders[[0, -1]]).tolist())
     labels, windows = movement_labels(panel.movement.T[targets], protocol), _inputs(panel, texts, protocol, targets)
     if protocol.complete:
         labels = np.where(windows.is_complete, labels, -1).astype(np.int8)
@@ -196,20 +197,13 @@ def tomorrow(panel: StockPanel, texts: StockTexts | None, protocol: StockProtoco
     return _inputs(panel, texts, protocol, np.array([len(panel.days)]))
 
 
-def _targets(panel: StockPanel, protocol: StockProtocol) -> Rows:
-    """Positions of days that may be targets."""
-    if protocol.rules is None:
-        return np.arange(FIRST_TARGET, len(panel.days))
-    first, last = np.searchsorted(panel.days, protocol.rules.borders[[0, -1]]).tolist()
-    return np.arange(first, last)
-
-
 def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol, targets: Rows) -> StockWindows:
     """All but labels.
 
     Whether a ticker will trade on the target day is not known before, so that day is a slot of every ticker.
     """
-    days, traded = np.append(panel.days, panel.next_session), _traded(panel)
+    days = np.append(panel.days, panel.next_session)
+    traded = np.concatenate([panel.traded, panel.is_listed[:, None]], axis=1).T  # the next session is one to come
     slots, earliest = _slots(day_numbers(days), targets, protocol)
     valid = traded[slots].swapaxes(1, 2) & (slots >= 0)[:, None, :]
     valid[:, :, -1] = True
@@ -217,6 +211,9 @@ def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol
     if texts is not None:
         rows, groups = group_texts(texts, *_text_days(day_numbers(days)[slots], earliest, valid), valid)
     features, known, notes = _known_prices(panel, protocol)
+    before = row_before(panel.traded)
+    moved = np.take_along_axis(panel.movement, np.maximum(before, 0), axis=1)
+    previous = np.where(before >= 0, moved, np.nan).astype(np.float32).T
     shape = (len(targets), len(panel.tickers))
     return StockWindows(
         panel=panel,
@@ -231,7 +228,7 @@ def _inputs(panel: StockPanel, texts: StockTexts | None, protocol: StockProtocol
         groups=groups,
         labels=np.full(shape, -1, np.int8),
         returns=np.full(shape, np.nan, np.float32),
-        previous=_last_movement(panel)[targets],
+        previous=previous[targets],
         traded=traded,
         notes=notes,
     )
@@ -275,8 +272,12 @@ def _known_prices(panel: StockPanel, protocol: StockProtocol) -> tuple[NDArray[n
     high, low, close = (panel.prices[:, :, FIELDS.index(name)] for name in ("high", "low", "close"))
     lacking = panel.traded & ~(np.isfinite(high) & np.isfinite(low))
     high, low = (np.where(np.isfinite(values), values, close) for values in (high, low))
-    rows = (_levels if protocol.prices == "levels" else _changes)(panel, high, low)
-    source = row_before(panel.traded)  # (tickers, days + 1)
+    source, adjusted = row_before(panel.traded), panel.prices[:, :, ADJUSTED]  # (tickers, days + 1)
+    rows = np.stack([adjusted, high, low], axis=2)  # as the file has them, NaN without a row
+    if protocol.prices == "changes":  # against the ticker's row before, all adjusted; NaN without either
+        factor, before = adjusted / panel.prices[:, :, CLOSE], source[:, :-1]
+        base = np.where(before >= 0, np.take_along_axis(adjusted, np.maximum(before, 0), axis=1), np.nan)
+        rows = np.stack([adjusted, high * factor, low * factor], axis=2) / base[:, :, None] - 1
     values = np.take_along_axis(rows, np.maximum(source, 0)[:, :, None], axis=1)
     fresh = np.arange(source.shape[1]) - source <= STALE
     known = (source >= 0) & fresh & np.isfinite(values).all(2)
@@ -284,33 +285,6 @@ def _known_prices(panel: StockPanel, protocol: StockProtocol) -> tuple[NDArray[n
     note = f"{int(lacking.sum())} rows lack a high or low; their close stands in for it."
     notes = (note,) if lacking.any() else ()
     return np.ascontiguousarray(features.swapaxes(0, 1)), np.ascontiguousarray(known.T), notes
-
-
-def _levels(panel: StockPanel, high: Values, low: Values) -> Values:
-    """`(tickers, days, 3)` adjusted close, high and low as the file has them; NaN without a row."""
-    return np.stack([panel.prices[:, :, ADJUSTED], high, low], axis=2)
-
-
-def _changes(panel: StockPanel, high: Values, low: Values) -> Values:
-    """`(tickers, days, 3)` of each row against the ticker's row before, all adjusted; NaN without either."""
-    close, adjusted = panel.prices[:, :, CLOSE], panel.prices[:, :, ADJUSTED]
-    factor = adjusted / close
-    before = row_before(panel.traded)[:, :-1]
-    base = np.where(before >= 0, np.take_along_axis(adjusted, np.maximum(before, 0), axis=1), np.nan)
-    changes: Values = np.stack([adjusted, high * factor, low * factor], axis=2) / base[:, :, None] - 1
-    return changes
-
-
-def _last_movement(panel: StockPanel) -> NDArray[np.float32]:
-    """`(days + 1, tickers)` movement of each ticker's row before the day, NaN without one."""
-    source = row_before(panel.traded)
-    values = np.take_along_axis(panel.movement, np.maximum(source, 0), axis=1)
-    return np.where(source >= 0, values, np.nan).astype(np.float32).T
-
-
-def _traded(panel: StockPanel) -> Marks:
-    """`(days + 1, tickers)` whether there is a price row; the next session counts as one to come."""
-    return np.concatenate([panel.traded, panel.is_listed[:, None]], axis=1).T
 
 
 def row_before(traded: Marks) -> Rows:

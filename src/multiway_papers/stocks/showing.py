@@ -17,7 +17,7 @@ from multiway.report.sections import CaseAnswer, Chart, PagePart, Section, Table
 from multiway.tasks.protocol import NETWORK, Row
 from multiway.tasks.run import Run
 from multiway_papers.stocks.backtest import WORDS, Backtest
-from multiway_papers.stocks.encode import PreparedStocks, StockInputs
+from multiway_papers.stocks.encode import PreparedStocks
 from multiway_papers.stocks.explain import TickerExplanation, explain_day, interesting
 
 WRONG, RIGHT = 4, 2
@@ -112,8 +112,12 @@ def _texts(item: TickerExplanation) -> list[Table]:
 
 def deletion_parts(run: Run, prepared: PreparedStocks) -> list[Section]:
     """How fast the probability falls where texts are hidden, and how that differs from hiding them at random."""
-    test = prepared.part("test").inputs
-    tested = [explain_day(run, test, sample, [stock]).tickers[0] for sample, stock in _tested(test)]
+    test, tested = prepared.part("test").inputs, []
+    if test.tables.vectors is not None:
+        sizes = test.windows.groups.sizes[test.windows.text_rows].sum(axis=2)
+        day, stock = np.nonzero(test.target_mask & (sizes >= 2))
+        places = ((int(day[place]), int(stock[place])) for place in evenly(len(day), TESTED))
+        tested = [explain_day(run, test, sample, [of]).tickers[0] for sample, of in places]
     curves = [item.deletion for item in tested if item.deletion is not None]
     if not curves:
         return []
@@ -125,15 +129,6 @@ def deletion_parts(run: Run, prepared: PreparedStocks) -> list[Section]:
     )
     test = deletion_sections(average_curves(curves), "the predicted direction", hidden="texts", from_zero=False)
     return [Text(words="Deletion test", style="heading"), Text(words=words), *test, *_difference(curves)]
-
-
-def _tested(test: StockInputs) -> list[tuple[int, int]]:
-    """Samples and stocks of the deletion test."""
-    if test.tables.vectors is None:
-        return []
-    sizes = test.windows.groups.sizes[test.windows.text_rows].sum(axis=2)
-    day, stock = np.nonzero(test.target_mask & (sizes >= 2))
-    return [(int(day[position]), int(stock[position])) for position in evenly(len(day), TESTED)]
 
 
 def _difference(curves: Sequence[DeletionCurves]) -> list[Section]:
@@ -158,7 +153,7 @@ def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
         WORDS,
     ]
     content: list[Section] = [
-        Text(words=_true_minus(traded.sentence()), style="support"),
+        Text(words=re.sub(r"(?<!\w)-(?=\d)", "\u2212", traded.sentence()), style="support"),  # hyphens stay
         Chart(drawing=_backtest_drawing(traded), title=RETURN, legend=[*LINES.items(), (CHANCE, "b0")]),
         Table(columns=heads, rows=[_portfolio(row) for row in traded.table()]),
         *(Text(words=line) for line in (*traded.assumptions(), *remarks)),
@@ -203,11 +198,6 @@ def _portfolio(row: Row) -> list[str]:
 def signed_percent(share: float) -> str:
     """A share with its sign, in percent."""
     return f"{text.with_sign(100 * share, 1)}\u202f%"
-
-
-def _true_minus(words: str) -> str:
-    """Signs before numbers as the rest of the page has them; hyphens stay."""
-    return re.sub(r"(?<!\w)-(?=\d)", "\u2212", words)
 
 
 def grid_part(test: pd.DataFrame, model: str = NETWORK) -> PagePart:

@@ -119,11 +119,18 @@ def layout_of(source: object) -> Layout:
         return Layout(table=path, is_named=True)
     table = next((path / name for name in PRICE_TABLES if (path / name).is_file()), None)
     if table is not None:
-        return Layout(table=table, texts=_texts_of(path))
+        texts = (path / f"{name}{ending}" for name in TEXT_NAMES for ending in TEXT_ENDINGS)
+        return Layout(table=table, texts=next((text for text in texts if text.is_file()), None))
     for known in published_folders():
         if known.recognises(path):
             return Layout(files=known.prices(path), texts=known.texts(path), published=known)
-    return Layout(files=_tables_in(path))
+    files = tuple(sorted(file for file in path.iterdir() if file.is_file() and is_table(file)))
+    if not files:
+        raise DataError(
+            f"{quote(path, 200)}: there are no prices in it. Give prices.csv or prices.parquet, one table for each "
+            f"ticker, or StockNet's folder."
+        )
+    return Layout(files=files)
 
 
 def looks_like_stocks(source: object) -> bool:
@@ -149,21 +156,6 @@ def _are_prices(names: list[str], kinds: tuple[str, ...]) -> bool:
     return all(find_column(names, kind) is not None for kind in kinds) and any(others)
 
 
-def _texts_of(folder: Path) -> Path | None:
-    paths = (folder / f"{name}{ending}" for name in TEXT_NAMES for ending in TEXT_ENDINGS)
-    return next((path for path in paths if path.is_file()), None)
-
-
-def _tables_in(folder: Path) -> tuple[Path, ...]:
-    files = tuple(sorted(file for file in folder.iterdir() if file.is_file() and is_table(file)))
-    if not files:
-        raise DataError(
-            f"{quote(folder, 200)}: there are no prices in it. Give prices.csv or prices.parquet, one table for each "
-            f"ticker, or StockNet's folder."
-        )
-    return files
-
-
 def _panel_if_sound(layout: Layout, options: StockOptions, findings: Findings) -> StockPanel | None:
     """The panel, or nothing where what is wrong with it is noted, so that texts are looked at too."""
     try:
@@ -185,24 +177,21 @@ def _rows(layout: Layout, options: StockOptions, findings: Findings) -> PriceRow
     for path in layout.files:
         with file_of_ticker(path, findings) as inner:
             rows = read_prices(path, stem(path), options, inner)
-            parts.append(_with_movements(rows, layout.published, path, inner))
+            known = {} if layout.published is None else layout.published.movements(path, inner)
+            if known:  # next to the prices of a published folder, they win over those of the file
+                days = rows.frame["day"].dt.strftime("%Y-%m-%d")
+                rows = dataclasses.replace(rows, frame=rows.frame.assign(movement=days.map(known)))
+            parts.append(rows)
     findings.join_notes()
     if findings.errors():
         raise Unreadable
     return together(parts, findings)
 
 
-def _with_movements(rows: PriceRows, published: PublishedFolder | None, path: Path, findings: Findings) -> PriceRows:
-    """Movements next to the prices in a published folder win over those of the file."""
-    known = {} if published is None else published.movements(path, findings)
-    days = rows.frame["day"].dt.strftime("%Y-%m-%d")
-    return dataclasses.replace(rows, frame=rows.frame.assign(movement=days.map(known))) if known else rows
-
-
 def place_texts(raws: list[RawTexts], panel: StockPanel, options: StockOptions, findings: Findings) -> StockTexts:
     """Keep texts of known tickers, with something in them, from days that a window of the panel can reach."""
     counts = collections.Counter[str]()
-    parts = [_in_reach(_said(_known(raw, panel, counts), counts), panel, options, findings, counts) for raw in raws]
+    parts = [_in_reach(_known(raw, panel, counts), panel, options, findings, counts) for raw in raws]
     if findings.errors():
         raise Unreadable
     dropped = {reason: count for reason, count in counts.items() if count}
@@ -223,17 +212,12 @@ def _without(marks: Marks, reason: str, raw: RawTexts, dropped: collections.Coun
 
 
 def _known(raw: RawTexts, panel: StockPanel, dropped: collections.Counter[str]) -> RawTexts:
-    """Texts of known tickers, each of them once."""
+    """Texts of known tickers, each of them once, that say something and can be written."""
     known = raw.frame["ticker"].astype(str).isin(panel.tickers).to_numpy(bool)
     raw = _without(~known, "unknown ticker", raw, dropped)
-    if "id" not in raw.frame:
-        return raw
-    repeated = raw.frame[["ticker", "id"]].astype(str).duplicated() & raw.frame["id"].notna()
-    return _without(repeated.to_numpy(bool), "duplicate id", raw, dropped)
-
-
-def _said(raw: RawTexts, dropped: collections.Counter[str]) -> RawTexts:
-    """Texts that say something and can be written."""
+    if "id" in raw.frame:
+        repeated = raw.frame[["ticker", "id"]].astype(str).duplicated() & raw.frame["id"].notna()
+        raw = _without(repeated.to_numpy(bool), "duplicate id", raw, dropped)
     if "text" not in raw.frame:
         return raw
     flaws = raw.frame["text"].map(_flaw)

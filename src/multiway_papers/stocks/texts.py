@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -87,25 +87,24 @@ def gather(source: object, options: StockOptions, findings: Findings) -> list[Ra
     if path.is_file():
         return [_from_table(path, None, options, findings)]
     files = sorted(file for file in path.iterdir() if file.is_file() and is_table(file, or_lines=True))
-    if files:
-        return _from_members(files, options, findings)
+    if files:  # whose names are the tickers where they have no column of them
+        texts = []
+        for file in files:
+            with file_of_ticker(file, findings) as inner:
+                texts.append(_from_table(file, stem(file), options, inner))
+        if findings.errors():
+            raise Unreadable
+        return texts
     for published in published_folders():
         folder = published.texts(path)
-        if folder is not None:
-            return [_from_items(published.read_texts(folder, options.max_bytes, findings), options)]
+        if folder is not None:  # the day of a text is that of its file, unless its stamp is to be read
+            rows = published.read_texts(folder, options.max_bytes, findings)
+            frame = pd.DataFrame(rows, columns=DatedText._fields, dtype=object)
+            frame = frame.astype({"stamp": "string", "day": "string"})
+            is_by_day = options.stamp is None
+            return [RawTexts(frame=frame if is_by_day else frame.drop(columns="day"), by_day=is_by_day)]
     rule = "there are no texts in this folder"
     raise findings.fatal("texts", rule, "Give CSV, Parquet or JSONL files, or StockNet's folder of tweets.")
-
-
-def _from_members(files: list[Path], options: StockOptions, findings: Findings) -> list[RawTexts]:
-    """Each of several files, whose name is the ticker where it has no column of them."""
-    texts = []
-    for file in files:
-        with file_of_ticker(file, findings) as inner:
-            texts.append(_from_table(file, stem(file), options, inner))
-    if findings.errors():
-        raise Unreadable
-    return texts
 
 
 def _from_table(source: object, ticker: str | None, options: StockOptions, findings: Findings) -> RawTexts:
@@ -122,40 +121,28 @@ def _from_table(source: object, ticker: str | None, options: StockOptions, findi
     return RawTexts(frame=frame, vectors=vectors, unit=table.unit)
 
 
-def _from_items(rows: Iterator[DatedText], options: StockOptions) -> RawTexts:
-    """Texts of a published folder: the day of each is that of its file, unless its stamp is to be read."""
-    frame = pd.DataFrame(rows, columns=DatedText._fields, dtype=object).astype({"stamp": "string", "day": "string"})
-    return RawTexts(frame=frame, by_day=True) if options.stamp is None else RawTexts(frame=frame.drop(columns="day"))
-
-
 def _vectors_of(table: RawTable, findings: Findings) -> Vectors | None:
     """Ready vectors of a table, columns e0, e1, ..., or one column of lists; None where it holds none."""
     names = [f"e{position}" for position in range(len(table.names)) if f"e{position}" in table.names]
     if names and names[-1] != f"e{len(names) - 1}":
         raise findings.fatal("vectors", f"vectors are columns e0, e1, ... without a gap. Got {list_some(names)}")
     if names:
-        return _finite(col.parse_numbers(table, names, findings).astype(np.float32), table.place, findings)
-    return _stacked(table.frame[EMBEDDING].tolist(), table.place, findings) if EMBEDDING in table.names else None
-
-
-def _stacked(cells: Sequence[object], place_of: Callable[[int], Place], findings: Findings) -> Vectors:
-    """Lists of numbers as rows of one array."""
-    try:
-        rows = [np.asarray(cell, dtype=np.float32) for cell in cells]
-    except (TypeError, ValueError):
-        rule = f"'{EMBEDDING}' does not hold lists of numbers"
-        raise findings.fatal("vectors", rule, "Write them to Parquet or JSONL as lists.") from None
-    odd = next((row for row, one in enumerate(rows) if one.ndim != 1 or one.shape != rows[0].shape or not one.size), -1)
-    if odd >= 0:
-        rule = f"vectors must be lists of one length, and the first has {rows[0].size}"
-        raise findings.fatal("vectors", rule, "Make them again.", [place_of(odd)])
-    return _finite(np.stack(rows), place_of, findings)
-
-
-def _finite(values: Vectors, place_of: Callable[[int], Place], findings: Findings) -> Vectors:
-    findings.mark(
-        "vectors", "vectors are not finite", "Make them again.", np.asarray(~np.isfinite(values).all(1)), place_of
-    )
+        values = col.parse_numbers(table, names, findings).astype(np.float32)
+    elif EMBEDDING in table.names:
+        try:
+            rows = [np.asarray(cell, dtype=np.float32) for cell in table.frame[EMBEDDING].tolist()]
+        except (TypeError, ValueError):
+            rule = f"'{EMBEDDING}' does not hold lists of numbers"
+            raise findings.fatal("vectors", rule, "Write them to Parquet or JSONL as lists.") from None
+        is_odd = (one.ndim != 1 or one.shape != rows[0].shape or not one.size for one in rows)
+        if (odd := next((row for row, each in enumerate(is_odd) if each), None)) is not None:
+            rule = f"vectors must be lists of one length, and the first has {rows[0].size}"
+            raise findings.fatal("vectors", rule, "Make them again.", [table.place(odd)])
+        values = np.stack(rows)
+    else:
+        return None
+    endless = np.asarray(~np.isfinite(values).all(1))
+    findings.mark("vectors", "vectors are not finite", "Make them again.", endless, table.place)
     return values
 
 
@@ -187,10 +174,10 @@ def parse_stamps(raw: pd.Series, options: StockOptions, place_of: PlaceOf, findi
         raw, left = as_text(raw), np.ones(len(raw), dtype=bool)
         for pattern, form in (PLAIN_DAYS | MOMENTS).items():
             fits = left & raw.str.fullmatch(pattern).to_numpy(bool, na_value=False)
-            utc[fits] = _parsed(raw[fits], form)
+            utc[fits] = _parse(raw[fits], form)
             left &= ~fits
             is_day |= fits & (pattern in PLAIN_DAYS)
-        local[left] = _parsed(raw[left], "ISO8601", zoned=False)
+        local[left] = _parse(raw[left], "ISO8601", zoned=False)
     _refuse(np.isnat(utc) & np.isnat(local), raw, place_of, findings)
     return _in_zone(local, Stamps(utc=utc, is_day=is_day), raw, options, place_of, findings)
 
@@ -205,7 +192,7 @@ def says_zone(raw: pd.Series) -> bool:
 def plain_days(raw: pd.Series, place_of: PlaceOf, findings: Findings) -> Moments:
     """A column of days; a day that cannot be read is an error."""
     text = as_text(raw.dt.strftime("%Y-%m-%d") if pd.api.types.is_datetime64_any_dtype(raw) else raw)
-    day = _parsed(text.str.slice(0, 10), "%Y-%m-%d")
+    day = _parse(text.str.slice(0, 10), "%Y-%m-%d")
     _refuse(np.isnat(day), text, place_of, findings)
     return day.astype("datetime64[D]")
 
@@ -220,7 +207,7 @@ def exchange_days(stamps: Stamps, options: StockOptions) -> Moments:
     return np.where(stamps.is_day, stamps.utc.astype("datetime64[D]"), day + after.astype("timedelta64[D]"))
 
 
-def _parsed(text: pd.Series, form: str, *, zoned: bool = True) -> Moments:
+def _parse(text: pd.Series, form: str, *, zoned: bool = True) -> Moments:
     """In UTC, or as the clock shows; NaT where a stamp does not fit."""
     if form == "epoch":
         numbers = text.astype(np.int64).to_numpy()

@@ -84,7 +84,7 @@ def test_radii_with_enough_windows_are_those_of_split_conformal_to_the_bit(finis
     validation = finished.prepared.windows["validation"]
     errors = errors_of([Stretch(validation, lambda *past: {"own": model_of(finished)(*past)})])["own"]
     expected = conformal_radii(np.abs(errors), (0.8, 0.95), validation.horizon)
-    edges = Bands.stored(finished.calibration).edges((80.0, 95.0)).numpy()
+    edges = Bands.read(finished.calibration).edges((80.0, 95.0)).numpy()
     np.testing.assert_array_equal(edges, np.stack([-expected, expected], 1))
     first = {"following": 0, "by_network": 0, "by_covariates": 0, "first": "2024-01-11 00:00:00"}
     assert finished.facts["intervals"] == {"windows": 27, "by_student": [0.0, 0.0], **first}

@@ -43,7 +43,7 @@ def test_bands_hold_the_forecast_and_widen_with_the_level(finished, frame):
 
 
 def test_bands_are_as_wide_as_validation_errors_in_the_units_of_the_data(finished, frame):
-    table, edges = forecast(finished, frame), Bands.stored(finished.calibration).edges((80.0, 95.0))
+    table, edges = forecast(finished, frame), Bands.read(finished.calibration).edges((80.0, 95.0))
     for index, level in enumerate((80, 95)):
         radius = (edges[index, 1].double().numpy() * finished.state.scaler.std).T.ravel()
         np.testing.assert_allclose(table[f"multiway-hi-{level}"] - table["multiway"], radius, rtol=ROUNDING32)
@@ -153,7 +153,7 @@ def test_what_series_lack_at_the_end_is_forecast_first(frame):
     got, expected = forecast(run, held, layout="wide"), forecast(run, whole, layout="wide")
     names = ["series 0", "series 1", "series 2"]
     np.testing.assert_allclose(got[names], expected[names], rtol=ROUNDING32)
-    offsets = Bands.stored(run.calibration).edges((80.0,))[0, 1].double().numpy() * run.state.scaler.std
+    offsets = Bands.read(run.calibration).edges((80.0,))[0, 1].double().numpy() * run.state.scaler.std
     for place, steps in enumerate(([1, 2, 3, 3], [0, 1, 2, 3], [3, 3, 3, 3])):
         radius = got[f"{names[place]}-hi-80"] - got[names[place]]
         np.testing.assert_allclose(radius, offsets[steps, place], rtol=ROUNDING32)

@@ -7,8 +7,8 @@ import pytest
 from multiway.data.options import ReadOptions
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import Roles
+from multiway.tasks.forecasting.later_rows import join_rows
 from multiway.tasks.forecasting.panel import Columns
-from multiway.tasks.forecasting.updates import join_rows
 
 LONG = Columns(time="day", ids=("store",), value="sales")
 NAN = np.nan

@@ -150,12 +150,12 @@ def run():
 
 
 def test_a_run_says_whose_bands_follow(run):
-    assert Bands.stored(run.calibration).causes["following"].tolist() == [True, False]
+    assert Bands.read(run.calibration).causes["following"].tolist() == [True, False]
     assert any("The bands of 1 of 2 series widen and narrow" in note for note in run.facts["notes"])
 
 
 def test_a_forecast_has_bands_by_the_errors_of_the_last_rows(run):
-    panel, bands = run.prepared.panel, Bands.stored(run.calibration)
+    panel, bands = run.prepared.panel, Bands.read(run.calibration)
     windows, fitted = run.prepared.windows["test"], model_of(run).fitted_for("test")
     batch = windows.gather(torch.arange(len(windows)))
     past, seen, *rest = inputs_of(batch)
@@ -179,16 +179,16 @@ def test_calm_rows_after_the_training_make_the_bands_narrow(run):
     frame["date"] = pd.date_range("2024-01-01", periods=len(frame), freq="h")
     calm = frame.assign(restless=frame["restless"].where(frame.index < 1400, 0.1 * frame["even"]))
     longer = read_later(run.config, run.state, calm)
-    stored = Bands.stored(run.calibration)
+    stored = Bands.read(run.calibration)
     factors = [after(run, each, stored)[0] for each in (run.prepared.panel, longer)]
     assert factors[1] < 0.6 * factors[0]
 
 
 def test_a_panel_without_later_rows_and_a_run_of_before_have_bands_as_they_are(run):
-    stored, panel = Bands.stored(run.calibration), run.prepared.panel
+    stored, panel = Bands.read(run.calibration), run.prepared.panel
     assert after(run, panel.slice(0, LOOKBACK), stored).tolist() == [1.0, 1.0]
     older = dataclasses.replace(run, calibration={k: v for k, v in run.calibration.items() if k != USUAL})
-    bands = Bands.stored(older.calibration)
+    bands = Bands.read(older.calibration)
     assert bands.causes["following"].tolist() == [False, False] and after(older, panel, bands).tolist() == [1.0, 1.0]
     TASK.check_stored(older)
 
@@ -197,12 +197,12 @@ def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
     panel = run.prepared.panel
     table = backtest_frame(run, panel, cutoffs=[panel.times[row] for row in (1385, 1200, 1100)], levels=(80.0, 95.0))
     assert list(table["cutoff"].unique()) == [panel.times[row] for row in (1100, 1200, 1385)]
-    std, edges = run.state.target_scaler.std, Bands.stored(run.calibration).edges((80.0,))[0].double().numpy()
+    std, edges = run.state.target_scaler.std, Bands.read(run.calibration).edges((80.0,))[0].double().numpy()
     usual = {(name, row): (edges[1] - edges[0])[:, place] * std[place]
              for place, name in enumerate(run.state.targets) for row in (1100, 1200, 1385)}  # fmt: skip
     for (name, row), width in usual.items():
         part = table[(table["unique_id"] == name) & (table["cutoff"] == panel.times[row])]
-        bands = Bands.stored(run.calibration)
+        bands = Bands.read(run.calibration)
         factor = after(run, panel.slice(0, row + 1), bands)[run.state.targets.index(name)]
         np.testing.assert_allclose(part["multiway-hi-80"] - part["multiway-lo-80"], width * factor, rtol=ROUNDING32)
         assert (part["multiway-lo-95"] < part["multiway-lo-80"]).all()
@@ -213,7 +213,7 @@ def test_a_backtest_has_the_bands_of_forecasts_from_its_cutoffs(run):
 
 
 def test_a_later_file_without_the_time_zone_of_the_training_has_the_same_bands(run):
-    panel, stored = run.prepared.panel, Bands.stored(run.calibration)
+    panel, stored = run.prepared.panel, Bands.read(run.calibration)
     zoned = dataclasses.replace(run, facts={**run.facts, "intervals": {**run.facts["intervals"]}})
     first = pd.Timestamp(run.facts["intervals"]["first"])
     zoned.facts["intervals"]["first"] = str(first.tz_localize("Asia/Tokyo"))

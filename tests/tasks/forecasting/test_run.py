@@ -40,7 +40,7 @@ def test_the_coverage_is_of_the_test_rows(finished):
     batch = test.gather(torch.arange(len(test)))
     with torch.no_grad():
         error = batch["future"] - finished.model(batch["past"])
-    low, high = Bands.stored(finished.calibration).edges((80.0, 95.0))[:, :, None].unbind(1)
+    low, high = Bands.read(finished.calibration).edges((80.0, 95.0))[:, :, None].unbind(1)
     inside = ((low <= error) & (error <= high)).double().mean((1, 3))
     assert [row["level"] for row in finished.facts["coverage"]] == [80.0, 95.0]
     for row, by_step in zip(finished.facts["coverage"], inside, strict=True):

@@ -9,7 +9,7 @@ from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting import held_out as origins
 from multiway.tasks.forecasting.candidate import Rows, fit_candidates
 from multiway.tasks.forecasting.choice import choose_weights
-from multiway.tasks.forecasting.encode import learn, prepare_panel, sizes_of
+from multiway.tasks.forecasting.encode import learn_state, prepare_panel, sizes_of
 from multiway.tasks.forecasting.held_out import Products, products_of, stretches
 from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS
@@ -69,7 +69,7 @@ def made(frame):
     """Models and sizes of a run on a frame, fitted as far as the choice."""
     config = make_config(network=False, answer="auto", levels=())
     prepared = prepare_panel(config, frame)
-    state = learn(config, prepared)
+    state = learn_state(config, prepared)
     sizes = sizes_of(config, state)
     model = TASK.build(config, state, OURS)
     fit_candidates(

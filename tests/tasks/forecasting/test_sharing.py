@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 
 from command import outcome, printed
 from multiway.models.weighed_forecasts import InGroups
+from multiway.tasks.forecasting.processes import deal_series
 from multiway.tasks.forecasting.read import read_panel
-from multiway.tasks.forecasting.sharing import deal_series
 from multiway.tasks.forecasting.windows import Groups, Windows
 from tasks.forecasting.panels import make_frame
 from tasks.two_processes import started

@@ -116,7 +116,7 @@ def run():
 
 def test_forecasts_and_backtests_are_wide_where_the_plan_says_so(run):
     frame, panel = noisy_days(), run.prepared.panel
-    assert Bands.stored(run.calibration).causes["by_covariates"].all()
+    assert Bands.read(run.calibration).causes["by_covariates"].all()
     assert any(note.startswith("The bands widen and narrow with what is known ahead.") for note in run.facts["notes"])
     table = backtest_frame(run, panel, cutoffs=40, step=3, levels=(80.0,))
     width = table["multiway-hi-80"] - table["multiway-lo-80"]
@@ -136,7 +136,7 @@ def test_forecasts_and_backtests_are_wide_where_the_plan_says_so(run):
 
 def test_a_run_of_before_has_bands_that_know_nothing(run):
     older = dataclasses.replace(run, calibration={k: v for k, v in run.calibration.items() if k != SLOPES})
-    assert not Bands.stored(older.calibration).causes["by_covariates"].any()
+    assert not Bands.read(older.calibration).causes["by_covariates"].any()
     TASK.check_stored(older)
 
 

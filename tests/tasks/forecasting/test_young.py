@@ -199,4 +199,4 @@ def test_a_panel_without_a_young_series_is_as_it_was():
     frame = make_frame()
     plain, masked = (prepare_panel(make_config(read=each), frame) for each in ({}, MASK))
     np.testing.assert_allclose(plain.scaler.mean, masked.scaler.mean, rtol=ROUNDING32)
-    assert torch.equal(plain.floor.weight, masked.floor.weight)
+    assert torch.equal(plain.ridge.weight, masked.ridge.weight)

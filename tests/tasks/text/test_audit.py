@@ -3,9 +3,9 @@ import pandas as pd
 import pytest
 
 from multiway.auditing.near_texts import check_near_texts
+from multiway.auditing.texts import _bin_lengths, audit_texts
 from multiway.data import Finding
 from multiway.tasks.text import TextConfig
-from multiway.tasks.text.audit import _bin_lengths, audit_texts
 from multiway.tasks.text.task import TASK
 from tasks.text.reviews import reviews
 

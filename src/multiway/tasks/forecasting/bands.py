@@ -139,7 +139,7 @@ class Bands(NamedTuple):
     slopes: Tensor | None = None
 
     @classmethod
-    def stored(cls, calibration: Mapping[str, Tensor]) -> Self:
+    def read(cls, calibration: Mapping[str, Tensor]) -> Self:
         """Of the answer of a run."""
         shares, offsets, *others = (calibration.get(name) for name in (SHARES, OFFSETS, USUAL, SPREAD, SLOPES))
         assert shares is not None and offsets is not None

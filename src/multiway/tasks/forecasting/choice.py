@@ -30,6 +30,12 @@ SKILL, NONE = 0.25, 1e-6
 """What ridge saves of the last value's error where a network is trusted as any candidate, and the least it counts."""
 MAX_CELLS = 20_000_000
 """Of errors of all candidates that are compared."""
+RULE = (
+    "Each window is later than the rows that its forecast was fitted on. The weights are positive, sum to one and have "
+    "the least squared error. They are drawn towards equal ones, the more so the fewer windows there are. Where ridge "
+    "alone has a lower error on these windows, it has all the weight."
+)
+"""How the weights of the answer come to be, for whoever reads a report."""
 ROUNDS = 10
 SMALLEST = 1e-2
 """Part of the mean absolute error that an error counts as at least, where squares are weighed by its inverse."""

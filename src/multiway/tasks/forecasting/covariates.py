@@ -59,7 +59,7 @@ class Covariates:
         values[:, np.asarray(order) < 0] = np.nan
         return dataclasses.replace(self, values=values)
 
-    def named(self, role: Role) -> tuple[str, ...]:
+    def columns_of(self, role: Role) -> tuple[str, ...]:
         """Columns of a role."""
         return tuple(name for name, own in zip(self.names, self.roles, strict=True) if own == role)
 
@@ -111,15 +111,12 @@ def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> 
     fixes: dict[Role, list[str]] = {"future": [], "past": [], "static": []}
     frame = table.frame
     for name in names:
-        if ids and all(_is_static(rows, name, ids) for rows in (frame.head(FIRST_ROWS), frame)):
+        parts = (rows.groupby(list(ids), sort=False)[name] for rows in (frame.head(FIRST_ROWS), frame) if ids)
+        if ids and all(int(part.nunique(dropna=False).max()) == 1 for part in parts):
             fixes["static"].append(name)
         else:
             fixes["future" if AHEAD.search(name) or is_truth(frame[name]) else "past"].append(name)
     return tuple(Fix(role, like=",".join(some)) for role, some in fixes.items() if some)
-
-
-def _is_static(frame: pd.DataFrame, name: str, ids: Sequence[str]) -> bool:
-    return int(frame.groupby(list(ids), sort=False)[name].nunique(dropna=False).max()) == 1
 
 
 def is_truth(raw: pd.Series) -> bool:
@@ -171,8 +168,11 @@ class LearntCovariates(Config):
             calendar=calendar_features(times, frequency).shape[1] if roles.calendar else 0,
         )
         static = [place for place, role in enumerate(covariates.roles) if role == "static"]
+        if not static:
+            return learnt.replace(static=np.empty((training.shape[1], 0)))
         same = _recode(covariates, levels)[..., static]
-        return learnt.replace(static=_constant(same) if static else np.empty((training.shape[1], 0)))
+        first = np.argmax(~np.isnan(same), axis=0)  # the first value of every series, 0 where there is none
+        return learnt.replace(static=np.nan_to_num(np.take_along_axis(same, first[None], axis=0)[0], nan=0.0))
 
     @property
     def known(self) -> dict[str, int]:
@@ -182,7 +182,7 @@ class LearntCovariates(Config):
         return {**columns, **days, **({"calendar": self.calendar} if self.calendar else {})}
 
     @property
-    def fixed(self) -> int:
+    def num_static(self) -> int:
         """Features of what series are, the first of those that are known ahead."""
         return sum(self.known[name] for name in self.roles.static)
 
@@ -190,11 +190,6 @@ class LearntCovariates(Config):
     def seen(self) -> dict[str, int]:
         """Features of what is known up to the last value."""
         return {name: len(self.words.get(name, ("",))) for name in self.roles.past}
-
-    @property
-    def later_roles(self) -> Roles:
-        """Columns that a later table has to have."""
-        return self.roles.replace(static=())
 
     def encode(self, covariates: Covariates, times: pd.Index) -> "Regressors":
         """Features of every row in float32, scaled by the training rows; 0 where missing, and where a word is new.
@@ -275,12 +270,6 @@ def _scale(column: NDArray[np.float64], is_word: bool) -> tuple[float, float]:
         return 0.0, 1.0
     deviation = float(present.std())
     return float(present.mean()), deviation if deviation > 0 else 1.0
-
-
-def _constant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The first value of every series and column, 0 where there is none."""
-    first = np.argmax(~np.isnan(values), axis=0)
-    return np.asarray(np.nan_to_num(np.take_along_axis(values, first[None], axis=0)[0], nan=0.0))
 
 
 def new_words(covariates: Covariates, learnt: LearntCovariates) -> list[str]:

@@ -24,13 +24,13 @@ from multiway.tasks.forecasting.calendar import clock_of, season_of
 from multiway.tasks.forecasting.candidate import Facts, Sizes, choose_candidates
 from multiway.tasks.forecasting.config import ForecastConfig, Roles, find_published_split
 from multiway.tasks.forecasting.covariates import LearntCovariates
+from multiway.tasks.forecasting.later_rows import Joined, join_rows
 from multiway.tasks.forecasting.panel import Columns, Panel, targets_last
+from multiway.tasks.forecasting.processes import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.read import describe_source, later_panel, options_of_training, read_panel
 from multiway.tasks.forecasting.ridge import ChosenRidge, choose_ridge
-from multiway.tasks.forecasting.sharing import join_scalers, join_words, on_times_of_all, read_shared
 from multiway.tasks.forecasting.sizes import Borders, usual_horizon, usual_lookback
 from multiway.tasks.forecasting.splitting import borders_of, first_scored, until, whole_borders, young_series
-from multiway.tasks.forecasting.updates import Joined, join_rows
 from multiway.tasks.forecasting.windows import Windows, all_windows, rows_observed, split_windows
 from multiway.training.processes import join_arrays as of_all
 from multiway.training.processes import world
@@ -115,30 +115,46 @@ class PreparedPanel:
         panel.future_times(1)  # a step that is unknown is unknown before the training, too
         rows = panel.num_rows if rows is None else rows
         borders = borders_of(panel.slice(0, rows), config.split)
-        notes = (*panel.notes, *_note_season(config, panel))
-        young = young_series(panel, borders)
-        other = find_published_split(config.split.protocol)
-        if other is not None:
-            scaler = other.scale(panel.values)
-            _refuse_covariates(panel, config.split.protocol)
-            windows = other.split(all_windows(panel, scaler, *_sizes(config)), config.split.seed, panel.source)
-            notes = (*panel.notes, other.note, *_note_season(config, panel))
+        young, season = young_series(panel, borders), config.season or season_of(panel.frequency)
+        sizes, notes = (config.lookback, config.horizon, config.num_targets), panel.notes
+        published = find_published_split(config.split.protocol)
+        if published is not None:
+            notes = (*notes, published.note)
+        if season > config.lookback:
+            longer = f"The season of {season} steps is longer than the look-back of {config.lookback}"
+            notes = (*notes, f"{longer}, so there is no seasonal naive forecast.")
+        if published is not None:
+            if panel.covariates is not None:
+                raise DataError(
+                    f"{panel.source}: the protocol {config.split.protocol} is of series alone. "
+                    f"Leave {list_some(panel.covariates.names)} out, or set protocol to fraction (",
+                    Fix("split.protocol", "fraction"),
+                    ").",
+                )
+            scaler = published.scale(panel.values)
+            windows = published.split(all_windows(panel, scaler, *sizes), config.split.seed, panel.source)
             return cls(panel=panel, borders=borders, scaler=scaler, windows=windows, rows=rows, notes=notes)
         scaler = Scaler.fit(panel.values[slice(*borders.train)])
         scaled = scaler.transform(np.where(young, np.nan, panel.values))
         covariates, training = None, panel.times[slice(*borders.train)]
         if panel.covariates is not None:
-            roles = config.roles.replace(static=panel.covariates.named("static"))
+            roles = config.roles.replace(static=panel.covariates.columns_of("static"))
             covariates = LearntCovariates.of(panel.covariates, roles, training, panel.frequency)
-        windows = split_windows(scaled, borders, *_sizes(config))
+        windows = split_windows(scaled, borders, *sizes)
         if young.any():
-            since = first_scored(panel, young, borders, _season_in(config, panel))
+            since = first_scored(panel, young, borders, season)
             scaler = scaler.taking(Scaler.fit(until(panel.values[:rows], since)), young)
-            test = split_windows(scaler.transform(panel.values), borders, *_sizes(config))["test"]
+            test = split_windows(scaler.transform(panel.values), borders, *sizes)["test"]
             windows["test"] = test.replace(since=torch.from_numpy(since))
         features = regressors_of(panel, covariates)
         windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
-        names = tuple(itertools.compress(panel.names, young))
+        count = config.num_targets or panel.num_variates
+        low = _range(panel.values[slice(*borders.train), -count:])[0]
+        falls = (low >= 0) & (lowest_before(panel, panel.num_rows, low) < 0)
+        if falls.any():
+            names = list_some(list(itertools.compress(panel.names[-count:], falls)))
+            rule = "values below zero come after the training rows, so the forecast may lie there too"
+            notes = (*notes, f"{names}: {rule}")
         return cls(
             panel=panel,
             borders=borders,
@@ -146,26 +162,25 @@ class PreparedPanel:
             windows=windows,
             rows=rows,
             covariates=covariates,
-            young=names,
-            notes=(*notes, *_note_signs(panel, borders, config)),
+            young=tuple(itertools.compress(panel.names, young)),
+            notes=notes,
         )
 
     @classmethod
     def later(cls, panel: Panel, state: ForecastState, config: ForecastConfig) -> Self:
         """Windows over all rows of later data, to score."""
         scaler, rows = state.scaler, regressors_of(panel, state.covariates)
-        windows = all_windows(panel, scaler, *_sizes(config)).with_covariates(rows)
+        windows = all_windows(panel, scaler, config.lookback, config.horizon, config.num_targets).with_covariates(rows)
         if np.isnan(panel.values[config.lookback :, -windows.num_targets :]).all():
             raise DataError(
                 f"{panel.source}: no value to score stands after the first {config.lookback} rows. Give more."
             )
         borders = whole_borders(panel.num_rows)
-        every = dict.fromkeys(borders.by_name(), windows)
         return cls(
             panel=panel,
             borders=borders,
             scaler=scaler,
-            windows=every,
+            windows=dict.fromkeys(borders.by_name(), windows),
             rows=panel.num_rows,
             covariates=state.covariates,
             notes=panel.notes,
@@ -219,17 +234,6 @@ def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
     return learnt.encode(panel.covariates, panel.times)
 
 
-def _refuse_covariates(panel: Panel, protocol: str) -> None:
-    if panel.covariates is not None:
-        raise DataError(
-            f"{panel.source}: the protocol {protocol} is of series alone. Leave {list_some(panel.covariates.names)} "
-            "out, "
-            "or set protocol to fraction (",
-            Fix("split.protocol", "fraction"),
-            ").",
-        )
-
-
 def prepare_panel(config: ForecastConfig, source: object, rows: int | None = None) -> PreparedPanel:
     """Read a file or frame and cut it into windows; see `Prepared.of`.
 
@@ -245,14 +249,17 @@ def prepare_panel(config: ForecastConfig, source: object, rows: int | None = Non
 
 
 def _read_own(config: ForecastConfig, source: object) -> Panel:
-    if not holds_parts(source):
-        return targets_last(read_panel(*describe_source(config, source)), config.targets)
-    folder = Path(str(source))
+    """The panel of a file, a frame, or a folder: of the latter the series of this process, where several share them."""
+    folder = Path(str(source)) if holds_parts(source) else None
+    shared = None if folder is None or world() == 1 else read_shared(config, folder)
+    if shared is None:
+        panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
+    else:
+        frame, options, share = shared
+        panel = on_times_of_all(read_panel(frame, options), share, options)
+    if folder is None:
+        return panel
     files = tuple((str(path.relative_to(folder)), sha256_of(path)) for path in parts_of(folder))
-    if world() > 1 and (own := read_shared(config, folder)) is not None:
-        frame, options, share = own
-        return dataclasses.replace(on_times_of_all(read_panel(frame, options), share, options), files=files)
-    panel = targets_last(read_panel(*describe_source(config, source)), config.targets)
     return dataclasses.replace(panel, files=files)
 
 
@@ -281,7 +288,7 @@ def fit_sizes(config: ForecastConfig, panel: Panel) -> ForecastConfig:
     if {"lookback", "horizon"} <= config.model_fields_set or find_published_split(config.split.protocol) is not None:
         return config
     train, *others = (stop - start for start, stop in borders_of(panel, config.split).by_name().values())
-    season, sizes = _season_in(config, panel), {}
+    season, sizes = config.season or season_of(panel.frequency), {}
     if "horizon" not in config.model_fields_set and (min(others) < config.horizon or train <= config.horizon):
         sizes["horizon"] = min(usual_horizon(panel.num_rows, season), *others)
     horizon = sizes.get("horizon", config.horizon)
@@ -293,13 +300,14 @@ def fit_sizes(config: ForecastConfig, panel: Panel) -> ForecastConfig:
 def read_later(config: ForecastConfig, state: ForecastState, source: object) -> Panel:
     """Read a file or frame as a run read its own; see `later_panel`."""
     options = options_of_training(source, config.read, state.columns)
-    roles = Roles() if state.covariates is None else state.covariates.later_roles
+    roles = Roles() if state.covariates is None else state.covariates.roles.replace(static=())
     return later_panel(source, options, state.names, state.frequency, roles, state.columns.zone)
 
 
-def learn(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
+def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     """Names, season and scaling of the training rows, and the kind of ridge that validation prefers."""
-    panel, scaler, season = prepared.panel, prepared.scaler, _season_in(config, prepared.panel)
+    panel, scaler = prepared.panel, prepared.scaler
+    season = config.season or season_of(panel.frequency)
     known = scaler.transform(panel.values[: prepared.borders.test[0]])
     training, young = known[slice(*prepared.borders.train)], np.isin(panel.names, prepared.young)
     scales = np.where(young, mase_scales(known, season), mase_scales(training, season))
@@ -359,7 +367,7 @@ def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = 
         matrices=1 if state.shared else len(state.targets),
         known=() if learnt is None else tuple(learnt.known.values()),
         seen=() if learnt is None else tuple(learnt.seen.values()),
-        static=0 if learnt is None else learnt.fixed,
+        static=0 if learnt is None else learnt.num_static,
         calendar=0 if learnt is None else learnt.calendar,
         variates=len(state.names),
         config=config,
@@ -376,31 +384,3 @@ def _range(values: Floats) -> tuple[Floats, Floats]:
 def lowest_before(panel: Panel, row: int, low: Floats) -> Floats:
     """The smallest value of each target before a row, which is at most `low`, that of the training rows."""
     return np.minimum(low, _range(panel.values[:row, -len(low) :])[0])
-
-
-def _note_signs(panel: Panel, borders: Borders, config: ForecastConfig) -> tuple[str, ...]:
-    """Name targets that fall below zero after the training rows."""
-    count = config.num_targets or panel.num_variates
-    low = _range(panel.values[slice(*borders.train), -count:])[0]
-    names = list(itertools.compress(panel.names[-count:], (low >= 0) & (lowest_before(panel, panel.num_rows, low) < 0)))
-    if not names:
-        return ()
-    return (f"{list_some(names)}: values below zero come after the training rows, so the forecast may lie there too",)
-
-
-def _season_in(config: ForecastConfig, panel: Panel) -> int:
-    """Steps in a season: as configured, or from the frequency."""
-    return config.season or season_of(panel.frequency)
-
-
-def _note_season(config: ForecastConfig, panel: Panel) -> tuple[str, ...]:
-    season = _season_in(config, panel)
-    if season <= config.lookback:
-        return ()
-    sizes = f"The season of {season} steps is longer than the look-back of {config.lookback}"
-    return (f"{sizes}, so there is no seasonal naive forecast.",)
-
-
-def _sizes(config: ForecastConfig) -> tuple[int, int, int | None]:
-    """Steps of past and future, and series that are forecast, of every window."""
-    return config.lookback, config.horizon, config.num_targets

@@ -15,11 +15,11 @@ from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
+from multiway.tasks.forecasting.later_rows import join_rows
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import read_plan
 from multiway.tasks.forecasting.read import with_static
 from multiway.tasks.forecasting.refit import take_in
-from multiway.tasks.forecasting.updates import join_rows
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
 

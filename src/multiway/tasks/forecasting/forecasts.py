@@ -27,8 +27,8 @@ from multiway.tasks.forecasting.encode import ForecastState, PreparedPanel, regr
 from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
+from multiway.tasks.forecasting.processes import join_frames
 from multiway.tasks.forecasting.refit import fit_before
-from multiway.tasks.forecasting.sharing import join_frames
 from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
@@ -204,7 +204,7 @@ def forecast_columns(
     columns = {OURS: written(scaler.inverse(middle))}
     if _is_other(run):
         return columns
-    bands = Bands.stored(run.calibration).after(late)
+    bands = Bands.read(run.calibration).after(late)
     with torch.no_grad():
         widths = bands.widths(model_of(run).fitted_for(use).spread, *inputs)[:, 0].double()
     scale = torch.from_numpy(factors_at(run, panel, bands, [panel.num_rows])[0]) * widths
@@ -361,7 +361,7 @@ def _with_bands(
     if not len(levels):
         return columns
     steps, variates, std = run.config.horizon, len(run.state.targets), run.state.target_scaler.std
-    bands, centre = Bands.stored(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
+    bands, centre = Bands.read(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
     factors = torch.from_numpy(factors_at(run, panel, bands, (rows + run.config.lookback).tolist()))[:, None]
     scale, offsets = factors * _widths(run, bands, windows, torch.from_numpy(rows)), bands.edges(levels).double()
     parts = [

@@ -16,6 +16,7 @@ from multiway.tasks.forecasting.encode import PreparedPanel
 from multiway.tasks.forecasting.forecasts import forecast_columns
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.plan import knows_ahead
+from multiway.tasks.forecasting.scores import read_test_errors
 from multiway.tasks.protocol import OURS
 from multiway.tasks.run import Run
 
@@ -82,8 +83,11 @@ def steps_in_words(count: int, frequency: str | None) -> str:
 
 def worth_of(run: Run) -> Worth:
     """Errors of a run's answer; the trivial forecast is that of the lower mean scaled error."""
-    test = run.tables["errors"].query("split == 'test'")
-    scaled = test.pivot_table(index="variate", columns="model", values="mae", sort=False).reindex(run.state.targets)
+    scaled = (
+        read_test_errors(run)
+        .pivot_table(index="variate", columns="model", values="mae", sort=False)
+        .reindex(run.state.targets)
+    )
     known = [name for name in TRIVIAL if name in scaled and name in run.state.candidates]
     best = min(known, key=lambda name: float(scaled[name].to_numpy().mean()), default=OURS)
     span, season = span_of(run.state.frequency), run.state.season

@@ -21,6 +21,7 @@ from multiway.report.sections import Chart, PagePart, Panels, Section, Table, Ta
 from multiway.tasks import pages
 from multiway.tasks.comparing import comparison, names_of
 from multiway.tasks.forecasting.candidate import candidates
+from multiway.tasks.forecasting.choice import RULE
 from multiway.tasks.forecasting.config import find_published_split
 from multiway.tasks.forecasting.encode import PreparedPanel, prepare_panel
 from multiway.tasks.forecasting.explain import attention_part
@@ -34,6 +35,7 @@ from multiway.tasks.forecasting.headline import (
     steps_in_words,
 )
 from multiway.tasks.forecasting.networks import model_of
+from multiway.tasks.forecasting.scores import read_test_errors
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
@@ -200,7 +202,7 @@ def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
 
 def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:
     """Mean squared test error by model along a column."""
-    parts = run.tables["errors"].query("split == 'test'").groupby("model", sort=False)
+    parts = read_test_errors(run).groupby("model", sort=False)
     return {str(model): part.groupby(column, sort=False)["mse"].mean().to_numpy() for model, part in parts}
 
 
@@ -260,13 +262,6 @@ def _coverage_table(run: Run, styles: dict[float, str]) -> Table:
             for row in run.facts["coverage"]
         ],
     )
-
-
-RULE = (
-    "Each window is later than the rows that its forecast was fitted on. The weights are positive, sum to one and have "
-    "the least squared error. They are drawn towards equal ones, the more so the fewer windows there are. Where ridge "
-    "alone has a lower error on these windows, it has all the weight."
-)
 
 
 def choice_tables(run: Run, colours: dict[str, int]) -> list[Section]:

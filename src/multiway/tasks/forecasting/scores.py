@@ -14,9 +14,10 @@ from torch import Tensor
 from multiway.data import Scaler
 from multiway.metrics.quantiles import TENTHS
 from multiway.tasks.forecasting.bands import Bands, in_widths, mean_sizes, stretch
-from multiway.tasks.forecasting.sharing import join_words
+from multiway.tasks.forecasting.processes import join_words
 from multiway.tasks.forecasting.windows import Windows, inputs_of
 from multiway.tasks.protocol import OURS, Row
+from multiway.tasks.run import Run
 from multiway.training.processes import join_arrays
 
 Forecasts = Mapping[str, Tensor]
@@ -70,7 +71,10 @@ class ForecastErrors:
         far = error if truth.keep is None else torch.where(truth.keep, error, torch.inf)
         total = (error if truth.keep is None else torch.where(truth.keep, error, 0)).sum(0)
         for index, (share, offset) in enumerate(zip(TENTHS, around.tenths, strict=False)):
-            offsets = (offset * truth.count) if offset.ndim == 2 else truth.observed(offset).sum(0)
+            if offset.ndim == 2:
+                offsets = offset * truth.count
+            else:
+                offsets = (offset if truth.keep is None else torch.where(truth.keep, offset, 0)).sum(0)
             self.lost[index] += share * (total - offsets) + (offset - far).clamp_min_(0).sum(0)
         for index, (low, high) in enumerate(around.edges):
             self.inside[index] += ((error >= low) & (far <= high)).sum(0)
@@ -143,10 +147,6 @@ class _Truth:
         size = (self.target + offset).abs_()
         self.total = (size if keep is None else torch.where(keep, size, 0)).sum(0)
         self.size = size.clamp_min_(SMALLEST)
-
-    def observed(self, values: Tensor) -> Tensor:
-        """Values where the targets were observed, 0 elsewhere."""
-        return values if self.keep is None else torch.where(self.keep, values, 0)
 
 
 @torch.no_grad()
@@ -225,29 +225,21 @@ def forecast_rows(
     pinball, crps, wql, sql: of the nine tenths, as in `metrics.quantiles`, sql averaged over variates as mase is.
     coverage_80: share of values inside the 80 % band of ours.
     """
-    whole = [
-        _row(model, split, *score)
-        for model, error in errors.items()
-        for score in (
-            *_means(error, units),
-            *_of_quantiles(error, units),
-            *(_of_bands(error, units) if model == OURS else ()),
-        )
-    ]
-    apart = [
-        _row(model, split, scale, f"{metric}_{steps}", value)
+    rows = [(model, *score) for model, error in errors.items() for score in _scores(error, units, model == OURS)]
+    rows += [
+        (model, scale, f"{metric}_{steps}", value)
         for steps, (model, error) in itertools.product(horizons, errors.items())
-        for scale, metric, value in _means(error.first(steps), units)
+        for scale, metric, value in _scores(error.first(steps), units)
         if scale == "scaled" and metric in ("mse", "mae")
     ]
-    return whole + apart
+    return [
+        {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
+        for model, scale, metric, value in rows
+    ]
 
 
-def _row(model: str, split: str, scale: str, metric: str, value: float | None) -> Row:
-    return {"model": model, "split": split, "scale": scale, "metric": metric, "value": value, "low": None, "high": None}
-
-
-def _means(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
+def _scores(error: ForecastErrors, units: Units, has_bands: bool = False) -> Iterator[tuple[str, str, float | None]]:
+    """Scale, metric and value of every score."""
     total, std = float(error.count.sum().clamp_min(1)), torch.from_numpy(units.std)
     squared, absolute = (float(part.sum()) for part in (error.squared * std.square(), error.absolute * std))
     size = float((error.size * std).sum())
@@ -259,6 +251,16 @@ def _means(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, floa
     yield "original", "rmse", (squared / total) ** 0.5
     yield "original", "wape", absolute / size if size else None
     yield "original", "smape", float(error.symmetric.sum()) / total
+    if len(error.lost):
+        lost = error.lost.mean(0)
+        sql, pinball = _over_naive(lost, error, units), float((lost * std).sum()) / total
+        yield "scaled", "sql", None if sql is None else 2 * sql
+        yield "original", "pinball", pinball
+        yield "original", "crps", 2 * pinball
+        yield "original", "wql", 2 * float((lost * std).sum()) / size if size else None
+    if has_bands and len(error.inside):
+        for level, inside in zip(units.levels, error.coverage(), strict=False):
+            yield "original", f"coverage_{level:g}", float(inside.mean())
 
 
 def _over_naive(lost: Tensor, error: ForecastErrors, units: Units) -> float | None:
@@ -269,24 +271,6 @@ def _over_naive(lost: Tensor, error: ForecastErrors, units: Units) -> float | No
     scale = torch.from_numpy(units.mase_scale)
     per_variate, usable = lost.sum(0) / error.count.sum(0).clamp_min(1), scale > 0
     return float((per_variate[usable] / scale[usable]).mean()) if bool(usable.any()) else None
-
-
-def _of_quantiles(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
-    if not len(error.lost):
-        return
-    std, lost = torch.from_numpy(units.std), error.lost.mean(0)
-    total, size = float((lost * std).sum()), float((error.size * std).sum())
-    pinball = total / float(error.count.sum().clamp_min(1))
-    sql = _over_naive(lost, error, units)
-    yield "scaled", "sql", None if sql is None else 2 * sql
-    yield "original", "pinball", pinball
-    yield "original", "crps", 2 * pinball
-    yield "original", "wql", 2 * total / size if size else None
-
-
-def _of_bands(error: ForecastErrors, units: Units) -> Iterator[tuple[str, str, float | None]]:
-    for level, inside in zip(units.levels, error.coverage() if len(error.inside) else (), strict=False):
-        yield "original", f"coverage_{level:g}", float(inside.mean())
 
 
 def error_frame(errors: Mapping[str, ForecastErrors], split: str, names: tuple[str, ...]) -> pd.DataFrame:
@@ -306,3 +290,8 @@ def error_frame(errors: Mapping[str, ForecastErrors], split: str, names: tuple[s
         for model, error in errors.items()
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def read_test_errors(run: Run) -> pd.DataFrame:
+    """The rows of `error_frame` of the test rows of a run."""
+    return run.tables["errors"].query("split == 'test'")

@@ -47,9 +47,9 @@ from multiway.tasks.forecasting.networks import (
 )
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
+from multiway.tasks.forecasting.processes import join_frames, join_words, words_on_shares
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
-from multiway.tasks.forecasting.sharing import join_frames, join_words, words_on_shares
 from multiway.tasks.lifecycle import announce, data_of
 from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
 from multiway.tasks.run import Run
@@ -112,7 +112,7 @@ def fill_sizes(config: ForecastConfig, prepared: PreparedPanel) -> ForecastConfi
 
 def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
     """See `multiway.tasks.forecasting.encode`."""
-    return encode.learn(config, prepared)
+    return encode.learn_state(config, prepared)
 
 
 def settle_config(config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
@@ -238,7 +238,7 @@ def check_stored(run: Run) -> None:
     same_length({"names": state.names, "mean": state.scaler.mean, "std": state.scaler.std})
     targets = run.config.num_targets or len(state.names)
     same_length({"mase": state.mase_scale, "targets": state.names[-targets:]})
-    bands = Bands.stored(run.calibration)
+    bands = Bands.read(run.calibration)
     expected = (len(bands.shares), run.config.horizon, targets)
     varying = (bands.usual, bands.spread, bands.slopes)
     fits = bands.offsets.shape == expected and all(each.shape[-1] == targets for each in varying if each is not None)
@@ -252,7 +252,7 @@ def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     around = {
         name: scores.Around(tenths, _edges(run, name)) for name, tenths in run.calibration.items() if name not in PARTS
     }
-    bands, windows, edges = Bands.stored(run.calibration), prepared.windows[split], _edges(run, OURS)
+    bands, windows, edges = Bands.read(run.calibration), prepared.windows[split], _edges(run, OURS)
     spread = model_of(run).fitted_for(split).spread
     following = scores.Following(bands, windows, spread) if bands.vary else None
     around[OURS] = around[OURS]._replace(bands=following)
@@ -290,7 +290,7 @@ def facts_of_test(run: Run, predictions: Measured) -> Row:
 
 def _edges(run: Run, name: str) -> Tensor:
     """Of the answer's bands; other models have none."""
-    return Bands.stored(run.calibration).edges(run.config.levels if name == OURS else ())
+    return Bands.read(run.calibration).edges(run.config.levels if name == OURS else ())
 
 
 def describe_run(run: Run, prepared: PreparedPanel) -> Row:

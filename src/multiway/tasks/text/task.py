@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
+from multiway.auditing.texts import audit_texts
 from multiway.config import Plain
 from multiway.data.encoders import token_encoder
 from multiway.data.encoders.hashed import longest, words_in
@@ -31,7 +32,6 @@ from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.samples import SampleTask
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
-from multiway.tasks.text.audit import audit_texts
 from multiway.tasks.text.config import TEXT, TextConfig, network_sizes
 from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
@@ -96,7 +96,7 @@ def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings])
 
 
 def audit_run(config: TextConfig, run: Run | None = None) -> AuditReport:
-    """See `multiway.tasks.text.audit`; nothing is encoded for it."""
+    """See `multiway.auditing.texts`; nothing is encoded for it."""
     words = config.plain() | {"inputs": "words", "model": {}, "text": EncoderOptions(encoder="hashed").plain()}
     return audit_texts(TASK.prepare(TextConfig.parse(words), TASK.locate(config.data or "")))
 
