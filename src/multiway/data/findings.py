@@ -3,8 +3,9 @@
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextvars import ContextVar
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -283,11 +284,49 @@ def keep_errors(failures: Failures | None) -> Iterator[None]:
         failures.append(error)
 
 
-def soundly(source: str, read: Callable[[Findings], T]) -> T:
-    """What a reader makes of a source, if nothing that it notes stops the data from being used."""
+_KEPT: ContextVar[dict[Hashable, tuple[Any, Findings]] | None] = ContextVar("kept", default=None)
+
+
+@contextlib.contextmanager
+def reading_once() -> Iterator[None]:
+    """Keep what is read until the outermost such block ends: looked at from several sides, a file is read once."""
+    token = _KEPT.set({} if (outer := _KEPT.get()) is None else outer)
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def once(key: Hashable, findings: Findings, read: Callable[[Findings], T]) -> T:
+    """What a reader makes of a file; within `reading_once` it reads the first time alone, and notes what it found.
+
+    key: None for what is read each time.
+    """
+    kept = _KEPT.get()
+    if kept is None or key is None:
+        return read(findings)
+    if key not in kept:
+        own = Findings(findings.source)
+        try:
+            kept[key] = read(own), own
+        except Unreadable as end:
+            kept[key] = end, own
+    result, own = kept[key]
+    findings.found += own.found
+    findings.encoding = own.encoding or findings.encoding
+    if isinstance(result, Unreadable):
+        raise result
+    return cast(T, result)
+
+
+def soundly(source: str, read: Callable[[Findings], T], key: Hashable = None) -> T:
+    """What a reader makes of a source, if nothing that it notes stops the data from being used.
+
+    key: Under which it is kept within `reading_once`.
+    """
     findings = Findings(source)
     try:
-        result = read(findings)
+        result = once(key, findings, read)
     except Unreadable:
         raise findings.error() from None
     if findings.errors():

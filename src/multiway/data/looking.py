@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
 from multiway.data.options import FileOptions, ReadOptions
-from multiway.data.sources.cells import RawTable
-from multiway.data.sources.columns import FEW_ROWS, Kind, column_of_times, kind_of, usual_column
+from multiway.data.sources.columns import FEW_ROWS, Kind, RawTable, column_of_times, parse_times, usual_column
 from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows
-from multiway.data.sources.parts import holds_parts
-from multiway.data.sources.tables import load_spelled, load_table, source_name
-from multiway.data.sources.times import parse_times
+from multiway.data.sources.parquet import holds_parts
+from multiway.data.sources.spelling import are_spelled
+from multiway.data.sources.tables import load_table, source_name
 from multiway.errors import DataError, Fix
 
 MOST_ROWS = 100_000
@@ -56,35 +55,23 @@ def find_recordings(table: RawTable, kinds: Mapping[str, Kind]) -> Recordings | 
     """
     numbers = [name for name, kind in kinds.items() if kind == "number"]
     for time in numbers:
-        starts = _starts(table.column(time).numbers[0])
-        if len(starts) >= FEWEST and len(table.rows) >= SHORTEST * len(starts):
-            found = _roles(table.frame, time, [name for name in kinds if name != time], numbers, starts)
-            if found is not None:
-                return found
+        steps = table.columns[time].values
+        starts = np.flatnonzero(np.append(True, ~(np.diff(steps) > 0)))
+        is_counter = steps[0] in (0, 1) and bool((steps[starts] == steps[0]).all())
+        if not is_counter or len(starts) < FEWEST or len(steps) < SHORTEST * len(starts):
+            continue
+        lengths, kept = np.diff(np.append(starts, len(steps))), {}
+        for name in (name for name in kinds if name != time):
+            cells = table.columns[name].cells
+            firsts = cells.iloc[starts]
+            if (cells.to_numpy() == np.repeat(firsts.to_numpy(), lengths)).all():
+                kept[name] = firsts
+        names = [name for name, firsts in kept.items() if firsts.is_unique]
+        classes = [name for name, firsts in kept.items() if 2 <= firsts.nunique() <= len(starts) / 2]
+        is_measured = any(name not in kept and name != time for name in numbers)
+        if names and classes and is_measured:
+            return Recordings(names[0], time, classes[-1])
     return None
-
-
-def _starts(steps: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows at which a counter begins; none where the column is no counter."""
-    starts = np.flatnonzero(np.append(True, ~(np.diff(steps) > 0)))
-    is_counter = steps[0] in (0, 1) and bool((steps[starts] == steps[0]).all())
-    return starts if is_counter else starts[:0]
-
-
-def _roles(
-    frame: pd.DataFrame, time: str, others: list[str], numbers: list[str], starts: NDArray[np.int64]
-) -> Recordings | None:
-    lengths = np.diff(np.append(starts, len(frame)))
-    kept = {name: frame[name].iloc[starts] for name in others}
-    kept = {
-        name: firsts
-        for name, firsts in kept.items()
-        if (frame[name].to_numpy() == np.repeat(firsts.to_numpy(), lengths)).all()
-    }
-    names = [name for name, firsts in kept.items() if firsts.is_unique]
-    classes = [name for name, firsts in kept.items() if 2 <= firsts.nunique() <= len(starts) / 2]
-    is_measured = any(name not in kept and name != time for name in numbers)
-    return Recordings(names[0], time, classes[-1]) if names and classes and is_measured else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -171,17 +158,17 @@ def _look(source: object) -> Look | None:
     table = with_joined_times(with_months_in_rows(raw, None, findings), None, FileOptions(), findings)
     time = column_of_times(table)
     repeats, is_long = (False, False) if time is None else _repeats(table, time)
-    kinds = {name: kind_of(raw.column(name)) for name in raw.names}
-    recordings = find_recordings(table, kinds) if time is None else None
+    columns = {name: raw.columns[name] for name in raw.names}
+    kinds = {name: column.kind for name, column in columns.items()}
     return Look(
         kinds=kinds,
         time=time,
         repeats=repeats,
         is_long=is_long,
-        is_smooth=_is_smooth(raw, kinds),
-        has_names=any(kind == "identifier" and not raw.column(name).holds_numbers for name, kind in kinds.items()),
+        is_smooth=_is_smooth([columns[name].values for name, kind in kinds.items() if kind == "number"]),
+        has_names=any(kind == "identifier" and not columns[name].holds_numbers for name, kind in kinds.items()),
         is_across=time is None and bool(times_of_header(table)),
-        recordings=recordings,
+        recordings=find_recordings(table, kinds) if time is None else None,
     )
 
 
@@ -189,9 +176,9 @@ def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
     """Whether many times repeat for no reason, more than one of them at least, and whether the table is long."""
     with contextlib.suppress(Unreadable):
         times, good = parse_times(table, time, FileOptions(), Findings(""))
-        sound, findings = table if good.all() else table.take(good), Findings("")
+        sound = table if good.all() else table.take(good)
         try:
-            is_long = find_long(sound, time, times, ReadOptions(), findings) is not None
+            is_long = find_long(sound, time, times, ReadOptions(), Findings("")) is not None
         except Unreadable:
             is_long = True  # it is, and only its values are not clear
         repeated = times.to_series().duplicated()
@@ -199,22 +186,27 @@ def _repeats(table: RawTable, time: str) -> tuple[bool, bool]:
     return False, False
 
 
-def _is_smooth(table: RawTable, kinds: Mapping[str, Kind]) -> bool:
+def _is_smooth(columns: Sequence[NDArray[np.float64]]) -> bool:
     """Whether successive numbers are alike in the middle column, or there are too few rows to tell."""
-    columns = [table.column(name).numbers[0] for name, kind in kinds.items() if kind == "number"]
-    columns = [values[np.isfinite(values)] for values in columns]
-    shares = [_successive(values) for values in columns if len(values) >= FEW_ROWS and values.std() > 0]
+    shares = []
+    for values in columns:
+        finite = values[np.isfinite(values)]
+        if len(finite) >= FEW_ROWS and finite.std() > 0:
+            ranks = pd.Series(finite[:MOST_ROWS]).rank().to_numpy()
+            shares.append(abs(float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1])))
     return not shares or float(np.median(shares)) >= SMOOTH
 
 
-def _successive(values: NDArray[np.float64]) -> float:
-    """Correlation of the ranks of a column with those one row before, of the first rows."""
-    ranks = pd.Series(values[:MOST_ROWS]).rank().to_numpy()
-    return abs(float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]))
-
-
 def read_frame(source: object, options: FileOptions) -> pd.DataFrame:
-    """Every column of a file or frame as it came, whole numbers as such."""
-    frame = soundly(source_name(source), lambda findings: load_spelled(source, options, findings)).frame
+    """Every column of a file or frame as it stood there, but numbers as such where they are no names.
+
+    Whole numbers have no fraction; 007 and $5 are text.
+    """
+    table = soundly(source_name(source), lambda findings: load_table(source, options, findings))
+    frame = table.frame.copy(deep=False)
+    for name in table.texts:
+        column = table.columns[name]
+        if not column.is_numeric or isinstance(column.text, pd.Series) or are_spelled(column.raw):
+            frame[name] = column.raw
     whole = [name for name, column in frame.items() if column.dtype == float and (column % 1 == 0).all()]
     return frame.astype(dict.fromkeys(whole, "int64"))

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, list_some, quote, refuse_huge
 from multiway.data.options import TargetKind
-from multiway.data.sources.cells import LARGEST, Column, RawTable, has_comma, parse_cells, with_truths
-from multiway.data.sources.columns import AS_DECIMALS
+from multiway.data.sources.cells import LARGEST, has_comma, parse_cells, with_truths
+from multiway.data.sources.columns import NOWHERE, Column, RawTable
 from multiway.data.sources.tables import as_pandas
+from multiway.data.sources.values import AS_DECIMALS
 from multiway.errors import DataError, Fix, Message
 
 FEW_NUMBERS = 10
@@ -36,7 +37,7 @@ def read_target(
     kind: Of the target; `auto` takes words, truth values and a few whole numbers as classes, all else as numbers.
     otherwise: What helps where they are no classes.
     """
-    column = table.column(name)
+    column = table.columns[name]
     text = name_truths(column.words, classes)
     rows = np.flatnonzero(text == "")
     if len(rows):
@@ -59,7 +60,7 @@ def _are_classes(column: Column) -> bool:
     """Whether cells are words, truth values, or a few whole numbers that repeat."""
     if not column.holds_numbers:
         return True
-    values = column.numbers[0]
+    values = column.values
     distinct = len(np.unique(values))
     return bool((values == np.round(values)).all() and distinct <= min(FEW_NUMBERS, len(values) / ROWS_PER_CLASS))
 
@@ -128,8 +129,8 @@ def classes_of(labels: Sequence[str], source: str, word: str) -> tuple[str, ...]
 
 
 def _numbers(table: RawTable, column: Column, text: pd.Series, findings: Findings) -> NDArray[np.float64]:
-    name, (values, bad, _) = column.name, column.numbers
-    rows = np.flatnonzero(bad)
+    name, values = column.name, column.values
+    rows = np.concatenate([NOWHERE, *(flaw.rows for flaw in column.flaws if flaw.kind == "number")])
     if len(rows):
         cells = [text.iloc[row] for row in rows[:20]]
         start: Message = (*AS_DECIMALS, ". ") if all(map(has_comma, cells)) else ("Correct them. ",)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from multiway import files
+from multiway.data.sources.cells import escape_frame
 from multiway.data.sources.excel import workbook_of
-from multiway.data.sources.exports import escape_frame
 from multiway.errors import ConfigError, RunError
 
 _RAW = ContextVar("raw", default=False)

@@ -3,9 +3,11 @@
 import abc
 import functools
 import inspect
+import operator
+import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 import numpy as np
 import pandas as pd
@@ -62,6 +64,16 @@ def _arguments(cls: type) -> dict[str, Collection[str]]:
     return {cls.__name__: inspect.signature(cls).parameters, **own}
 
 
+def _bare(kind: Any) -> Any:
+    """A type without what a config holds its values to."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _bare(parts[0])
+    if origin in (Union, types.UnionType):
+        return functools.reduce(operator.or_, map(_bare, parts))
+    return origin[tuple(map(_bare, parts))] if parts and origin is not Literal else kind
+
+
 def _describe(setting: Setting) -> str:
     """What an argument is, and what the config has where it is None."""
     is_open = setting.usual is None and setting.default is not None
@@ -104,7 +116,7 @@ class Estimator:
                 name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD if name == cls.first else inspect.Parameter.KEYWORD_ONLY,
                 default=cls.usual.get(name, setting.usual),
-                annotation=setting.kind | None if setting.usual is None else setting.kind,
+                annotation=_bare(setting.kind | None if setting.usual is None else setting.kind),
             )
             for name, setting in settings.items()
         ]

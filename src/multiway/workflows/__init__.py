@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from multiway.data import CheckReport as CheckReport
     from multiway.data.datasets import catalogue as catalogue
     from multiway.data.datasets import list_datasets as list_datasets
-    from multiway.data.sources.bytes import reading_once as reading_once
+    from multiway.data.findings import reading_once as reading_once
     from multiway.tasks.answers import Answer as Answer
     from multiway.tasks.lifecycle import load_run as load_run
     from multiway.tasks.lifecycle import load_runs as load_runs

@@ -9,8 +9,7 @@ from multiway.auditing import AuditReport
 from multiway.auditing.report import finding
 from multiway.config import Config
 from multiway.data import CheckReport, datasets
-from multiway.data.findings import Finding, Findings, quote
-from multiway.data.sources.bytes import reading_once
+from multiway.data.findings import Finding, Findings, quote, reading_once
 from multiway.data.sources.scans.lesions import LesionOptions
 from multiway.data.sources.scans.lesions import make_lesions as paint
 from multiway.data.sources.scans.loading import read_cases
@@ -114,11 +113,12 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
     from multiway.tasks.lifecycle import load_run  # needs torch, which looking at data does not
+    from multiway.tasks.scores import warn_of_lopsided
 
     run = load_run(path)
     if run.config.data is None:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
     with concerning(run.task.name):
         report = run.task.audit(run.config, run)
-    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in run.task.uneven(run))
+    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in warn_of_lopsided(run))
     return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])

@@ -8,10 +8,12 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import Budget, Shares, TestShare, ValidationShare
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import LAYER, NetworkConfig, Sizes, read_count, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
+Baseline = Annotated[str, baseline_of("multiway_papers.language.candidates", "language")]
 TRAINED = ("train", "audit")
 TRAINING: Plain = {"loss": "cross_entropy", "batch_size": 32, "learning_rate": 3e-3, "weight_decay": 0.1}
 """Fields of `TrainingConfig` where text differs from a forecast."""
@@ -67,9 +69,10 @@ class LanguageConfig(NetworkConfig):
     tokens: TokenOptions = TokenOptions()
     model: Annotated[Plain, dataclasses.replace(LAYER, usual="linear")] = Field(default_factory=dict)
     """Fields of the network without those that the data set; `name` is one of its named sizes."""
-    baselines: Annotated[
-        tuple[Literal["unigram", "trigram"], ...], Flag("Some of unigram and trigram.", commands=())
-    ] = ("unigram", "trigram")
+    baselines: Annotated[tuple[Baseline, ...], Flag("Some of unigram and trigram.", commands=())] = (
+        "unigram",
+        "trigram",
+    )
     """Kneser-Ney models of single tokens, and of three in a row."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """A sample is a window of tokens."""

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import ReadOptions
-from multiway.data.sources.cells import RawTable, as_text
+from multiway.data.sources.cells import as_text
+from multiway.data.sources.columns import RawTable
 from multiway.data.sources.json_lines import is_line_file
 from multiway.data.sources.tables import column_names, load_table
 from multiway.errors import ConfigError, Fix, closest

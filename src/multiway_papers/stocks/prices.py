@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place
 from multiway.data.options import ReadOptions
-from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable
-from multiway.data.sources.times import parse_times
+from multiway.data.sources.columns import RawTable, parse_times
+from multiway.data.sources.values import parse_numbers
 from multiway_papers.stocks.config import StockOptions
 from multiway_papers.stocks.headers import long_prices
 from multiway_papers.stocks.options import SHOWN, find_column, load_rows, needed_column, tickers_of
@@ -93,7 +92,7 @@ def _numbers(table: RawTable, column: str | None, findings: Findings) -> Cells:
     if column is None:
         return np.full(len(table.frame), np.nan)
     inner = Findings(findings.source)
-    values = col.parse_numbers(table, [column], inner)[:, 0]
+    values = parse_numbers(table, [column], inner)[:, 0]
     _take_over(inner, findings)
     return values
 

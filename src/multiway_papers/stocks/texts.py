@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
-from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable, as_text
+from multiway.data.sources.cells import as_text
+from multiway.data.sources.columns import RawTable
+from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix
 from multiway_papers.stocks.config import NO_TEXTS, StockOptions
 from multiway_papers.stocks.options import (
@@ -127,7 +128,7 @@ def _vectors_of(table: RawTable, findings: Findings) -> Vectors | None:
     if names and names[-1] != f"e{len(names) - 1}":
         raise findings.fatal("vectors", f"vectors are columns e0, e1, ... without a gap. Got {list_some(names)}")
     if names:
-        values = col.parse_numbers(table, names, findings).astype(np.float32)
+        values = parse_numbers(table, names, findings).astype(np.float32)
     elif EMBEDDING in table.names:
         try:
             rows = [np.asarray(cell, dtype=np.float32) for cell in table.frame[EMBEDDING].tolist()]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from multiway.data import ReadOptions
 from multiway.data.looking import read_frame
-from multiway.data.sources.exports import escape, unescape
+from multiway.data.sources.cells import escape, unescape
 from multiway.data.writing import csv_text, write_table
 from multiway.errors import DataError
 from multiway.tasks.forecasting.read import check_file, read_panel

@@ -13,16 +13,15 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as parquet
+import pyarrow.parquet
 import pytest
 
 from multiway import lazy
-from multiway.data import ReadOptions, long_tables
-from multiway.data.findings import Findings
+from multiway.data import ReadOptions
+from multiway.data.findings import Findings, reading_once
 from multiway.data.looking import look_at
-from multiway.data.sources import excel, tables, text
-from multiway.data.sources.bytes import Itself, reading_once
-from multiway.data.sources.numerals import Spelling, columns_of_text
+from multiway.data.sources import columns, excel, parquet, tables, text
+from multiway.data.sources.spelling import Spelling, read_numbers
 from multiway.data.writing import write_table
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.read import check_file, read_panel
@@ -87,7 +86,7 @@ def test_an_archive_of_several_files_is_no_table(tmp_path):
 def test_a_parquet_file_of_countless_rows_is_refused_from_its_header(tmp_path):
     path = tmp_path / "sales.parquet"
     block = pa.table({"a": pa.array(np.zeros(1_000_000))})
-    with parquet.ParquetWriter(path, block.schema) as writer:
+    with pyarrow.parquet.ParquetWriter(path, block.schema) as writer:
         for _ in range(80):
             writer.write_table(block)
     assert path.stat().st_size < 1_000_000
@@ -98,7 +97,7 @@ def test_a_parquet_file_of_countless_rows_is_refused_from_its_header(tmp_path):
 
 def test_words_that_parquet_holds_once_are_counted_as_often_as_they_stand(tmp_path):
     words = pa.DictionaryArray.from_arrays(pa.array([0] * 10_000, pa.int32()), pa.array(["x" * 100_000]))
-    parquet.write_table(pa.table({"a": words}), tmp_path / "words.parquet")
+    pyarrow.parquet.write_table(pa.table({"a": words}), tmp_path / "words.parquet")
     assert (tmp_path / "words.parquet").stat().st_size < 1_000_000
     assert "take 1,000,080,000 bytes" in refusal(tmp_path / "words.parquet")
 
@@ -108,7 +107,7 @@ def broken_words(path):
     text = pa.Array.from_buffers(
         pa.string(), 2, [None, pa.py_buffer(np.array([0, 2, 4], np.int32)), pa.py_buffer(b"\xff\xfeok")]
     )
-    parquet.write_table(pa.table({"unique_id": text, "y": [1.0, 2.0]}), path)
+    pyarrow.parquet.write_table(pa.table({"unique_id": text, "y": [1.0, 2.0]}), path)
 
 
 def test_broken_words_of_parquet_are_one_line(tmp_path):
@@ -274,7 +273,8 @@ LATE = [
 
 def read_columns(raw):
     findings, spelling = Findings("sales.csv"), Spelling("auto", frozenset(), frozenset())
-    return columns_of_text(text.read_text(raw, ReadOptions(), findings), spelling, findings)
+    read = text.read_text(raw, ReadOptions(), findings)
+    return pd.DataFrame(read_numbers(read.columns, read.separator, spelling, findings)), read.rows.tolist()
 
 
 @pytest.mark.parametrize("early", ["1", "2.5", "", "x", "2024-01-01", "true"])
@@ -286,8 +286,8 @@ def test_cells_mean_the_same_whichever_block_of_a_file_they_stand_in(early, monk
         with monkeypatch.context() as patched:
             patched.setattr(text, "BLOCK", 48)
             parted = read_columns(raw)
-        pd.testing.assert_frame_equal(parted.frame, whole.frame)
-        assert parted.rows.tolist() == whole.rows.tolist()
+        pd.testing.assert_frame_equal(parted[0], whole[0])
+        assert parted[1] == whole[1]
 
 
 def test_a_file_is_parsed_once_within_a_block_and_its_findings_are_noted_each_time(tmp_path, monkeypatch):
@@ -308,28 +308,22 @@ def test_a_wide_parquet_file_is_read_a_part_after_the_other_to_the_same_frame(tm
     frame = pd.DataFrame({"a": [1, 2, 3, 4], "a.b": list("wxyz"), "b": [0.5, np.nan, 2, 3], "c": times}, index=times)
     frame.to_parquet(tmp_path / "wide.parquet")
     findings = Findings("wide.parquet")
-    whole = tables.read_parquet(tmp_path / "wide.parquet", 10**6, findings)
-    monkeypatch.setattr(tables, "COLUMNS", 2)
-    pd.testing.assert_frame_equal(tables.read_parquet(tmp_path / "wide.parquet", 10**6, findings), whole)
+    whole = parquet.read_parquet(tmp_path / "wide.parquet", 10**6, findings)
+    monkeypatch.setattr(parquet, "COLUMNS", 2)
+    pd.testing.assert_frame_equal(parquet.read_parquet(tmp_path / "wide.parquet", 10**6, findings), whole)
 
 
-def test_times_and_columns_of_a_long_table_are_found_once_within_a_block_as_outside_of_it(tmp_path, monkeypatch):
+def test_times_of_a_long_table_are_read_once_within_a_block_as_outside_of_it(tmp_path, monkeypatch):
     path = tmp_path / "sales.csv"
     days = pd.date_range("2024-01-01", periods=11).strftime("%Y-%m-%d")
     rows = [
         f"{day},{shop},{len(shop) + number}" for shop in ("Köln", "Aachen", "Bonn") for number, day in enumerate(days)
     ]
     path.write_text("\n".join(["date,shop,sales", *rows]), encoding="cp1252")
-    calls, search = [], long_tables._long
-    monkeypatch.setattr(long_tables, "_long", lambda *given: calls.append(1) or search(*given))
+    calls, read = [], columns.read_times
+    monkeypatch.setattr(columns, "read_times", lambda *given: calls.append(1) or read(*given))
     with reading_once():
         look_at(path)
         report = check_file(path)
     assert len(calls) == 1
     assert report == check_file(path) and report.summary["encoding"] != "utf-8"
-
-
-def test_an_object_in_a_key_equals_itself_alone():
-    one, two = [1], [1]
-    assert Itself(one) == Itself(one) != Itself(two)
-    assert {Itself(one): 1}.get(Itself(one)) == 1

@@ -6,8 +6,7 @@ import pytest
 
 from multiway.data.findings import Findings, Unreadable
 from multiway.data.options import FileOptions
-from multiway.data.sources.cells import RawTable
-from multiway.data.sources.times import looks_like_time, parse_times
+from multiway.data.sources.columns import Column, RawTable, parse_times
 
 DAYS = pd.date_range("2024-01-05", periods=3)
 TIMES = {
@@ -25,12 +24,12 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", TIMES)
 def test_times_look_like_times(name):
-    assert looks_like_time(pd.Series(TIMES[name]))
+    assert Column("when", pd.Series(TIMES[name])).looks_like_time
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_columns_do_not(name):
-    assert not looks_like_time(pd.Series(OTHERS[name]))
+    assert not Column("when", pd.Series(OTHERS[name])).looks_like_time
 
 
 def parsed(cells, **options):

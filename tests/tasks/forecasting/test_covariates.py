@@ -12,6 +12,7 @@ import torch
 from command import outcome
 from multiway import Forecaster
 from multiway.cli.options import command_line
+from multiway.data.sources.columns import Column
 from multiway.errors import ArgumentError, ConfigError, DataError, MultiwayWarning
 from multiway.lazy import is_installed
 from multiway.models.regression import REACH
@@ -19,7 +20,6 @@ from multiway.tasks.forecasting import ForecastConfig
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.calendar import calendar_features, holiday_features, holiday_names
 from multiway.tasks.forecasting.config import Roles
-from multiway.tasks.forecasting.covariates import is_truth
 from multiway.tasks.forecasting.encode import prepare_panel
 from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.forecasting.task import TASK
@@ -352,12 +352,12 @@ def test_names_of_other_libraries_may_be_those_of_another_method(method, name, o
 
 @pytest.mark.parametrize("cells", [[0, 1, 1], [0.0, 1.0, np.nan], ["0", "1"], ["true", "FALSE", ""], [True, False]])
 def test_truths_are_known_by_numbers_and_by_words(cells):
-    assert is_truth(pd.Series(cells))
+    assert Column("open", pd.Series(cells)).is_truth
 
 
 @pytest.mark.parametrize("cells", [[1, 1], [0, 1, 2], [0.5, 1.0], ["yes", "no"], ["0", "1", "2"], [np.nan, np.nan]])
 def test_what_is_no_truth(cells):
-    assert not is_truth(pd.Series(cells))
+    assert not Column("open", pd.Series(cells)).is_truth
 
 
 def regions(rows: int = 300, stores: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -1,7 +1,4 @@
-"""Bytes of a file, unpacked up to a limit: a few bytes can stand for more than memory holds.
-
-Within `reading_once`, what was read of a file is kept: looked at from several sides, it is read once.
-"""
+"""Bytes of a file, unpacked up to a limit: a few bytes can stand for more than memory holds."""
 
 import bz2
 import contextlib
@@ -12,10 +9,9 @@ import os
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, TypeVar, cast
 
 import psutil
 
@@ -32,8 +28,6 @@ MAX_COLUMNS = 100_000
 XZ_MEMORY = 2**28
 """What the dictionary of an xz stream may take."""
 BROKEN = (OSError, EOFError, RuntimeError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
-T = TypeVar("T")
-_KEPT: ContextVar[dict[Hashable, tuple[Any, Findings]] | None] = ContextVar("kept", default=None)
 
 
 class _Several(ValueError):
@@ -90,10 +84,10 @@ def spend(path: Path) -> None:
     Raises:
         OverBudgetError: The reading's time is over.
     """
-    files.add_input(path)
     spending = _UNDER_WAY.get()
     if spending is not None:
         spending.open(path)
+    files.add_input(path)
 
 
 def check_folder(path: str | Path, most: int = MAX_FILES) -> None:
@@ -168,8 +162,13 @@ def too_large(rule: str, needed: int, findings: Findings) -> Unreadable:
 
 
 def bytes_of(path: Path, findings: Findings) -> bytes:
-    """Read a file whole, if memory holds it and what is made of it."""
+    """Open a file and read it whole, if memory holds it and what is made of it."""
     spend(path)
+    return read_bytes(path, findings)
+
+
+def read_bytes(path: Path, findings: Findings) -> bytes:
+    """The same of a file that counts as open already."""
     try:
         size, limit = path.stat().st_size, free_memory() // 3
         if size > limit:
@@ -244,47 +243,3 @@ FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
     "Zstandard": (b"\x28\xb5\x2f\xfd", _unzstd),
 }
 """First bytes of each form, and the first so many bytes of what it packs."""
-
-
-class Itself:
-    """An object as part of a key: it equals itself alone, and lives as long as the key."""
-
-    def __init__(self, held: object) -> None:
-        self.held = held
-
-    def __eq__(self, other: object) -> bool:
-        """Whether it is the same object, not merely an equal one."""
-        return isinstance(other, Itself) and self.held is other.held
-
-    def __hash__(self) -> int:
-        """Of the object's identity."""
-        return id(self.held)
-
-
-@contextlib.contextmanager
-def reading_once() -> Iterator[None]:
-    """Keep what is read until the outermost such block ends."""
-    token = _KEPT.set({} if (outer := _KEPT.get()) is None else outer)
-    try:
-        yield
-    finally:
-        _KEPT.reset(token)
-
-
-def once(key: Hashable, findings: Findings, read: Callable[[Findings], T]) -> T:
-    """What a reader makes of a file; within `reading_once` it reads the first time alone, and notes what it found."""
-    kept = _KEPT.get()
-    if kept is None:
-        return read(findings)
-    if key not in kept:
-        own = Findings(findings.source)
-        try:
-            kept[key] = read(own), own
-        except Unreadable as end:
-            kept[key] = end, own
-    result, own = kept[key]
-    findings.found += own.found
-    findings.encoding = own.encoding or findings.encoding
-    if isinstance(result, Unreadable):
-        raise result
-    return cast(T, result)

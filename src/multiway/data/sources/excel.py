@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import ZIP, check_columns, too_large
-from multiway.data.sources.cells import RawTable
-from multiway.data.sources.exports import LOOK, about_titles, rows_above, unescape
+from multiway.data.sources.cells import unescape
+from multiway.data.sources.columns import RawTable
+from multiway.data.sources.titles import LOOK, rows_above, words_on_titles
 from multiway.errors import DataError, Fix, in_a_line
 from multiway.lazy import load_extra
 
@@ -64,7 +65,7 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
     cells = _cells(raw, options, findings)
     top = above(cells)
     if top:
-        findings.add("header", "note", about_titles(1, top, "row"))
+        findings.add("header", "note", words_on_titles(1, top, "row"))
     header, *rows = cells[top:] or [()]
     kept = [row for row, cells in enumerate(rows) if cells]
     if not kept or not header:

@@ -13,7 +13,8 @@ import pandas as pd
 
 from multiway.data.findings import Findings, Place, Unreadable
 from multiway.data.sources.bytes import free_memory, too_large
-from multiway.data.sources.cells import RawTable, sound_text
+from multiway.data.sources.cells import sound_text
+from multiway.data.sources.columns import RawTable
 
 MAX_LINE = 16_000_000
 BROKEN = "lines hold no sound JSON object"

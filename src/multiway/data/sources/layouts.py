@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.cells import TIME_NAMES, RawTable, as_text, parse_cells
-from multiway.data.sources.columns import column_of_times
-from multiway.data.sources.exports import DIGITS
+from multiway.data.sources.cells import TIME_NAMES, as_text, parse_cells
+from multiway.data.sources.columns import Column, RawTable, column_of_times, parse_times
 from multiway.data.sources.tables import load_table
-from multiway.data.sources.times import looks_like_time, parse_times
+from multiway.data.sources.times import looks_like_time
+from multiway.data.sources.titles import DIGITS
 
 PARTS = ("year", "month", "day", "hour", "minute")
 """Names of columns with a part of a date; each but the first two may be absent, and then so are those behind it."""
@@ -43,7 +43,7 @@ def with_joined_times(table: RawTable, time: str | None, options: FileOptions, f
     is_whole = parts[0].lower() != PARTS[0]
     if is_whole and time is None and table.frame[parts[0]].is_unique:
         return table
-    joined = _date_and_clock(table, parts[0], parts[1], options) if is_whole else _dates(table, parts)
+    joined = _join_clock(table, parts[0], parts[1], options) if is_whole else _join_parts(table, parts)
     if joined is None:
         return table
     findings.add("time", "note", f"columns {list_some(parts)} are parts of one time")
@@ -57,39 +57,43 @@ def parts_of_times(table: RawTable) -> list[str]:
     own = {name.lower(): name for name in reversed(table.names)}
     if not own.keys() & {PARTS[0], *CLOCKS}:
         return []
-    dates = [name for name in table.names if name.lower() not in PARTS and _is_date(table.frame[name])]
-    if dates:
-        clock = next((own[name] for name in CLOCKS if name in own and own[name] != dates[0]), None)
-        return [] if clock is None else [dates[0], clock]
+    date = next((name for name in table.names if name.lower() not in PARTS and _is_date(table.columns[name])), None)
+    if date is not None:
+        clock = next((own[name] for name in CLOCKS if name in own and own[name] != date), None)
+        return [] if clock is None else [date, clock]
     absent = next((place for place, part in enumerate(PARTS) if part not in own), len(PARTS))
     others = own.keys() & set(TIME_NAMES) - set(PARTS)
     return [own[part] for part in PARTS[:absent]] if absent > 1 and not others else []
 
 
-def _is_date(raw: pd.Series) -> bool:
+def _is_date(column: Column) -> bool:
     """Whether a column holds dates, and not times of day alone, which points would make dates."""
-    head = raw.head(LOOKED_AT)
-    return looks_like_time(raw) and not (_is_clock(head) and as_text(head).str.contains(":", regex=False).all())
+    if not column.looks_like_time:
+        return False
+    text = as_text(column.cells.head(LOOKED_AT))
+    return not (_are_clocks(text) and text.str.contains(":", regex=False).all())
 
 
-def _is_clock(raw: pd.Series) -> bool:
-    text = as_text(raw)
+def _are_clocks(text: pd.Series) -> bool:
     return bool(text[text != ""].map(CLOCK.fullmatch).notna().all())
 
 
-def _dates(table: RawTable, parts: list[str]) -> pd.Series | None:
+def _join_parts(table: RawTable, parts: list[str]) -> pd.Series | None:
     """Times of a year, a month and what else there is; None where a cell is no such part."""
-    numbers = {name.lower(): _numbers(table.frame[name], name.lower()) for name in parts}
-    if any(each is None for each in numbers.values()):
-        return None
-    own = pd.DataFrame({"day": 1, "hour": 0, "minute": 0} | numbers, index=table.frame.index)
+    numbers: dict[str, NDArray[np.int64] | int] = {"day": 1, "hour": 0, "minute": 0}
+    for name in parts:
+        part = _read_part(table.columns[name], name.lower())
+        if part is None:
+            return None
+        numbers[name.lower()] = part
+    own = pd.DataFrame(numbers, index=table.frame.index)
     days = pd.to_datetime(own[["year", "month", "day"]], errors="coerce")
     return days + pd.to_timedelta(60 * own["hour"] + own["minute"], unit="min")
 
 
-def _numbers(raw: pd.Series, part: str) -> NDArray[np.int64] | None:
+def _read_part(column: Column, part: str) -> NDArray[np.int64] | None:
     """Whole numbers of a part of a date, names of months among them; None where a cell is no such number."""
-    text = as_text(raw).str.lower()
+    text = as_text(column.cells).str.lower()
     words = [str(MONTHS.get(cell, cell)) for cell in text]
     values = parse_cells(pd.Series(words, dtype="str") if part == "month" else text)[0]
     low, high = RANGES[part]
@@ -97,16 +101,17 @@ def _numbers(raw: pd.Series, part: str) -> NDArray[np.int64] | None:
     return values.astype(np.int64) if is_whole and ((values >= low) & (values <= high)).all() else None
 
 
-def _date_and_clock(table: RawTable, date: str, clock: str, options: FileOptions) -> pd.Series | None:
+def _join_clock(table: RawTable, date: str, clock: str, options: FileOptions) -> pd.Series | None:
     """Dates with the time of day behind them; None where dates have one already, or there is no clock."""
-    raw, hours = table.frame[date], table.frame[clock]
+    raw, hours = table.columns[date].cells, table.columns[clock]
     is_stamps = pd.api.types.is_datetime64_any_dtype(raw)
     days = raw.dt.strftime("%Y-%m-%d").where(raw.dt.normalize() == raw) if is_stamps else as_text(raw)
     if days.isna().any() or days.str.contains(":", regex=False).any():
         return None
-    if _is_clock(hours):
-        return days + " " + as_text(hours).str.replace(".", ":", regex=False)
-    numbers = _numbers(hours, "hour")
+    text = as_text(hours.cells)
+    if _are_clocks(text):
+        return days + " " + text.str.replace(".", ":", regex=False)
+    numbers = _read_part(hours, "hour")
     try:
         stamps, good = parse_times(table, date, options, Findings(""))
     except Unreadable:
@@ -128,28 +133,27 @@ PLAIN = FileOptions()
 
 
 def times_of_header(table: RawTable, time: str | None = None, options: FileOptions = PLAIN) -> list[str]:
-    """Columns that are named by times, where most are and no column holds any; none in other tables.
+    """Columns that are named by times of one form, where most are and no column holds any; none in other tables.
+
+    A few names are looked at before all.
 
     time: A column that is said to hold the times. One that is not there is the header, which may then hold few.
     """
-    if time not in (None, TIME) or {TIME, VALUE} & set(table.names):
+    names = table.names
+    if time not in (None, TIME) or {TIME, VALUE} & set(names):
         return []
-    named = _times_among(table.names, fewest := FEWEST if time is None else 1, options)
-    is_most = fewest <= len(named) < len(table.names) and (time == TIME or len(table.names) <= 2 * len(named))
-    return named if is_most and column_of_times(table.drop(named)) is None else []
-
-
-def _times_among(names: list[str], fewest: int, options: FileOptions) -> list[str]:
-    """Names that are times of one form, each of which stands once; a few are looked at before all."""
+    fewest = FEWEST if time is None else 1
     digits = [name for name in names if DIGITS.fullmatch(name)]
     pool = digits if 2 * len(digits) >= len(names) else [name for name in names if re.search(r"\d", name)]
-    if len(pool) < fewest or not (digits or looks_like_time(pd.Series(pool[len(pool) // 2 :]))):
+    if len(pool) < fewest or not (digits or looks_like_time(pool[len(pool) // 2 :][:20])):
         return []
     try:
         times, good = parse_times(RawTable.whole(pd.DataFrame({TIME: pool})), TIME, options, Findings(""))
     except Unreadable:
         return []
-    return list(itertools.compress(pool, good)) if times.is_unique else []
+    named = list(itertools.compress(pool, good)) if times.is_unique else []
+    is_most = fewest <= len(named) < len(names) and (time == TIME or len(names) <= 2 * len(named))
+    return named if is_most and column_of_times(table.drop(named)) is None else []
 
 
 def with_times_in_rows(table: RawTable, time: str | None, options: FileOptions, findings: Findings) -> RawTable:
@@ -179,13 +183,13 @@ def with_months_in_rows(table: RawTable, time: str | None, findings: Findings) -
 
 def _in_rows(table: RawTable, named: list[str], called: str) -> RawTable:
     """The values of some columns one below the other, row by row, with the names of the columns."""
-    count = len(table.frame)
+    count = len(table.rows)
     frame = table.frame.melt([name for name in table.names if name not in named], named, called, VALUE)
     order = np.arange(len(frame)).reshape(len(named), count).T.ravel()
     rows = np.repeat(np.arange(count), len(named))
-    frame = frame.iloc[order].reset_index(drop=True)
-    texts = {name: text.take(rows) for name, text in table.texts.items() if name in frame.columns}
-    return dataclasses.replace(table, frame=frame, rows=table.rows[rows], broken=table.broken[rows], texts=texts)
+    texts = {name: text for name, text in table.texts.items() if name in frame.columns}
+    kept = dataclasses.replace(table, frame=table.frame[[]], texts=texts)
+    return dataclasses.replace(kept.take(rows), frame=frame.iloc[order].reset_index(drop=True))
 
 
 def load_series_table(source: object, options: FileOptions, time: str | None, findings: Findings) -> RawTable:

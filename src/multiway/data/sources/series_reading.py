@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, list_some, quote, soundly
 from multiway.data.options import CLASS_NAMES, SequenceOptions
 from multiway.data.sources.bytes import bytes_of
-from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, RawTable, as_text
-from multiway.data.sources.columns import parse_numbers, require_column
+from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, as_text
+from multiway.data.sources.columns import RawTable, parse_times, require_column
 from multiway.data.sources.series import (
     Sequences,
     Values,
@@ -30,7 +30,7 @@ from multiway.data.sources.series import (
 )
 from multiway.data.sources.tables import column_names, load_table, source_name
 from multiway.data.sources.text import decode_text
-from multiway.data.sources.times import parse_times
+from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, Message
 
 ROWS = (".tsv", ".txt", ".csv")

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, quote
 from multiway.data.options import FileOptions
 from multiway.data.sources.bytes import MAX_COLUMNS, check_memory, unpack_bytes
-from multiway.data.sources.exports import LOOK, about_titles, lines_above, unescape
+from multiway.data.sources.cells import QUOTE, unescape
+from multiway.data.sources.titles import LOOK, lines_above, words_on_titles
 from multiway.errors import Fix
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -154,7 +155,7 @@ def _lines(text: bytes, findings: Findings) -> Lines:
         return Lines.of([str(i) for i in range(len(names))], text, top, separator, number)
     if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    names = [unescape(name.strip()) for name in names]
+    names = [unescape(name.strip()) if QUOTE in name else name.strip() for name in names]
     _check_names(names, findings)
     if len(names) == 1 and not _is_number(_line(text[below:].lstrip(b"\n"), 0)[0]):
         shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
@@ -172,7 +173,7 @@ def _top(text: bytes, findings: Findings) -> tuple[int, int]:
     whole = lines if len(lines) == LOOK or len(text) <= blank + HEAD else lines[:-1]
     above = lines_above([line.decode() for line in whole], SEPARATORS)
     if above:
-        findings.add("header", "note", about_titles(blank + 1, blank + above, "line"))
+        findings.add("header", "note", words_on_titles(blank + 1, blank + above, "line"))
     return blank + sum(len(line) + 1 for line in lines[:above]), blank + above + 1
 
 

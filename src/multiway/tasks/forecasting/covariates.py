@@ -14,9 +14,10 @@ from multiway.config import Config
 from multiway.data.findings import Findings, list_some
 from multiway.data.matching import Far, far_columns
 from multiway.data.scaling import Floats, Scaler
-from multiway.data.sources import columns as col
-from multiway.data.sources.cells import TRUTHS, RawTable, as_text, looks_numeric, with_truths, words
-from multiway.errors import Fix
+from multiway.data.sources.cells import TRUTHS, with_truths
+from multiway.data.sources.columns import RawTable
+from multiway.data.sources.values import parse_numbers
+from multiway.errors import Fix, Message
 from multiway.tasks.forecasting.calendar import NONE, calendar_features, clock_of, holiday_features, holiday_names
 from multiway.tasks.forecasting.config import Role, Roles
 
@@ -88,14 +89,13 @@ def _column(
     table: RawTable, name: str, worded: Sequence[str] | None, findings: Findings
 ) -> tuple[NDArray[np.float64], tuple[str, ...]]:
     """Numbers, truth values as 0 and 1, or positions of words among their levels."""
-    raw = table.frame[name]
-    if pd.api.types.is_bool_dtype(raw):
-        return np.asarray(raw.to_numpy(np.float64, na_value=np.nan), np.float64), ()
-    text = None if pd.api.types.is_numeric_dtype(raw) else with_truths(words(raw))
-    is_word = name in worded if worded is not None else text is not None and not looks_numeric(text)
-    if not is_word and (text is None or not set(text) <= {*TRUTHS.values(), ""}):
-        return col.parse_numbers(table, [name], findings)[:, 0], ()
-    text = with_truths(words(raw)) if text is None else text
+    column = table.columns[name]
+    if pd.api.types.is_bool_dtype(column.cells):
+        return np.asarray(column.cells.to_numpy(np.float64, na_value=np.nan), np.float64), ()
+    is_word = name in worded if worded is not None else not column.holds_numbers
+    if not is_word and (column.is_numeric or not set(with_truths(column.words)) <= {*TRUTHS.values(), ""}):
+        return parse_numbers(table, [name], findings)[:, 0], ()
+    text = with_truths(column.words)
     levels = tuple(sorted(set(text) - {""}))
     if not is_word or (worded is None and set(levels) <= set(TRUTHS.values())):
         return np.asarray(text.map({"True": 1.0, "False": 0.0}), np.float64), ()
@@ -106,7 +106,7 @@ def _column(
     return np.where(codes < 0, np.nan, codes), levels
 
 
-def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> tuple[Fix, ...]:
+def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> Message:
     """How columns that are left out could be named: what one series says once is static, what is planned is known."""
     fixes: dict[Role, list[str]] = {"future": [], "past": [], "static": []}
     frame = table.frame
@@ -115,18 +115,9 @@ def propose_roles(table: RawTable, names: Sequence[str], ids: Sequence[str]) -> 
         if ids and all(int(part.nunique(dropna=False).max()) == 1 for part in parts):
             fixes["static"].append(name)
         else:
-            fixes["future" if AHEAD.search(name) or is_truth(frame[name]) else "past"].append(name)
-    return tuple(Fix(role, like=",".join(some)) for role, some in fixes.items() if some)
-
-
-def is_truth(raw: pd.Series) -> bool:
-    """Whether cells are true or false, or both 0 and 1 and nothing else."""
-    if pd.api.types.is_bool_dtype(raw):
-        return True
-    if pd.api.types.is_numeric_dtype(raw):  # by their numbers, as there may be thousands of columns
-        return {*raw.dropna().unique().tolist()} == {0, 1}
-    some = set(as_text(raw.drop_duplicates())) - {""}
-    return some in ({"0", "1"}, *({each, other} for each in TRUTHS for other in TRUTHS))
+            fixes["future" if AHEAD.search(name) or table.columns[name].is_truth else "past"].append(name)
+    roles = [part for role, some in fixes.items() if some for part in (Fix(role, like=",".join(some)), " ")]
+    return ("If they explain the values, name them (", *roles[:-1], ").")
 
 
 class LearntCovariates(Config):

@@ -15,7 +15,7 @@ from multiway.config import Config
 from multiway.data import datasets
 from multiway.data.findings import list_some
 from multiway.data.scaling import Floats, Scaler, mase_scales
-from multiway.data.sources.parts import holds_parts, parts_of
+from multiway.data.sources.parquet import holds_parts, parts_of
 from multiway.errors import DataError, Fix
 from multiway.files import sha256_of
 from multiway.models.regression import Regressors

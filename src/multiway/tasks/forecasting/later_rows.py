@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, list_some, soundly
 from multiway.data.options import ReadOptions
-from multiway.data.sources.cells import EMPTY_CELLS, RawTable
+from multiway.data.sources.cells import EMPTY_CELLS
+from multiway.data.sources.columns import RawTable, sound_times
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.panel import Columns
-from multiway.tasks.forecasting.read import frame_of, labels_of, options_of_training, read_times
+from multiway.tasks.forecasting.read import frame_of, labels_of, options_of_training
 
 PLACE = "place of the row"
 """A column that says where a row stood before those without a sound time went."""
@@ -163,5 +164,5 @@ def _times_of(rows: pd.DataFrame, time: str | None, options: ReadOptions) -> tup
     if time is None:
         return np.empty(0, np.int64), pd.Index([])
     table = RawTable.whole(rows[[time]].assign(**{PLACE: np.arange(len(rows))}))
-    table, times = read_times(table, time, options, Findings(""))
+    table, times = sound_times(table, time, options, Findings(""))
     return table.frame[PLACE].to_numpy(), times

@@ -119,14 +119,6 @@ class Panel:
         return pd.DatetimeIndex(ahead[ahead > last][:count])
 
 
-def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Cells before the first and after the last value of a series, at times at which another series has one."""
-    seen = ~np.isnan(values)
-    started = np.logical_or.accumulate(seen, axis=0)
-    lasting = np.logical_or.accumulate(seen[::-1], axis=0)[::-1]
-    return np.asarray(~(started & lasting) & seen.any(1, keepdims=True) & seen.any(0))
-
-
 def lacking(panel: Panel) -> NDArray[np.int64]:
     """Rows after the last value of each series; 0 for one without any."""
     seen = ~np.isnan(panel.values)

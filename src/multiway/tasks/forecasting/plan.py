@@ -11,8 +11,7 @@ from multiway.data import datasets
 from multiway.data.findings import Findings, list_some, soundly
 from multiway.data.matching import hold_to_training
 from multiway.data.options import ReadOptions
-from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable
+from multiway.data.sources.columns import RawTable, require_columns, sound_times
 from multiway.data.sources.layouts import load_series_table
 from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
@@ -21,7 +20,7 @@ from multiway.tasks.forecasting.calendar import clock_of
 from multiway.tasks.forecasting.config import ForecastConfig, Roles
 from multiway.tasks.forecasting.covariates import Covariates, LearntCovariates, new_words, read_covariates
 from multiway.tasks.forecasting.panel import Panel
-from multiway.tasks.forecasting.read import labels_of, options_of_training, read_times
+from multiway.tasks.forecasting.read import labels_of, options_of_training
 from multiway.tasks.run import Run
 
 
@@ -77,8 +76,8 @@ def _read(
     columns = run.state.columns
     table = load_series_table(source, options, columns.time, findings)
     keys = [name for name in (columns.time, *columns.ids) if name is not None]
-    col.require_columns(table.names, [*keys, *roles.future], "future data", findings)
-    table, times = read_times(table, columns.time, options, findings)
+    require_columns(table.names, [*keys, *roles.future], "future data", findings)
+    table, times = sound_times(table, columns.time, options, findings)
     horizon, is_long = run.config.horizon, bool(columns.ids)
     names, codes = labels_of(table, columns.ids, findings) if is_long else ([0], np.zeros(len(times), np.intp))
     if columns.time is None:

@@ -1,7 +1,6 @@
 """What the options do with order, repeated times, gaps, missing cells; each step says what it met."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterable
 
 import numpy as np
@@ -11,11 +10,18 @@ from numpy.typing import NDArray
 from multiway.data.checking import note_fillers
 from multiway.data.findings import KEPT_PER_KIND, Findings, Place, Severity, refuse_huge
 from multiway.data.options import ReadOptions
-from multiway.data.sources.cells import LARGEST, RawTable
+from multiway.data.sources.cells import LARGEST
+from multiway.data.sources.columns import RawTable
 from multiway.errors import Fix, Message
-from multiway.tasks.forecasting.calendar import is_end, regular_step, steps_over, time_grid
+from multiway.tasks.forecasting.calendar import (
+    GridTooLong,
+    infer_frequency,
+    is_end,
+    regular_step,
+    steps_over,
+    time_grid,
+)
 from multiway.tasks.forecasting.covariates import Covariates
-from multiway.tasks.forecasting.panel import outside
 
 MASK = Fix("read.missing", "mask")
 FIXES: dict[str, Message] = {
@@ -101,6 +107,38 @@ class Draft:
             self.findings.add(kind, "error", rule, (*FIXES[kind], *hint), places, count)
         else:
             self.findings.add(kind, "warning", f"{rule} ({option}={policy})", "", places, count)
+
+
+def apply_policies(draft: Draft, *, has_plan: bool) -> tuple[Draft, str | None, NDArray[np.int64]]:
+    """The draft under its options, the step of its times, and where rows come from that are known ahead alone.
+
+    has_plan: Whether covariates are known ahead: the last rows, where no series has a value, are a plan of them.
+    """
+    options, findings = draft.options, draft.findings
+    draft = once_each(in_time_order(draft))
+    frequency = infer_frequency(draft.times)
+    if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
+        frequency = options.frequency
+    try:
+        draft = without_gaps(on_step(draft), frequency)
+        there, count = np.flatnonzero(~np.isnan(draft.values).all(1)), len(draft.values)
+        is_left_out = has_plan or draft.options.missing != "error"
+        stop = int(there[-1]) + 1 if len(there) and is_left_out else count
+        if stop < count and not has_plan:
+            rule = f"no value in the last {count - stop} rows, which are left out"
+            findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
+        ahead = draft.origin[stop:]
+        draft = with_missing(draft.take(np.arange(stop)))
+    except GridTooLong as error:
+        raise findings.fatal("gaps", str(error), ("Correct the first or last time, or ", *FREQUENCY)) from None
+    low = np.nanmin(draft.values, axis=0, initial=np.inf)
+    high = np.nanmax(draft.values, axis=0, initial=-np.inf)
+    constant = np.flatnonzero((low == high) & np.isfinite(low))
+    if len(constant) and len(draft.times) > 1:
+        places = [Place(column=draft.names[column]) for column in constant]
+        fix = ("Their forecast is that number; leave them out with variates (", CHOOSE, ") if that is no use.")
+        findings.add("constant", "warning", "columns never change", fix, places)
+    return draft, frequency, ahead
 
 
 def in_time_order(draft: Draft) -> Draft:
@@ -241,39 +279,52 @@ def _near_shift(time: object) -> bool:
     )
 
 
+def outside(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Cells before the first and after the last value of a series, at times at which another series has one."""
+    seen = ~np.isnan(values)
+    started = np.logical_or.accumulate(seen, axis=0)
+    lasting = np.logical_or.accumulate(seen[::-1], axis=0)[::-1]
+    return np.asarray(~(started & lasting) & seen.any(1, keepdims=True) & seen.any(0))
+
+
 def with_missing(draft: Draft) -> Draft:
     """Turn sentinels into NaN, then apply the policy for missing cells."""
-    values, sentinels = draft.values, draft.options.sentinels
+    values, sentinels, findings = draft.values, draft.options.sentinels, draft.findings
     sentinel = np.isin(values, sentinels) if sentinels else np.zeros(values.shape, bool)
-    _note_sentinels(draft, sentinel)
+    if count := int(sentinel.sum()):
+        numbers = ", ".join(f"{value:g}" for value in np.unique(values[sentinel]))
+        rule = (
+            f"{_count_words(count, 'cell')} {'hold' if count > 1 else 'holds'} {numbers}, which usually means missing"
+        )
+        draft.note_places("sentinel", _places_of(draft, sentinel), count, rule)
     beyond = outside(values)
     _note_spans(draft, beyond)
-    _note_missing(draft, np.isnan(values) & ~beyond)
+    missing = np.isnan(values) & ~beyond
+    if count := int(missing.sum()):
+        rule = f"{_count_words(count, 'cell')} {'are' if count > 1 else 'is'} missing{_words_on_slower(draft, missing)}"
+        draft.note_places("missing", [draft.place(*cell) for cell in _first(missing)], count, rule)
     if -9999.0 not in sentinels and (count := int((values == -9999.0).sum())):
-        draft.findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
+        findings.add("sentinel", "warning", f"{count} cells hold -9999 and are taken as numbers", count=count)
+    huge = np.isfinite(values) & (np.abs(values) > LARGEST) & ~sentinel
+    if count := int(huge.sum()):
+        refuse_huge(count, _places_of(draft, huge), findings, HUGE, LARGEST)
     draft = dataclasses.replace(draft, values=np.where(sentinel, np.nan, values))
-    _refuse_huge(draft)
-    note_fillers(zip(draft.names, draft.values.T, strict=True), draft.findings, MARKED, known=(-9999.0,))
-    _note_empty_columns(draft)
+    note_fillers(zip(draft.names, draft.values.T, strict=True), findings, MARKED, known=(-9999.0,))
+    empty = np.flatnonzero(np.isnan(draft.values).all(0))
+    if len(empty):
+        severity: Severity = "warning" if draft.options.missing == "mask" else "error"
+        places = [Place(column=draft.names[column]) for column in empty]
+        fix = ("Leave them out with variates (", CHOOSE, ").")
+        findings.add("missing", severity, "columns hold no value at all", fix, places)
     if draft.options.missing != "ffill":
         return draft
     # the last value is repeated; before the first one a series has not begun
     return dataclasses.replace(draft, values=pd.DataFrame(draft.values).ffill().to_numpy())
 
 
-def _note_sentinels(draft: Draft, cells: NDArray[np.bool_]) -> None:
-    if count := int(cells.sum()):
-        numbers = ", ".join(f"{value:g}" for value in np.unique(draft.values[cells]))
-        verb = "hold" if count > 1 else "holds"
-        rule = f"{_count_words(count, 'cell')} {verb} {numbers}, which usually means missing"
-        places = [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(cells)]
-        draft.note_places("sentinel", places, count, rule)
-
-
-def _refuse_huge(draft: Draft) -> None:
-    huge = np.isfinite(draft.values) & (np.abs(draft.values) > LARGEST)
-    places = [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(huge)]
-    refuse_huge(int(huge.sum()), places, draft.findings, HUGE, LARGEST)
+def _places_of(draft: Draft, cells: NDArray[np.bool_]) -> list[Place]:
+    """Where the first cells that are marked stand, with their numbers."""
+    return [draft.place(row, column, f"{draft.values[row, column]:g}") for row, column in _first(cells)]
 
 
 def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
@@ -289,12 +340,6 @@ def _note_spans(draft: Draft, beyond: NDArray[np.bool_]) -> None:
         verbs = "starts later or ends earlier" if len(columns) == 1 else "start later or end earlier"
         severity: Severity = "warning" if beyond[-1].any() else "note"
         draft.findings.add("span", severity, f"{len(columns)} series {verbs} than the others", "", places, len(columns))
-
-
-def _note_missing(draft: Draft, cells: NDArray[np.bool_]) -> None:
-    if count := int(cells.sum()):
-        rule = f"{_count_words(count, 'cell')} {'are' if count > 1 else 'is'} missing{_words_on_slower(draft, cells)}"
-        draft.note_places("missing", [draft.place(*cell) for cell in _first(cells)], count, rule)
 
 
 def _words_on_slower(draft: Draft, cells: NDArray[np.bool_]) -> str:
@@ -332,28 +377,6 @@ def whole_covariates(covariates: Covariates, draft: Draft) -> Covariates:
         flat = pd.DataFrame(values.reshape(len(values), -1)).ffill().to_numpy()
         values = flat.reshape(values.shape)
     return dataclasses.replace(covariates, values=values)
-
-
-def _note_empty_columns(draft: Draft) -> None:
-    empty = np.asarray(np.isnan(draft.values).all(0))
-    if empty.any():
-        severity: Severity = "warning" if draft.options.missing == "mask" else "error"
-        fix = ("Leave them out with variates (", CHOOSE, ").")
-        draft.findings.add("missing", severity, "columns hold no value at all", fix, _columns(draft, empty))
-
-
-def _columns(draft: Draft, marks: NDArray[np.bool_]) -> list[Place]:
-    return [Place(column=name) for name in itertools.compress(draft.names, marks)]
-
-
-def note_constant(draft: Draft) -> None:
-    """Warn of columns that never change; they are kept."""
-    low = np.nanmin(draft.values, axis=0, initial=np.inf)
-    high = np.nanmax(draft.values, axis=0, initial=-np.inf)
-    constant = np.asarray((low == high) & np.isfinite(low))
-    if constant.any() and len(draft.times) > 1:
-        fix = ("Their forecast is that number; leave them out with variates (", CHOOSE, ") if that is no use.")
-        draft.findings.add("constant", "warning", "columns never change", fix, _columns(draft, constant))
 
 
 def _count_words(count: int, noun: str) -> str:

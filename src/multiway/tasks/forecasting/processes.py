@@ -15,16 +15,14 @@ from multiway.data.findings import Findings, Unreadable, list_some, soundly
 from multiway.data.long_tables import find_long
 from multiway.data.options import ReadOptions
 from multiway.data.scaling import Scaler
-from multiway.data.sources import columns as col
-from multiway.data.sources.cells import RawTable
+from multiway.data.sources.columns import RawTable, find_time_column, sound_times
 from multiway.data.sources.layouts import with_joined_times
-from multiway.data.sources.parts import ROWS, Chosen, Parts, codes_of, read_parts, values_of
+from multiway.data.sources.parquet import ROWS, Chosen, Parts, codes_of, read_parts, values_of
 from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.panel import Panel, Share
-from multiway.tasks.forecasting.read import read_times
 from multiway.tasks.options import AUTO
 from multiway.training.processes import everywhere, is_main, join_arrays, rank, world
 
@@ -62,8 +60,8 @@ def _ids(parts: Parts, config: ForecastConfig) -> tuple[str, ...]:
     table, findings = RawTable.whole(parts.read(0).to_pandas()), Findings(source_name(parts.folder))
     with contextlib.suppress(Unreadable):
         table = with_joined_times(table, config.read.time_column, config.read, findings)
-        time = col.find_time_column(table, config.read, findings)
-        table, times = read_times(table, time, config.read, findings)
+        time = find_time_column(table, config.read, findings)
+        table, times = sound_times(table, time, config.read, findings)
         long = find_long(table.drop(list(config.roles.columns)), time, times, config.read, findings)
         return () if long is None else long.ids
     return ()

@@ -4,7 +4,7 @@ import collections
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,39 +13,21 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.data import datasets
-from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, list_some, quote, soundly
+from multiway.data.findings import KEPT_PER_KIND, CheckReport, Findings, Unreadable, list_some, once, quote, soundly
 from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.options import ReadOptions
-from multiway.data.sources import columns as col
-from multiway.data.sources.bytes import once
-from multiway.data.sources.cells import RawTable, as_text, distinct_cells, looks_numeric, words
+from multiway.data.sources.cells import as_text, distinct_cells
+from multiway.data.sources.columns import RawTable, find_time_column, require_columns, sound_times
 from multiway.data.sources.layouts import TIME, VALUE, load_series_table
 from multiway.data.sources.tables import SOURCE, column_names, source_name
-from multiway.data.sources.times import is_day_first, looks_like_time, parse_times
+from multiway.data.sources.times import is_day_first
+from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, MultiwayError, warn
-from multiway.tasks.forecasting.calendar import (
-    GridTooLong,
-    check_frequency,
-    infer_frequency,
-    season_of,
-    step_times,
-    zone_of,
-)
+from multiway.tasks.forecasting.calendar import check_frequency, season_of, step_times, zone_of
 from multiway.tasks.forecasting.config import ROLES, ForecastConfig, Roles, SplitOptions
-from multiway.tasks.forecasting.covariates import is_truth, propose_roles, read_covariates
-from multiway.tasks.forecasting.panel import Columns, Panel, outside, with_absent
-from multiway.tasks.forecasting.policies import (
-    CHOOSE,
-    FREQUENCY,
-    Draft,
-    in_time_order,
-    note_constant,
-    on_step,
-    once_each,
-    whole_covariates,
-    with_missing,
-    without_gaps,
-)
+from multiway.tasks.forecasting.covariates import propose_roles, read_covariates
+from multiway.tasks.forecasting.panel import Columns, Panel, with_absent
+from multiway.tasks.forecasting.policies import CHOOSE, Draft, apply_policies, outside, whole_covariates
 from multiway.tasks.forecasting.splitting import borders_of, words_on_young, young_series
 
 MAX_CELLS = 2_000_000_000
@@ -67,7 +49,9 @@ def read_panel(source: object, options: ReadOptions | None = None, roles: Roles 
     Raises:
         DataError: A flaw that no policy covers: one line with the file, the place, the value and the fix.
     """
-    return soundly(source_name(source), lambda findings: _read(source, options or ReadOptions(), findings, roles))
+    given = options or ReadOptions()
+    read = partial(_read, source, given, roles, None)
+    return soundly(source_name(source), read, _key_of(source, given, roles))
 
 
 def check_file(
@@ -81,9 +65,14 @@ def check_file(
     findings = Findings(source_name(source))
     panel = None
     with contextlib.suppress(Unreadable):
-        panel = _read(source, options or ReadOptions(), findings, roles)
+        given = options or ReadOptions()
+        read = partial(_read, source, given, roles, None)
+        panel = once(_key_of(source, given, roles), findings, read)
     if panel is not None and split is not None and not findings.errors():
-        _look_at_split(panel, split, findings)
+        with contextlib.suppress(MultiwayError):  # a split that cannot be made is a matter of training
+            names = list(itertools.compress(panel.names, young_series(panel, borders_of(panel, split))))
+            if names:
+                findings.add("young", "warning", words_on_young(names), count=len(names))
     counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
     return CheckReport(
         source=findings.source,
@@ -91,14 +80,6 @@ def check_file(
         summary={"encoding": findings.encoding} if panel is None else _summary(panel, findings),
         missing={name: count for name, count in counts.items() if count},
     )
-
-
-def _look_at_split(panel: Panel, split: SplitOptions, findings: Findings) -> None:
-    """Note series that begin after the training rows; a split that cannot be made is a matter of training."""
-    with contextlib.suppress(MultiwayError):
-        names = list(itertools.compress(panel.names, young_series(panel, borders_of(panel, split))))
-        if names:
-            findings.add("young", "warning", words_on_young(names), count=len(names))
 
 
 def _missing(panel: Panel) -> NDArray[np.bool_]:
@@ -149,55 +130,37 @@ class Later:
             raise findings.fatal("series", rule, "Give a file with some of them.")
         return there
 
-    def on_clock(self, times: pd.Index) -> pd.Index:
-        """Times by the clocks of the run."""
-        if self.zone is None or not isinstance(times, pd.DatetimeIndex) or times.tz is None:
-            return times
-        return times.tz_convert(self.zone)
+
+def _key_of(source: object, options: ReadOptions, roles: Roles) -> Hashable:
+    """What names a panel that is read of a file; None for a frame."""
+    return (Panel, str(source), options, roles) if isinstance(source, str | Path) else None
 
 
-def _read(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None = None) -> Panel:
+def _read(source: object, options: ReadOptions, roles: Roles, later: Later | None, findings: Findings) -> Panel:
     """Read as far as the file allows, noting flaws; the panel is sound only where no finding is an error."""
-    if later is not None or not isinstance(source, str | Path):
-        return _make(source, options, findings, roles, later)
-    return once((Panel, str(source), options, roles), findings, lambda own: _make(source, options, own, roles, None))
-
-
-def _make(source: object, options: ReadOptions, findings: Findings, roles: Roles, later: Later | None) -> Panel:
     if options.frequency is not None:
         check_frequency(options.frequency)
     table = load_series_table(source, options, options.time_column, findings)
-    time = col.find_time_column(table, options, findings)
-    table, times = read_times(table, time, options, findings)
-    times = times if later is None else later.on_clock(times)
-    day_first = None if time is None else is_day_first(table.frame[time], times)
+    time = find_time_column(table, options, findings)
+    table, times = sound_times(table, time, options, findings)
+    if later is not None and later.zone is not None and isinstance(times, pd.DatetimeIndex) and times.tz is not None:
+        times = times.tz_convert(later.zone)
+    day_first = None if time is None else is_day_first(table.columns[time].cells, times)
     for role in ROLES:
-        col.require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
+        require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
     own = table.drop(list(roles.columns))
     long = find_long(own, time, times, options, findings)
-    own = own if long is None else own.as_text(long.ids)  # 007 is not 7
-    draft = (
-        _wide(own, time, times, options, findings, later)
-        if long is None
-        else _pivot(own, time, long, times, options, findings, later)
-    )
-    _note_layout(time, long, draft)
+    if long is None:
+        draft = _read_wide(own, time, times, options, findings, later)
+    else:
+        draft = _read_long(own, time, long, times, options, findings, later)
     if long is None and roles.static:
         raise findings.fatal(
             "covariates",
             f"static names {list_some(roles.static)}, and a wide table has no column for each series",
             "Give a long table, or leave static out.",
         )
-    draft = once_each(in_time_order(draft))
-    frequency = infer_frequency(draft.times)
-    if options.frequency is not None and isinstance(draft.times, pd.DatetimeIndex):
-        frequency = options.frequency
-    try:
-        draft, ahead = _without_plan(without_gaps(on_step(draft), frequency), roles)
-        draft = with_missing(draft)
-    except GridTooLong as error:
-        raise findings.fatal("gaps", str(error), ("Correct the first or last time, or ", *FREQUENCY)) from None
-    note_constant(draft)
+    draft, frequency, ahead = apply_policies(draft, has_plan=bool(roles.future))
     covariates = read_covariates(table, roles, np.concatenate([draft.origin, ahead]), findings)
     if covariates is not None:
         covariates = whole_covariates(covariates, draft)
@@ -221,57 +184,40 @@ def _make(source: object, options: ReadOptions, findings: Findings, roles: Roles
     )
 
 
-def _without_plan(draft: Draft, roles: Roles) -> tuple[Draft, NDArray[np.int64]]:
-    """Without the last rows where no series has a value, which are a plan of covariates; and where those come from."""
-    there = np.flatnonzero(~np.isnan(draft.values).all(1))
-    count = len(draft.values)
-    is_left_out = roles.future or draft.options.missing != "error"
-    stop = int(there[-1]) + 1 if len(there) and is_left_out else count
-    if stop < count and not roles.future:
-        rule = f"no value in the last {count - stop} rows, which are left out"
-        draft.findings.add("span", "warning", f"{rule}: a forecast begins after {draft.times[stop - 1]}")
-    return draft.take(np.arange(stop)), draft.origin[stop:]
-
-
-def read_times(
-    table: RawTable, time: str | None, options: ReadOptions, findings: Findings
-) -> tuple[RawTable, pd.Index]:
-    """The rows whose time is sound, and those times."""
-    if time is None:
-        return table, pd.RangeIndex(len(table.frame))
-    times, good = parse_times(table, time, options, findings)
-    return table if good.all() else table.take(good), times
-
-
-def _note_layout(time: str | None, long: Long | None, draft: Draft) -> None:
-    """Say how the table was understood."""
-    when = "rows are counted" if time is None else f"times in '{quote(time)}'"
-    if long is None:
-        text = f"read as wide: {when}, {len(draft.names)} series in columns"
-    else:
-        names = " and ".join(f"'{quote(name)}'" for name in long.ids)
-        text = f"read as long: {when}, names in {names}, values in '{quote(long.value)}', {len(draft.names)} series"
-    draft.findings.add("layout", "note", text)
-
-
-def _wide(
+def _read_wide(
     table: RawTable, time: str | None, times: pd.Index, options: ReadOptions, findings: Findings, later: Later | None
 ) -> Draft:
+    """A row per time, a column per series, as the table has them."""
     names = [name for name in table.names if name != time]
     if later is not None:
         names = later.among(names, findings)
     elif options.variates is not None:
-        names = col.require_columns(names, options.variates, "variates", findings)
+        names = require_columns(names, options.variates, "variates", findings)
     else:
-        names = _without_idle(table, names, options, findings)
-    if later is None and options.variates is None:
+        columns = list(table.columns[name] for name in names)
+        same = [each.name for each in columns if each.is_one_word]
+        if same:
+            findings.add("columns", "note", f"columns {list_some(same)} say the same in every row and are left out")
+        empty = [each.name for each in columns if options.missing != "mask" and not each.is_present.any()]
+        if empty and len(empty) + len(same) < len(names):
+            findings.add("columns", "warning", f"columns {list_some(empty)} hold no value at all and are left out")
+            same += empty
+        names = [name for name in names if name not in same]
         _refuse_several(table, names, times, findings)
-    _note_truths(table, names, options, findings)
+    truths = [name for name in names if table.columns[name].is_truth] if options.variates is None else []
+    if truths and len(truths) < len(names):
+        are = f"{list_some(truths)} {'is' if len(truths) == 1 else 'are'}"
+        fix = ("If known ahead and a reason for the others, name it (", Fix("future", like=",".join(truths)), ").")
+        rule = f"{are} true or false, and read as series to forecast"
+        findings.add("covariates", "warning", rule, fix)
     if not names:
         rule = "there is no column of values" + ("" if time is None else f" next to '{quote(time)}'")
         raise findings.fatal("columns", rule, "Give at least one series; columns are separated by , ; | or tabs.")
+    values = parse_numbers(table, names, findings)
+    when = "rows are counted" if time is None else f"times in '{quote(time)}'"
+    findings.add("layout", "note", f"read as wide: {when}, {len(names)} series in columns")
     return Draft(
-        values=col.parse_numbers(table, names, findings),
+        values=values,
         times=times,
         names=tuple(names),
         origin=np.arange(len(times))[:, None],
@@ -281,64 +227,28 @@ def _wide(
     )
 
 
-def _without_idle(table: RawTable, names: list[str], options: ReadOptions, findings: Findings) -> list[str]:
-    """Columns that can be series: without those of one word, and those without a value unless these are masked."""
-    same = [name for name in names if _is_one_word(table.frame[name])]
-    if same:
-        findings.add("columns", "note", f"columns {list_some(same)} say the same in every row and are left out")
-    empty = [name for name in names if _is_empty(table.frame[name])] if options.missing != "mask" else []
-    if empty and len(empty) + len(same) < len(names):
-        findings.add("columns", "warning", f"columns {list_some(empty)} hold no value at all and are left out")
-        same += empty
-    return [name for name in names if name not in same]
-
-
 def _refuse_several(table: RawTable, names: Sequence[str], times: pd.Index, findings: Findings) -> None:
     """Refuse rows that are out of order as a whole, and in order within what the words of a column name."""
     backwards = np.count_nonzero(times[1:] < times[:-1])
     if backwards == len(times) - 1 or not (backwards or times.has_duplicates):
         return
     for name in names:
-        if _names_series(table.frame[name], times):
+        column = table.columns[name]
+        cells = column.cells
+        if pd.api.types.is_numeric_dtype(cells) or cells.nunique() < 2 or cells.nunique() > len(cells) / SHORTEST:
+            continue
+        steps = pd.Series(times).groupby(cells.to_numpy()).diff().dropna()
+        late = steps <= (pd.Timedelta(0) if isinstance(times, pd.DatetimeIndex) else 0)
+        if not column.holds_numbers and not column.looks_like_time and float(late.mean()) <= FEW_LATE:
             rule = f"times run backwards or repeat, and not among the rows that say the same in '{quote(name)}'"
             fix = ("If it names series, say so (", Fix("read.id_column", like=quote(name)), ").")
             raise findings.fatal("columns", rule, fix)
 
 
-def _names_series(raw: pd.Series, times: pd.Index) -> bool:
-    """Whether words repeat, and the rows of each are in the order of time but for few."""
-    if pd.api.types.is_numeric_dtype(raw) or raw.nunique() < 2 or raw.nunique() > len(raw) / SHORTEST:
-        return False
-    steps = pd.Series(times).groupby(raw.to_numpy()).diff().dropna()
-    late = steps <= (pd.Timedelta(0) if isinstance(times, pd.DatetimeIndex) else 0)
-    return not looks_numeric(words(raw)) and not looks_like_time(raw) and float(late.mean()) <= FEW_LATE
-
-
-def _note_truths(table: RawTable, names: Sequence[str], options: ReadOptions, findings: Findings) -> None:
-    """Note columns that are true or false among others: they hardly are series to forecast."""
-    truths = [name for name in names if is_truth(table.frame[name])] if options.variates is None else []
-    if truths and len(truths) < len(names):
-        rule = (
-            f"{list_some(truths)} {'is' if len(truths) == 1 else 'are'} true or false, and read as series to forecast"
-        )
-        fix = ("If known ahead and a reason for the others, name it (", Fix("future", like=",".join(truths)), ").")
-        findings.add("covariates", "warning", rule, fix)
-
-
-def _is_one_word(raw: pd.Series) -> bool:
-    """Whether a column says one word throughout, as the name of the only shop."""
-    return isinstance(raw.iloc[0], str) and raw.nunique(dropna=False) == 1 and not looks_numeric(words(raw.iloc[:1]))
-
-
-def _is_empty(raw: pd.Series) -> bool:
-    """Whether no cell of a column holds anything."""
-    return bool(raw.isna().all() if pd.api.types.is_numeric_dtype(raw) else (words(raw) == "").all())
-
-
 CELL = ["stamp", "series"]
 
 
-def _pivot(
+def _read_long(
     table: RawTable,
     time: str | None,
     long: Long,
@@ -350,17 +260,16 @@ def _pivot(
     """A row per time, a column per series in order of appearance, NaN where a series has no row."""
     unused = [name for name in table.names if name not in (time, *long.ids, long.value)]
     if unused:
+        fix = propose_roles(table, unused, long.ids)
         rule = f"columns {list_some(unused)} are not used: they hold neither times nor names nor the values"
-        fixes = propose_roles(table, unused, long.ids)
-        spaced: list[str | Fix] = [part for fix in fixes for part in (fix, " ")]
-        findings.add("columns", "warning", rule, ("If they explain the values, name them (", *spaced[:-1], ")."))
-    numbers = col.parse_numbers(table, [long.value], findings)[:, 0]
+        findings.add("columns", "warning", rule, fix)
+    numbers = parse_numbers(table, [long.value], findings)[:, 0]
     labels, series = labels_of(table, long.ids, findings)
     names = labels
     if later is not None:
         names = later.among(names, findings)
     elif options.variates is not None:
-        names = col.require_columns(names, options.variates, "variates", findings)
+        names = require_columns(names, options.variates, "variates", findings)
     place = pd.Index(names).get_indexer(pd.Index(labels)).astype(np.int32)
     series, rows = place[series], np.arange(len(series), dtype=np.int32)
     if (place < 0).any():
@@ -384,47 +293,49 @@ def _pivot(
     draft.origin.reshape(-1)[cell] = rows
     if np.count_nonzero(draft.origin >= 0) == len(rows):
         draft.values.reshape(-1)[cell] = numbers
-        return draft
-    cells = pd.DataFrame({"time": times, "stamp": stamps, "series": series, "row": rows})
-    cells = _once(cells.assign(number=numbers).sort_values("stamp", kind="stable"), draft)
-    draft.values[cells["stamp"], cells["series"]] = cells["number"]
-    draft.origin[cells["stamp"], cells["series"]] = cells["row"]
+    else:
+        cells = pd.DataFrame({"time": times, "stamp": stamps, "series": series, "row": rows, "number": numbers})
+        cells = _without_repeats(cells.sort_values("stamp", kind="stable"), draft)
+        draft.values[cells["stamp"], cells["series"]] = cells["number"]
+        draft.origin[cells["stamp"], cells["series"]] = cells["row"]
+    when = "rows are counted" if time is None else f"times in '{quote(time)}'"
+    ids = " and ".join(f"'{quote(name)}'" for name in long.ids)
+    said = f"read as long: {when}, names in {ids}, values in '{quote(long.value)}', {len(names)} series"
+    findings.add("layout", "note", said)
     return draft
 
 
 def labels_of(table: RawTable, ids: Sequence[str], findings: Findings) -> tuple[list[str], NDArray[np.int32]]:
-    """Series names as text in order of appearance, parts of one joined by a slash, and which one each row has."""
-    parts = [_names(table, name, findings) for name in ids]
+    """Series names as they are written, in order of appearance, and which one each row has.
+
+    Parts of a name are joined by a slash; whole numbers have no fraction.
+    """
+    parts: list[tuple[NDArray[np.object_], NDArray[np.int32]]] = []
+    for name in ids:
+        cells, rows = distinct_cells(table.columns[name].raw)
+        text = as_text(cells)
+        absent = np.flatnonzero((text == "").to_numpy(bool)[rows] & ~table.broken)
+        if len(absent):
+            places = [table.place(int(row), name) for row in absent[:KEPT_PER_KIND]]
+            rule = f"{len(absent)} rows name no series"
+            raise findings.fatal("columns", rule, "Name them.", places, count=len(absent))
+        written = text if pd.api.types.is_float_dtype(cells) else cells.astype(str)
+        codes, labels = pd.factorize(written.to_numpy(object))
+        parts.append((np.asarray(labels, dtype=object), codes.astype(np.int32)[rows]))
     if len(parts) == 1:
         return list(parts[0][0]), parts[0][1]
-    sizes = [len(names) for names, _ in parts]
-    series, cells = pd.factorize(np.ravel_multi_index([codes for _, codes in parts], sizes))
-    places = np.unravel_index(cells, sizes)
-    columns = [names[place] for (names, _), place in zip(parts, places, strict=True)]
-    labels = list(map("/".join, zip(*columns, strict=True)))
-    if len(set(labels)) < len(labels):
+    sizes = [len(labels) for labels, _ in parts]
+    series, combined = pd.factorize(np.ravel_multi_index([codes for _, codes in parts], sizes))
+    places_of = np.unravel_index(combined, sizes)
+    columns = [labels[place] for (labels, _), place in zip(parts, places_of, strict=True)]
+    names = list(map("/".join, zip(*columns, strict=True)))
+    if len(set(names)) < len(names):
         rule = f"two series would have one name where {list_some(ids)} are joined by a slash"
         raise findings.fatal("columns", rule, "Write names without slashes.")
-    return labels, series.astype(np.int32)
+    return names, series.astype(np.int32)
 
 
-def _names(table: RawTable, column: str, findings: Findings) -> tuple[NDArray[np.object_], NDArray[np.int32]]:
-    """Different cells of a column as they are written, each of which names something, and which one each row has.
-
-    Whole numbers have no fraction.
-    """
-    raw = table.frame[column]
-    cells, rows = distinct_cells(raw)
-    absent = np.flatnonzero((as_text(cells) == "").to_numpy(bool)[rows] & ~table.broken)
-    if len(absent):
-        places = [table.place(int(row), column) for row in absent[:KEPT_PER_KIND]]
-        raise findings.fatal("columns", f"{len(absent)} rows name no series", "Name them.", places, count=len(absent))
-    text = as_text(cells) if pd.api.types.is_float_dtype(raw) else cells.astype(str)
-    codes, names = pd.factorize(text.to_numpy(object))
-    return np.asarray(names, dtype=object), codes.astype(np.int32)[rows]
-
-
-def _once(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
+def _without_repeats(cells: pd.DataFrame, draft: Draft) -> pd.DataFrame:
     """Cells of a long table without repeats of one series at one time: one of them, or their mean."""
     repeated, policy, by = cells[cells.duplicated(CELL)], draft.options.duplicates, draft.options.resample
     if repeated.empty:
@@ -506,52 +417,46 @@ def later_panel(
 ) -> Panel:
     """Read a file or frame under a run's policies and bring its columns into the run's order by name.
 
-    A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new.
+    A series of the run that is absent has no value at any time, and is named in a warning; so are series that are new
+    to a run that took all.
     """
+    later = Later(names, zone)
     try:
-        panel = _read_some(source, options, Later(names, zone), roles)
+        panel = soundly(source_name(source), partial(_read, source, options, roles, later))
     except DataError as error:
         if not any(isinstance(part, Fix) for part in error.args):
             raise
         kept = " A run keeps the options it was trained with: fix the file, or train anew."
         raise DataError(*error.args, kept) from None
+    absent = [name for name in names if name not in panel.names]
+    for what, which in {
+        "not there": absent,
+        "new to the run": [] if options.variates is not None else later.new,
+    }.items():
+        if which:
+            verb = "is" if len(which) == 1 else "are"
+            warn(f"{panel.source}: {list_some(which)} {verb} {what} and left out; the others are forecast.")
     return _at_frequency(with_absent(panel, names), frequency, strict=options.gaps != "ignore")
 
 
-def _read_some(source: object, options: ReadOptions, later: Later, roles: Roles) -> Panel:
-    """Those of some series that are there; series that are absent, or new to a run that took all, are named."""
-    panel = soundly(source_name(source), lambda findings: _read(source, options, findings, roles, later))
-    absent = [name for name in later.names if name not in panel.names]
-    told = {"not there": absent, "new to the run": later.new if options.variates is None else []}
-    for what, which in told.items():
-        if which:
-            verb = "is" if len(which) == 1 else "are"
-            words = f"{panel.source}: {list_some(which)} {verb} {what} and left out; the others are forecast."
-            warn(words)
-    return panel
-
-
 def _at_frequency(panel: Panel, frequency: str | None, *, strict: bool) -> Panel:
-    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it."""
-    if frequency is None or not isinstance(panel.times, pd.DatetimeIndex):
+    """Take over a run's step, also where the panel is too short to infer one; if strict, only where it follows it.
+
+    Stamps follow a step that has them on its grid as often as their own step, and more often than not: business days
+    are days too, and not every day is one.
+    """
+    times = panel.times
+    if frequency is None or not isinstance(times, pd.DatetimeIndex):
         return panel
-    if not strict or _follows(panel.times, frequency, panel.frequency):
+
+    def fit(step: str) -> float:
+        """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
+        grid = step_times(times[0], step, times[-1])
+        return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0
+
+    if not strict or (fit(frequency) > 0.5 and (panel.frequency is None or fit(frequency) >= fit(panel.frequency))):
         return dataclasses.replace(panel, frequency=frequency)
     raise DataError(
         f"{panel.source}: the run was trained on steps of {frequency}; these rows follow "
         f"{panel.frequency or 'no regular step'}. Resample them, or train a run on them."
     )
-
-
-def _follows(times: pd.DatetimeIndex, frequency: str, own: str | None) -> bool:
-    """Whether stamps are on the grid of the step as often as on that of their own, and more often than not.
-
-    Business days are days too, and not every day is one.
-    """
-    return _fit(times, frequency) > 0.5 and (own is None or _fit(times, frequency) >= _fit(times, own))
-
-
-def _fit(times: pd.DatetimeIndex, frequency: str) -> float:
-    """Share of the stamps that are on the grid of a step, or of the grid that is there if that is less."""
-    grid = step_times(times[0], frequency, times[-1])
-    return float(min(times.isin(grid).mean(), grid.isin(times).mean())) if len(grid) else 0.0

@@ -14,11 +14,10 @@ from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.looking import look_at
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
-from multiway.data.sources.cells import RawTable
-from multiway.data.sources.columns import FEW_ROWS, read_cells, read_inputs, read_named_cells, require_columns
+from multiway.data.sources.columns import FEW_ROWS, RawTable, parse_times, require_columns
 from multiway.data.sources.scans.checking import lists_scans
 from multiway.data.sources.tables import load_table, pair_of
-from multiway.data.sources.times import parse_times
+from multiway.data.sources.values import read_cells, read_inputs, read_named_cells
 from multiway.data.targets import join_table, read_target
 from multiway.errors import Fix
 from multiway.tasks.kind import SampleKind
@@ -67,14 +66,12 @@ def read_rows(
     if isinstance(source, tuple):
         frame, name = join_table(*pair_of(source))
         source, options = frame, options.replace(target=name)
-    raw = load_table(source, options, findings)
-    raw = raw.sound() if raw.broken.any() else raw
+    raw = load_table(source, options, findings).sound()
     target = options.target if state is None else state.target_name if has_target else None
     if state is None:
-        there = raw.names
-        _check_names(there, options, findings)
         roles = {options.target, options.group, options.time, *options.drop}
-        names = [name for name in options.columns or there if name not in roles]
+        names = [name for name in options.columns or raw.names if name not in roles]
+        _check_names(raw.names, options, findings)
         is_named = options.columns is not None
         cells = read_inputs(raw, names, options.categories, options, findings, is_named=is_named)
     else:

@@ -15,10 +15,10 @@ from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
-from multiway.data.sources.cells import RawTable, as_text
-from multiway.data.sources.columns import read_named_cells, require_column, require_columns, usual_column
+from multiway.data.sources.cells import as_text
+from multiway.data.sources.columns import Column, RawTable, require_column, require_columns, usual_column
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
-from multiway.data.sources.times import looks_like_time
+from multiway.data.sources.values import read_named_cells
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
 from multiway.tasks.kind import SampleKind
@@ -58,8 +58,7 @@ def texts_of(
     `known` has columns of texts that training had, to which the source is matched by name; then `target` and `classes`
     are those of the training as well. `target` is None where nobody looks for classes.
     """
-    raw = load_texts(source, options, findings)
-    raw = raw.sound() if raw.broken.any() else raw
+    raw = load_texts(source, options, findings).sound()
     if known:
         if has_plain_lines(source) and len(known) == 1:
             raw = dataclasses.replace(raw, frame=raw.frame.rename(columns={TEXT: known[0]}))
@@ -101,7 +100,7 @@ def looks_like_texts(source: object) -> bool:
         return False
     text, target = (usual_column(table.names, names) for names in (TEXT_NAMES, TARGET_NAMES))
     if text is not None and target is not None:
-        return _words_of(table.frame[text]) >= WORDS
+        return _count_words(table.columns[text]) >= WORDS
     wordy = _wordy(table, set())
     return (
         wordy is not None
@@ -178,15 +177,14 @@ def list_texts(source: object) -> list[str]:
 def _keep_rows(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> RawTable:
     """The rows that the options keep."""
     require_columns(raw.names, list(options.where), "where", findings)
-    chosen = np.ones(len(raw.frame), dtype=bool)
+    chosen = np.ones(len(raw.rows), dtype=bool)
     for name, value in options.where.items():
         chosen &= (as_text(raw.frame[name]) == value).to_numpy(bool)
     rows = _first_of_each(np.flatnonzero(chosen), raw, options)
     if not len(rows):
         cells = ", ".join(f"{name} = {value}" for name, value in options.where.items())
         raise findings.fatal("where", f"no row has {quote(cells, 80)}", "Name cells that are there (read.where).")
-    frame = raw.frame.iloc[rows].reset_index(drop=True)
-    return dataclasses.replace(raw, frame=frame, rows=raw.rows[rows], broken=raw.broken[rows])
+    return raw.take(rows)
 
 
 def _first_of_each(rows: NDArray[np.int64], raw: RawTable, options: LabelledTextOptions) -> NDArray[np.int64]:
@@ -218,16 +216,16 @@ def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> t
 
 def _wordy(raw: RawTable, taken: set[str | None]) -> str | None:
     """The column of the most words, if those are several a cell."""
-    counts = {name: _words_of(raw.frame[name]) for name in raw.names if name not in taken}
+    counts = {name: _count_words(raw.columns[name]) for name in raw.names if name not in taken}
     best = max(counts, key=lambda name: counts[name], default=None)
     return best if best is not None and counts[best] >= WORDS else None
 
 
-def _words_of(column: pd.Series) -> float:
+def _count_words(column: Column) -> float:
     """Words of a cell on average; none in a column of numbers or of times."""
-    if pd.api.types.is_numeric_dtype(column) or looks_like_time(column):
+    if pd.api.types.is_numeric_dtype(column.cells) or column.looks_like_time:
         return 0.0
-    return float(as_text(column.head(LOOKED_AT)).map(lambda cell: len(cell.split())).mean())
+    return float(as_text(column.cells.head(LOOKED_AT)).map(lambda cell: len(cell.split())).mean())
 
 
 def _texts(raw: RawTable, columns: Sequence[str], is_error: bool, findings: Findings) -> Strings:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from multiway.data.findings import Findings, Place, list_some
+from multiway.data.sources.parquet import is_parquet
 from multiway.data.sources.scans.bodies import grid_fixes, propose_grid
 from multiway.data.sources.scans.cases import Cases, ScanLook
 from multiway.data.sources.scans.listing import PATIENT_NAMES
 from multiway.data.sources.scans.reading import foreign_form, is_scan
 from multiway.data.sources.scans.volume import BARE_AXES, millimetres, sizes_in_words
-from multiway.data.sources.tables import column_names, is_parquet
+from multiway.data.sources.tables import column_names
 from multiway.errors import Fix, Message
 
 TABLES = (".csv", ".tsv", ".txt")

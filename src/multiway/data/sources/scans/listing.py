@@ -102,12 +102,12 @@ def _list_table(path: Path, options: VolumeOptions, failures: Failures | None, l
     columns = {"file": options.path, "patient": options.patient or usual_column(names, PATIENT_NAMES)}
     if labelled:
         columns |= {"label": options.label, "mask": options.mask, "split": options.split}
-    cells = {kind: words(table.frame[name]) for kind, name in columns.items() if name is not None and name in names}
+    cells = {kind: table.columns[name].words for kind, name in columns.items() if name is not None and name in names}
     root = path.parent if options.root is None else Path(options.root)
     if options.mask in names:
-        add_input(*(root / cell for cell in words(table.frame[options.mask]) if cell))
+        add_input(*(root / cell for cell in table.columns[options.mask].words if cell))
     entries = []
-    for row in range(len(table.frame)):
+    for row in range(len(table.rows)):
         own = {kind: column.iloc[row] or None for kind, column in cells.items()}
         with keep_errors(failures):
             entries.append(_read_entry(own, f"{where}, {table.place(row)}", root, options))

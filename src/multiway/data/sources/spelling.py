@@ -1,0 +1,270 @@
+"""How the numbers of a table are written: by separators, signs and marks that all cells of a column share."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import NDArray
+
+from multiway.data.findings import Findings, list_some
+from multiway.data.sources.cells import (
+    EMPTY_CELLS,
+    EXACT_INTEGERS,
+    ID_NAMES,
+    MARKED,
+    NUMBER,
+    QUOTE,
+    TIME_NAMES,
+    compose_frame,
+    distinct_cells,
+    is_text,
+    parse_cells,
+    sound_text,
+)
+
+GROUPED = r"[+-]?\d{1,3}(?:,\d{3})*(?:\.\d*)?"
+CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
+"""What can be nothing but separators of thousands: 1,234 alone could be a decimal comma."""
+COMMA = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?"
+WITH_BOTH = r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"
+CERTAIN_COMMA = rf"{WITH_BOTH}|[+-]?(?:0,\d+|\d+,(?:\d{{1,2}}|\d{{4,}}))"
+"""What can be nothing but a decimal comma where columns are separated otherwise: 1,234 could be thousands."""
+SIGNS = "$€£¥₹%"
+MONEY = "$£¥₹"
+"""Those of which nobody writes three decimals; a litre of fuel costs 1,659 €."""
+NOTHING = r"\.{1,3}|…|\*+|\?+|:"
+"""Marks of a missing value among numbers; a hyphen may be a zero."""
+WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
+"""A number with its separators and signs."""
+SIGNED = rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?"
+"""An opening parenthesis, a minus, a sign, a minus, digits, a sign, a closing one."""
+Text: TypeAlias = pa.ChunkedArray | pd.Series
+
+
+@dataclasses.dataclass(frozen=True)
+class Spelling:
+    """What the options say of how cells are written.
+
+    decimal: What separates the fraction of a number, or "auto".
+    labels: Columns of times and names, which are text even where they look like numbers: 007 is not 7, NA is a name.
+    names: Columns of classes and groups, of which 01 and 1 are two where numbers are written as names are.
+    """
+
+    decimal: str
+    labels: frozenset[str]
+    names: frozenset[str]
+
+    def is_label(self, name: str) -> bool:
+        """Whether cells of a column are text."""
+        return name in self.labels or name.lower() in (*TIME_NAMES, *ID_NAMES)
+
+
+def decide_cells(
+    columns: Mapping[str, pa.ChunkedArray], separator: str, spelling: Spelling, findings: Findings
+) -> tuple[pd.DataFrame, dict[str, Text]]:
+    """Columns of a text file as numbers or words, and those as they stood there in whose place others are."""
+    read = read_numbers(columns, separator, spelling, findings)
+    texts = {name: text for name, text in columns.items() if not is_text(read[name].dtype)}
+    plain = without_exports(pd.DataFrame(read), findings)
+    frame, signed = decide_frame(plain, spelling, findings)
+    composed = zip(plain.columns, frame.columns, strict=True)
+    return frame, {new: texts[name] for name, new in composed if name in texts} | signed
+
+
+def decide_frame(frame: pd.DataFrame, spelling: Spelling, findings: Findings) -> tuple[pd.DataFrame, dict[str, Text]]:
+    """The same of columns that are read already, whose names and cells are composed."""
+    frame = compose_frame(frame)
+    signed = read_signed_numbers(frame, spelling, findings)
+    return (frame.assign(**signed) if signed else frame), {name: frame[name] for name in signed}
+
+
+def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
+    """The same columns without what other programs put in: marks of formulas, row numbers, an empty last column.
+
+    Marks are undone in columns that `escape_frame` has written, none of whose formulas is without one.
+    """
+    changed = {}
+    for name, column in frame.items():
+        if is_text(column.dtype):
+            text = column.astype("string")
+            present = text.dropna()
+            bare = present[present.str.match(r"[=+\-@\t\r\n]")]
+            if present.str.startswith(QUOTE).any() and bare.str.fullmatch(NUMBER).all():
+                changed[str(name)] = text.str.replace(MARKED, "", regex=True).astype(column.dtype)
+    frame = frame.assign(**changed) if changed else frame
+    dropped = []
+    for position in {0, len(frame.columns) - 1}:
+        name = frame.columns[position]
+        if name == f"unnamed {position}" and len(frame.columns) > 2:
+            cells = frame[name]
+            numbers = pd.api.types.is_numeric_dtype(cells) and np.array_equal(cells, np.arange(len(cells)))
+            if numbers or (position and (cells.astype(str) == "").all()):
+                what = "row numbers" if numbers else "nothing"
+                findings.add("columns", "note", f"unnamed column {position + 1} holds {what} and is left out")
+                dropped.append(name)
+    return frame.drop(columns=dropped) if dropped else frame
+
+
+def read_numbers(
+    columns: Mapping[str, pa.ChunkedArray], separator: str, spelling: Spelling, findings: Findings
+) -> dict[str, pd.Series]:
+    """Numbers where all cells of a column are finite ones, written with one decimal mark; other columns stay text."""
+    decimal = "," if spelling.decimal == "," else "."
+    read = _cast_columns(columns, decimal, spelling)
+    if spelling.decimal == "auto" and separator != ",":
+        commas = _columns_of_form(read, spelling, COMMA, CERTAIN_COMMA)
+        if commas:
+            findings.add("decimal", "note", f"commas separate decimals, as in columns {list_some(commas)}")
+            decimal, read = ",", _cast_columns(columns, ",", spelling)
+    if decimal == ",":
+        grouped = _columns_of_form(read, spelling, COMMA, r".*\..*", mark=".")
+    else:
+        grouped = _columns_of_form(read, spelling, GROUPED, GROUPED)
+        if not any(cells.dtype == float and (cells % 1 > 0).any() for cells in read.values() if grouped):
+            grouped = []
+        if grouped:
+            findings.add("thousands", "note", f"commas separate thousands in columns {list_some(grouped)}")
+    return read | {name: plain_numbers(read[name], "." if decimal == "," else ",", decimal) for name in grouped}
+
+
+def _cast_columns(columns: Mapping[str, pa.ChunkedArray], decimal: str, spelling: Spelling) -> dict[str, pd.Series]:
+    """Columns of numbers as such, and the others as text; numbers that are written as names are text in some."""
+    read = {}
+    for name, cells in columns.items():
+        numbers = None if spelling.is_label(name) else cast_numbers(cells, decimal)
+        may_name = numbers is not None and bool({name, name.lower()} & spelling.names)
+        read[name] = (
+            cells.to_pandas()
+            if numbers is None or (may_name and are_spelled(cells.to_pandas()))
+            else pd.Series(numbers)
+        )
+    return read
+
+
+def _columns_of_form(
+    columns: Mapping[str, pd.Series], spelling: Spelling, form: str, certain: str, mark: str = ","
+) -> list[str]:
+    """Columns of text, and not of names, whose cells have a form."""
+    texts = (name for name, column in columns.items() if is_text(column.dtype) and not spelling.is_label(name))
+    return [name for name in texts if has_form(columns[name], form, certain, mark)]
+
+
+def has_form(column: pd.Series, form: str, certain: str, mark: str = ",") -> bool:
+    """Whether every cell has a form, and one with a mark in it can be nothing else."""
+    text = distinct_cells(column)[0].astype("string").str.strip()
+    if not text.str.contains(mark, regex=False).any():
+        return False
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+    return bool(text.str.fullmatch(form).all() and text.str.fullmatch(certain).any())
+
+
+def cast_numbers(text: pa.ChunkedArray, decimal: str) -> NDArray[np.float64] | None:
+    """Numbers of a column of text, NaN where nothing stands.
+
+    None where a cell is no finite number, is so large that whole numbers are not exact, or where none is a number.
+    """
+    if decimal == ",":
+        if pa.compute.any(pa.compute.match_substring(text, ".")).as_py():
+            return None
+        text = pa.compute.replace_substring(text, ",", ".")
+    try:
+        numbers = text.cast(pa.float64())
+    except pa.ArrowInvalid:
+        is_empty = pa.compute.is_in(text, value_set=pa.array(EMPTY_CELLS))
+        trimmed = pa.compute.utf8_trim(text, " \t")
+        try:
+            numbers = pa.compute.if_else(is_empty, pa.scalar(None, pa.string()), trimmed).cast(pa.float64())
+        except pa.ArrowInvalid:
+            return None
+    values: NDArray[np.float64] = numbers.to_numpy()
+    largest = np.nanmax(np.abs(values), initial=-1.0)
+    return values if 0 <= largest < EXACT_INTEGERS else None
+
+
+def are_spelled(text: pd.Series) -> bool:
+    """Whether numbers are written as names are: with leading zeros or signs, or one of them in two ways."""
+    text = text.astype("string").str.strip()
+    text = text[text.notna() & ~text.isin(EMPTY_CELLS)].drop_duplicates()
+    values, bad, _ = parse_cells(text)
+    if bad.any():
+        return False  # with decimal commas, which a target of numbers may have
+    return bool(text.str.match(r"\+|-?0\d").any() or len(np.unique(values)) < len(text))
+
+
+def plain_numbers(column: pd.Series, thousands: str, decimal: str = ".") -> pd.Series:
+    """Numbers of cells whose thousands and fractions are separated so."""
+    text = column.astype("string").str.strip()
+    for mark, other in ((thousands, ""), (decimal, ".")):
+        text = text.str.replace(mark, other, regex=False)
+    return text.where(~text.isin(EMPTY_CELLS)).astype("Float64").astype("float64")
+
+
+def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findings) -> dict[str, pd.Series]:
+    """Columns of words that are numbers but for marks that all their cells share, without these marks.
+
+    Thousands are separated in every cell, and one can mean nothing else. A currency or percent sign that every cell
+    has is left out. Dollars and the like have no three decimals.
+    """
+    columns, changed, signs = dict[str, pd.Series](), dict[str, pd.Series](), dict[str, str]()
+    marked, marks = list[str](), set[str]()
+    for name, column in frame.items():
+        if not is_text(column.dtype) or spelling.is_label(str(name)):
+            continue
+        if column.dtype == object:
+            if any(isinstance(cell, list | dict | bytes) for cell in column):
+                continue
+            column = column.map(sound_text, na_action="ignore")
+        cells, rows = distinct_cells(column)
+        text = cells.astype("string").str.strip()
+        text = text[text.notna() & ~text.isin(EMPTY_CELLS)]
+        is_nothing = text.str.fullmatch(NOTHING)
+        others = text[~is_nothing]
+        if is_nothing.any() and len(others) and others.str.fullmatch(WRITTEN).all():
+            marked.append(str(name))
+            marks |= {*text[is_nothing]}
+            text, cells = others, cells.drop(text.index[is_nothing]).reindex(cells.index)
+            changed[str(name)] = cells.take(rows).set_axis(column.index)
+        if (found := _without_signs(text)) is not None:
+            numbers, signs[str(name)] = found
+            changed[str(name)] = numbers.reindex(cells.index).take(rows).set_axis(column.index)
+        columns[str(name)] = changed.get(str(name), column)
+    if marks:
+        rule = f"cells of {list_some(sorted(marks))} in columns {list_some(marked)} are missing"
+        findings.add("marks", "note", rule)
+    for name, sign in signs.items():
+        said = "parentheses stand for a minus" if sign == "()" else f"numbers stand without their {sign}"
+        findings.add("signs", "note", f"{said} in column '{name}'")
+    commas, points = dict[str, pd.Series](), dict[str, pd.Series]()
+    for name, column in columns.items():
+        is_sure = spelling.decimal == "." or signs.get(name, "") in [*MONEY]
+        if spelling.decimal != "." and has_form(column, COMMA, WITH_BOTH if spelling.decimal == "auto" else COMMA):
+            commas[name] = plain_numbers(column, ".", ",")
+        elif has_form(column, GROUPED, GROUPED if is_sure else CERTAIN):
+            points[name] = plain_numbers(column, ",")
+    if commas and spelling.decimal == "auto":
+        findings.add("decimal", "note", f"commas separate decimals in columns {list_some(commas)}")
+    if points:
+        findings.add("thousands", "note", f"commas separate thousands in columns {list_some(points)}")
+    return {**changed, **commas, **points}
+
+
+def _without_signs(text: pd.Series) -> tuple[pd.Series, str] | None:
+    """Numbers of cells as they are written, without their sign; and the sign, "()" where only parentheses are.
+
+    None where a cell is no number, where signs differ, or where none is.
+
+    text: Cells that hold something, each once, without blanks around them.
+    """
+    if not text.str.contains(rf"[{SIGNS}(]").any():
+        return None
+    parts = text.str.extract(rf"^{SIGNED}$").fillna("")
+    opening, early, before, late, digits, after, closing = (parts[column] for column in parts)
+    signs = (before + after).unique()
+    is_sound = (digits != "") & ((opening == "") == (closing == "")) & (opening + early + late).str.len().lt(2)
+    if not is_sound.all() or len(signs) > 1 or len(signs[0]) > 1:
+        return None
+    return (early + late).where(opening == "", "-") + digits, signs[0] or "()"

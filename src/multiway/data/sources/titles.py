@@ -1,0 +1,57 @@
+"""Titles that stand above the header of a table."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+LOOK = 40
+"""Rows that are looked at."""
+MOST = 20
+"""Rows that may stand above a header."""
+SHOWN = re.compile(r"[+-]?[\d.,]*\d[\d.,]*")
+DIGITS = re.compile(r"(19|20)\d\d((0[1-9]|1[0-2])([0-2]\d|3[01])?)?")
+"""Years, months and days of digits alone, such as 1960, 202401 and 20240131."""
+WIDE = 4
+"""Cells of a table from which on two in a row may be a title: a name and its date."""
+
+
+def rows_above(rows: Sequence[Sequence[Any]]) -> int:
+    """How many of the first rows are titles: they fill one cell or two, and a table of equal rows stands below them.
+
+    A header holds no numbers, as rows of a table do, but for years, months and days.
+    """
+    filled = [sum(cell not in (None, "") for cell in row) for row in rows]
+    usual = max(Counter(filter(None, filled)).items(), key=lambda pair: (pair[1], pair[0]), default=(0, 0))[0]
+    title = 2 if usual >= WIDE else 1
+    top = next((row for row, count in enumerate(filled) if count > title), 0)
+    header, *below = rows[top:] or [()]
+    below = [row for row in below if len(row)]
+    if not (0 < top <= MOST and usual > title and filled[top] >= usual - 1 and below):
+        return 0
+    names = [str(cell) for cell in header if cell not in (None, "")]
+    has_numbers = any(SHOWN.fullmatch(name) and not DIGITS.fullmatch(name) for name in names)
+    return 0 if has_numbers or any(len(row) != len(header) for row in below) else top
+
+
+def lines_above(lines: Sequence[str], separators: Sequence[str]) -> int:
+    """The same of lines of text, whose cells the first mark separates with which there are titles."""
+    looked = list(lines[:LOOK])
+    if not looked or sum(bool(cell.strip()) for cell in looked[0].split(max(separators, key=looked[0].count))) > 2:
+        return 0
+    for separator in separators:
+        reader = csv.reader((f"{line}\n" for line in looked), delimiter=separator)
+        starts, records = [0], []
+        for record in reader:
+            records.append([cell.strip() for cell in record])
+            starts.append(reader.line_num)
+        if top := rows_above(records):
+            return starts[top]
+    return 0
+
+
+def words_on_titles(first: int, last: int, unit: str) -> str:
+    """That titles are left out, in words."""
+    those = f"{unit} {first} stands" if first == last else f"{unit}s {first} to {last} stand"
+    return f"{those} above the header and {'is' if first == last else 'are'} left out"
