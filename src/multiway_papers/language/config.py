@@ -7,10 +7,12 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import Budget, Shares
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, Sizes, read_count, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
+Baseline = Annotated[str, baseline_of("multiway_papers.language.candidates", "language")]
 TRAINED = ("train", "audit")
 TRAINING: Plain = {"loss": "cross_entropy", "batch_size": 32, "learning_rate": 3e-3, "weight_decay": 0.1}
 """Fields of `TrainingConfig` where text differs from a forecast."""
@@ -64,7 +66,7 @@ class LanguageConfig(NetworkConfig):
     read: TextOptions = TextOptions()
     split: TextSplit = TextSplit()
     tokens: TokenOptions = TokenOptions()
-    baselines: tuple[Literal["unigram", "trigram"], ...] = ("unigram", "trigram")
+    baselines: tuple[Baseline, ...] = ("unigram", "trigram")
     """Kneser-Ney models of single tokens, and of three in a row."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """A sample is a window of tokens."""

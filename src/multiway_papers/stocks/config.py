@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import Budget, EncoderOptions, Shares
 from multiway.lazy import load_extensions
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, Sizes, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
@@ -28,8 +29,8 @@ OF_ZONES = {
 }  # fmt: skip
 """The best known exchange of each zone."""
 TextScale = Literal["one", "each"]
-Baseline = Literal["majority", "random", "previous", "arima", "logistic", "calendar", "tfidf", "tfidf_ticker"]
-USUAL: tuple[Baseline, ...] = ("majority", "previous", "logistic", "calendar", "tfidf", "tfidf_ticker")
+Baseline = Annotated[str, baseline_of("multiway_papers.stocks.candidates", "stocks")]
+USUAL = ("majority", "previous", "logistic", "calendar", "tfidf", "tfidf_ticker")
 DateFeature = Literal["day", "month", "year", "weekday"]
 TRAINING: Plain = {
     "loss": "cross_entropy",

@@ -7,11 +7,12 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import AugmentOptions, PictureOptions, SplitShares
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
-Baseline = Literal["majority", "logistic"]
+Baseline = Annotated[str, baseline_of("multiway.tasks.images.candidates", "images")]
 TRAINING: Plain = {
     "loss": "cross_entropy",
     "epochs": 20,

@@ -1,16 +1,17 @@
 """Every setting of the task `series`."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import model_validator
 
 from multiway.config import Plain
 from multiway.data.options import SequenceOptions, SplitShares
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
-SeriesBaseline = Literal["majority", "logistic", "rocket"]
+SeriesBaseline = Annotated[str, baseline_of("multiway.tasks.series.candidates", "series")]
 TRAINING: Plain = {"loss": "cross_entropy", "epochs": 100, "batch_size": 16, "learning_rate": 0.005, "patience": 0}
 """Fields of `TrainingConfig` where labelled series differ from a forecast: they are few."""
 

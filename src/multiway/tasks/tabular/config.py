@@ -6,11 +6,12 @@ from pydantic import Field, model_validator
 
 from multiway.config import Flag, Plain
 from multiway.data.options import FileOptions, SplitShares, TargetKind
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
-Baseline = Literal["majority", "mean", "logistic", "ridge", "trees"]
+Baseline = Annotated[str, baseline_of("multiway.tasks.tabular.candidates", "tabular")]
 TRAINING: Plain = {"loss": "mse", "epochs": 40, "batch_size": 64, "patience": 8}
 """Fields of `TrainingConfig` where rows differ from a forecast."""
 

@@ -7,12 +7,13 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import EncoderOptions, FileOptions, Folds
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import RunConfig, check_class_losses, check_model, network_fields
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
-TextBaseline = Literal["majority", "tfidf", "vectors"]
-OF_TEXTS: tuple[TextBaseline, ...] = ("majority", "tfidf", "vectors")
+TextBaseline = Annotated[str, baseline_of("multiway.tasks.text.candidates", "text")]
+OF_TEXTS = ("majority", "tfidf", "vectors")
 TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
 TRAINED = ("train", "audit")
 InputKind = Literal["words", "vectors", "tokens"]
