@@ -9,22 +9,22 @@ import pytest
 from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
-from multiway.models import smoothing, target_baselines
-from multiway.tasks import samples
+from multiway.models import smoothing
+from multiway.tasks import sample_candidate, target_task
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.scans import class_page as page
-from multiway.tasks.scans import classes as task
+from multiway.tasks.scans import explain as scans
 from multiway_papers.language import scores
 from multiway_papers.stocks import explain, network, showing
 
 FEWER = {
-    showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, task: {"EXPLAINED": 1}, scores: {"CONTINUED": 1, "AFTER": 4},
+    showing: {"TESTED": 2}, explain: {"EXPLAINED": 1}, scans: {"EXPLAINED": 1}, scores: {"CONTINUED": 1, "AFTER": 4},
     page: {"DELETION_CASES": 1, "SHOWN_CASES": 1, "SHOWN_RIGHT": 1},
     measuring: {"FEWEST": 1, "MODEL_SECONDS": 0.0, "LAYER_SECONDS": 0.0},
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
-CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidate: {"LONGEST": 120}}
+CHOSEN_BY = {target_task: {"FOLDS": 2}, sample_candidate: {"FOLDS": 2, "ROUNDS": 5}, candidate: {"LONGEST": 120}}
 SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 
 

@@ -45,8 +45,8 @@ def test_every_row_is_judged_once_by_rows_that_do_not_hold_it():
 def test_errors_are_those_of_rows_held_out():
     labels = np.arange(ROWS) % 2
     perfect, noise = ProbeErrors.of_column(labels + 0.0, labels, parts_of(labels)), draw().normal(size=ROWS)
-    assert (perfect.count, perfect.usual) == (0, ROWS // 2) and perfect.removed == 1 > perfect.surely_removed
-    assert abs(ProbeErrors.of_column(noise, labels, parts_of(labels)).removed) < 0.2
+    assert (perfect.count, perfect.usual) == (0, ROWS // 2) and perfect.gain == 1 > perfect.sure_gain
+    assert abs(ProbeErrors.of_column(noise, labels, parts_of(labels)).gain) < 0.2
 
 
 @pytest.mark.parametrize("shape", [lambda x: x**3, np.abs, lambda x: np.sin(3 * x)])

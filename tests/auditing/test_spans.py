@@ -27,7 +27,7 @@ def test_overlap_is_what_sets_of_rows_say(seed):
     wanted = sum(bool(held & rows) for rows in rows_of(targets))
     verdict = check_overlap(training, targets, "test")
     assert (0 if isinstance(verdict, str) else verdict.count) == wanted
-    assert list(np.flatnonzero(training.covered(SIZE))) == sorted(held)
+    assert list(np.flatnonzero(training.mark_rows(SIZE))) == sorted(held)
 
 
 def test_the_past_of_a_test_window_may_reach_into_training_rows():

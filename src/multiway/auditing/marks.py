@@ -53,7 +53,7 @@ class Faces:
             questions += [(f"{target}, one from the rest", (labels == each).astype(np.int64)) for each in classes]
         for told, kinds in questions:
             best = _best(border, kinds, parts)
-            if best.surely_removed > SURE and best.removed > (within := _best(inside, kinds, parts)).removed + AHEAD:
+            if best.sure_gain > SURE and best.gain > (within := _best(inside, kinds, parts)).gain + AHEAD:
                 return finding(
                     "border",
                     "error",

@@ -44,12 +44,12 @@ class ProbeErrors:
     usual: int
 
     @property
-    def removed(self) -> float:
+    def gain(self) -> float:
         """Share of the commonest class's errors that are not made."""
         return 1 - self.count / max(self.usual, 1)
 
     @property
-    def surely_removed(self) -> float:
+    def sure_gain(self) -> float:
         """Share that is removed at least, with the upper bound of a Poisson count in place of the errors."""
         return 1 - (self.count + 2 * float(np.sqrt(self.count)) + 3) / max(self.usual, 1)
 

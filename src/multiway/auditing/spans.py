@@ -32,7 +32,7 @@ class Spans:
         """Number of ranges."""
         return len(self.starts)
 
-    def covered(self, size: int) -> NDArray[np.bool_]:
+    def mark_rows(self, size: int) -> NDArray[np.bool_]:
         """Which of so many rows lie in any range."""
         change = np.zeros(size + 1, np.int64)
         np.add.at(change, self.starts, 1)
@@ -58,7 +58,7 @@ def check_overlap(training: Spans, targets: Spans, split: str, name: Callable[[i
     if not len(targets) or not len(training):
         return None
     size = int(max(training.stops.max(), targets.stops.max()))
-    before = np.concatenate([[0], training.covered(size).cumsum()])
+    before = np.concatenate([[0], training.mark_rows(size).cumsum()])
     hidden = np.flatnonzero(before[targets.stops] > before[targets.starts])
     if not len(hidden):
         return f"no {split} target lies in one of the {len(training):,} training windows ({len(targets):,} looked at)"

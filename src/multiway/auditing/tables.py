@@ -180,7 +180,7 @@ def _verdict(what: str, column: Floats, labels: Ints, parts: Parts) -> Verdict |
     if any(len(learnt) < probes.NEIGHBOURS for learnt, _ in parts) or sum(len(rows) for _, rows in parts) < LEAST_ROWS:
         return None
     errors = ProbeErrors.of_column(column, labels, parts)
-    if errors.surely_removed <= SURE:
+    if errors.sure_gain <= SURE:
         return None
     said = f"{errors.count} errors on rows held out, where the commonest class makes {errors.usual}"
     return finding("copy", "error", f"{what} alone tells the target: {said}", DROP)
@@ -214,7 +214,7 @@ def check_formula(
 def check_row_order(labels: Ints, parts: Parts, rows: Ints) -> Verdict:
     """Whether the place of a row in the file tells its class; no model reads it, but an identifier may follow it."""
     errors = ProbeErrors.of_column(rows.astype(np.float64), labels, parts)
-    if errors.surely_removed <= SURE:
+    if errors.sure_gain <= SURE:
         return "the order of the rows does not tell the class"
     return finding(
         "order",

@@ -72,19 +72,19 @@ class WindowSplit:
         return Spans.of(self.starts[split] + self.lookback, self.horizon)
 
     @property
-    def evaluated(self) -> tuple[str, ...]:
+    def rest(self) -> tuple[str, ...]:
         """Splits that a model is scored on."""
         return tuple(split for split in self.starts if split != "train")
 
     @functools.cached_property
     def training(self) -> NDArray[np.bool_]:
         """Rows of training windows."""
-        return self.whole("train").covered(len(self.values))
+        return self.whole("train").mark_rows(len(self.values))
 
     @functools.cached_property
     def apart(self) -> NDArray[np.bool_]:
         """Rows of training windows that are no target of another split."""
-        targets = (self.targets(name).covered(len(self.values)) for name in self.evaluated)
+        targets = (self.targets(name).mark_rows(len(self.values)) for name in self.rest)
         return functools.reduce(lambda rows, covered: rows & ~covered, targets, self.training)
 
     @property
@@ -104,7 +104,7 @@ def audit_windows(split: WindowSplit, source: str) -> AuditReport:
 
 def verdicts_on_windows(split: WindowSplit) -> list[Verdict | None]:
     """Overlap, order, statistics, copies, look-ahead, calendar, and whether a split is left to test on."""
-    checks = itertools.product(split.evaluated, (check_overlap, check_order))
+    checks = itertools.product(split.rest, (check_overlap, check_order))
     return [
         *(check(split.whole("train"), split.targets(name), name, split.row) for name, check in checks),
         _statistics(split),
@@ -146,15 +146,15 @@ def _copies(split: WindowSplit) -> Verdict:
 
 def _near(split: WindowSplit) -> Verdict | None:
     """Stretches that are nearly those of training."""
-    tested = {name: split.targets(name).covered(len(split.values)) for name in split.evaluated}
+    tested = {name: split.targets(name).mark_rows(len(split.values)) for name in split.rest}
     length = split.lookback + split.horizon
     return check_near_stretches(split.values, split.names, split.apart, tested, length, split.lookback)
 
 
 def _calendar(split: WindowSplit) -> Verdict | None:
-    if split.is_mixed or not split.evaluated:
+    if split.is_mixed or not split.rest:
         return None  # the targets lie among the training rows, and that is said already
-    tested = split.targets(split.evaluated[-1]).covered(len(split.values))
+    tested = split.targets(split.rest[-1]).mark_rows(len(split.values))
     return check_calendar(split.values, split.times, split.apart, tested, split.names)
 
 
@@ -162,7 +162,7 @@ def _warn_of_selection(split: WindowSplit) -> Verdict:
     return finding(
         "selection",
         "error" if split.reports_choice else "warning",
-        f"there is no test split: the best epoch is chosen on the {split.evaluated[-1]} windows that are scored",
+        f"there is no test split: the best epoch is chosen on the {split.rest[-1]} windows that are scored",
         "Keep a test split, and read it once.",
     )
 

@@ -255,8 +255,12 @@ def segmentation_loss(
             f"segmentation_loss: logits are (batch, classes, *sizes) and target (batch, *sizes). Got "
             f"{tuple(logits.shape)} and {tuple(target.shape)}."
         )
-    logits = logits.float()
-    total = _cross_entropy(logits, target, class_weights)
+    logits, flat = logits.float(), target.flatten(1)
+    losses = F.cross_entropy(logits, target, weight=class_weights, ignore_index=IGNORED, reduction="none").flatten(1)
+    seen = flat != IGNORED
+    weight = seen.to(losses.dtype) if class_weights is None else class_weights[flat.clamp_min(0)] * seen
+    # The mean over the voxels of a sample that count; zero where none does
+    total = losses.sum(1) / weight.sum(1).clamp_min(torch.finfo(losses.dtype).tiny)
     if dice_weight or cl_dice_weight:
         predicted, expected = _masks(logits, target, first=int(background))
         total = total + dice_weight * (1 - soft_dice(predicted, expected).mean(1))
@@ -280,15 +284,6 @@ def soft_cl_dice(predicted: Tensor, target: Tensor, iterations: int = 5) -> Tens
 
 def _share(skeleton: Tensor, mask: Tensor) -> Tensor:
     return ((skeleton * mask).flatten(2).sum(2) + SMOOTH) / (skeleton.flatten(2).sum(2) + SMOOTH)
-
-
-def _cross_entropy(logits: Tensor, target: Tensor, class_weights: Tensor | None) -> Tensor:
-    """Mean over the voxels that count, per sample; zero where none does."""
-    losses = F.cross_entropy(logits, target, weight=class_weights, ignore_index=IGNORED, reduction="none").flatten(1)
-    seen = target.flatten(1) != IGNORED
-    weight = seen.to(losses.dtype) if class_weights is None else class_weights[target.flatten(1).clamp_min(0)] * seen
-    mean: Tensor = losses.sum(1) / weight.sum(1).clamp_min(torch.finfo(losses.dtype).tiny)
-    return mean
 
 
 def _masks(logits: Tensor, target: Tensor, first: int) -> tuple[Tensor, Tensor]:

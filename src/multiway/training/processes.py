@@ -90,17 +90,15 @@ def end_at_exit() -> None:
     What ends with its last reference are the threads of gloo. Functions of `torch.distributed.nn` have the group as a
     default argument, and keep it for ever, where they are imported after it began.
     """
-    import torch.distributed.nn  # noqa: F401  # for what it does at import
+    import torch.distributed.nn  # for what it does at import
 
-    atexit.register(_end)
-
-
-def _end() -> None:
-    _group.cache_clear()
-    gc.collect()
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
-    gc.collect()
+    @atexit.register
+    def end() -> None:
+        _group.cache_clear()
+        gc.collect()
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        gc.collect()
 
 
 def total(*tensors: Tensor) -> list[Tensor]:

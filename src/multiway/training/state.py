@@ -99,12 +99,25 @@ class Checkpoint:
                 if parts[name] and {key: tensor.shape for key, tensor in parts[name].items()} != shapes:
                     raise ValueError("the weights that were kept are those of another model")
             model.load_state_dict(parts["model"])
-            _restore_optimizer(self.steps.optimizer, _part(tensors, "optimizer."))
+            self._fill_optimizer(_part(tensors, "optimizer."))
             torch.set_rng_state(tensors["random.torch"])
             if torch.cuda.is_available() and "random.cuda" in tensors:
                 torch.cuda.set_rng_state(tensors["random.cuda"])
         except UNFIT as error:
             raise RunError(f"{path} does not fit this model: {in_a_line(error)}. Start the run anew.") from None
+
+    def _fill_optimizer(self, tensors: dict[str, Tensor]) -> None:
+        """Moments and counts of steps alone; the hyperparameters come from the config."""
+        optimizer, state = self.steps.optimizer, dict[int, dict[str, Tensor]]()
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        for name, tensor in tensors.items():
+            number, key = name.split(".", 1)
+            if tensor.shape != (torch.Size() if key == "step" else parameters[int(number)].shape):
+                raise ValueError(f"{name} is of another shape")
+            state.setdefault(int(number), {})[key] = tensor
+        if not all(moments.keys() == {"step", "exp_avg", "exp_avg_sq"} for moments in state.values()):
+            raise ValueError("the optimiser's moments are not complete")
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
     def _check_same_training(self, position: Position, run: RunFolder) -> tuple[str, ...]:
         """Refuse what would be another training; another machine only rounds differently, which is noted."""
@@ -182,17 +195,3 @@ def _read(path: Path) -> tuple[dict[str, Tensor], Position]:
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """The hyperparameters come from the config; only moments and step counts are stored."""
-    state: dict[int, dict[str, Tensor]] = {}
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    for name, tensor in tensors.items():
-        number, key = name.split(".", 1)
-        if tensor.shape != (torch.Size() if key == "step" else parameters[int(number)].shape):
-            raise ValueError(f"{name} is of another shape")
-        state.setdefault(int(number), {})[key] = tensor
-    if not all(moments.keys() == {"step", "exp_avg", "exp_avg_sq"} for moments in state.values()):
-        raise ValueError("the optimiser's moments are not complete")
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -183,7 +183,14 @@ class Steps:
         self.per_epoch = math.ceil(self.count / self.rows_per_step)
         self.total = self.per_epoch * config.epochs_of(self.count)
         self.modes = Modes(engine.model, config)
-        self.optimizer = make_optimizer(engine.model, config, self.modes)
+        trained = [parameter for parameter in engine.model.parameters() if parameter.requires_grad]
+        kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
+        self.optimizer: torch.optim.Optimizer = kind(
+            self.modes.groups_of(trained),  # one for each factor of the learning rate
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=all(parameter.is_floating_point() for parameter in trained),
+        )
         self.average = None if config.average is None else WeightAverage(engine.model, config.average)
         self._order: Tensor | None = None
 
@@ -246,7 +253,7 @@ class Steps:
     def _bad_loss(self, step: int, rows: Tensor, batch: Batch) -> RunError:
         epoch, position = divmod(step, self.per_epoch)
         shown = ", ".join(map(str, rows[:4].tolist())) + (" …" if len(rows) > 4 else "")
-        bad = first_bad_tensor(self.engine.model, self.objective, batch)
+        bad = find_bad_tensor(self.engine.model, self.objective, batch)
         return RunError(
             f"the loss is not finite in epoch {epoch + 1}, batch {position + 1} of {self.per_epoch} (samples "
             f"{shown}): first in {bad}. Lower training.learning_rate, or look at these rows; the best "
@@ -254,19 +261,12 @@ class Steps:
         )
 
 
-def first_bad_tensor(model: nn.Module, objective: Objective, batch: Batch) -> str:
+def find_bad_tensor(model: nn.Module, objective: Objective, batch: Batch) -> str:
     """Name the first non-finite tensor in the order in which a step meets them: batch, weights, activations."""
-    for name, tensor in batch.items():
-        if not _is_finite(tensor):
-            return f"the batch's {name}"
-    for name, tensor in model.named_parameters():
-        if not _is_finite(tensor):
-            return f"the weight {name}"
-    return _first_bad_output(model, objective, batch) or "the loss itself"
-
-
-def _first_bad_output(model: nn.Module, objective: Objective, batch: Batch) -> str | None:
-    bad: list[str] = []
+    bad = [f"the batch's {name}" for name, tensor in batch.items() if not _is_finite(tensor)]
+    bad += [f"the weight {name}" for name, tensor in model.named_parameters() if not _is_finite(tensor)]
+    if bad:
+        return bad[0]
 
     def watch(name: str) -> Callable[[nn.Module, object, object], None]:
         def hook(module: nn.Module, inputs: object, output: object) -> None:
@@ -282,19 +282,11 @@ def _first_bad_output(model: nn.Module, objective: Objective, batch: Batch) -> s
     finally:
         for handle in handles:
             handle.remove()
-    return bad[0] if bad else None
+    return bad[0] if bad else "the loss itself"
 
 
 def _is_finite(tensor: Tensor) -> bool:
     return not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
-
-
-def make_optimizer(model: nn.Module, config: TrainingConfig, modes: "Modes") -> torch.optim.Optimizer:
-    """Adam or AdamW over the weights that are trained, one group per factor of the learning rate."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    kind = torch.optim.AdamW if config.optimizer == "adamw" else torch.optim.Adam
-    fused = all(parameter.is_floating_point() for parameter in trained)
-    return kind(modes.groups_of(trained), lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
 
 
 class Modes:

@@ -53,7 +53,7 @@ class SeriesState(Config):
             target_name=samples.target_name,
         )
 
-    def resized(self, series: Sequences) -> Sequences:
+    def fit_length(self, series: Sequences) -> Sequences:
         """Later series at the length of the training."""
         expected, got = len(self.variates), series.values.shape[2]
         if expected != got:

@@ -75,7 +75,7 @@ def read_series(
         options = options.replace(columns=state.variates, length=None, **roles)
     series = read_series_into(source, options, findings, has_target=has_target)
     if state is not None:
-        series = state.resized(series)
+        series = state.fit_length(series)
     _refuse_huge(series, findings)
     labels = series.labels if has_target else None
     if state is not None and has_target and labels is None:

@@ -193,6 +193,11 @@ class TableState(Config):
         )
 
     @property
+    def num_inputs(self) -> int:
+        """Inputs of a row."""
+        return len(self.names)
+
+    @property
     def num_outputs(self) -> int:
         """Classes, or 1 for a number."""
         return 1 if self.classes is None else len(self.classes)
@@ -211,7 +216,7 @@ class TableState(Config):
     def training_inputs(self, rows: Samples[Cells]) -> NDArray[np.float32]:
         """Inputs of the training rows, where no mean of a level has seen the row's own target."""
         inputs = self.inputs(rows.inputs)
-        means = [own.held_out(self._words(rows.inputs, own.column), rows) for own in self.means]
+        means = [own.leave_out(self._words(rows.inputs, own.column), rows) for own in self.means]
         return np.hstack([inputs[:, : len(self.names) - sum(own.shape[1] for own in means)], *means]).astype(np.float32)
 
     def _words(self, cells: Cells, column: str) -> NDArray[np.object_]:

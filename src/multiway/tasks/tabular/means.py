@@ -67,7 +67,7 @@ class TargetMeans(Config):
         """Scaled means `(rows, outputs)` of later rows, the overall one where training had no such level."""
         return self.scaler.transform(np.vstack([self.means, self.overall])[self._positions(words)])
 
-    def held_out(self, words: Words, rows: Samples[Any]) -> NDArray[np.float64]:
+    def leave_out(self, words: Words, rows: Samples[Any]) -> NDArray[np.float64]:
         """The same of the training rows, each by the targets of other parts."""
         codes, count = self._positions(words), len(self.levels)
         return self.scaler.transform(

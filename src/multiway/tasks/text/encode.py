@@ -79,7 +79,7 @@ class TextState(Config):
         """Ids `(texts, length)` int64, padded behind; what is longer is cut off."""
         return word_ids(texts, self.vocabulary, length)
 
-    def seen(self, texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
+    def build_inputs(self, texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:
         """Unscaled inputs of some texts, each of which depends on its text alone."""
         if self.inputs == "words":
             return TextInputs(torch.from_numpy(self.ids(texts, self.length)))
@@ -94,7 +94,7 @@ class TextState(Config):
         scaler = None if vectors is None else Scaler.fit(vectors)
         return self.model_copy(update={"digest": seen.digest, "scaler": scaler})
 
-    def scaled(self, values: Tensor) -> Tensor:
+    def scale(self, values: Tensor) -> Tensor:
         """Vectors as a network sees them, float32; ids as they are."""
         if self.scaler is None:
             return values
@@ -107,7 +107,7 @@ class TextState(Config):
                 f"text.encoder: {self.encoder} is not what the run was trained with: its files or options have "
                 "changed. Install the encoder of the training."
             )
-        return texts.with_inputs(self.scaled(seen.values))
+        return texts.with_inputs(self.scale(seen.values))
 
 
 def encode_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool = False) -> TextInputs:

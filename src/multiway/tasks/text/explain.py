@@ -17,7 +17,7 @@ from multiway.report.sections import CaseAnswer, Marked, PagePart
 from multiway.report.text import percent
 from multiway.tasks.misses import misses_of
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answer_samples
+from multiway.tasks.target_task import answer_samples
 from multiway.tasks.targets import class_values
 
 SHOWN, LONGEST, FAINT = 8, 60, 0.2
@@ -116,6 +116,8 @@ def shares_of(run: Run, texts: Sequence[str]) -> NDArray[np.float64]:
     """Class probabilities of texts by the answer of a run; vectors of what is looked at once are not kept."""
     state, options = run.state, run.config.text
     vectors = state.inputs == "vectors"
-    values = torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.seen(texts, options).values
-    samples = Samples(inputs=state.scaled(values), source="texts", names={"text": list(texts)})
+    values = (
+        torch.from_numpy(make_encoder(options).encode(texts)) if vectors else state.build_inputs(texts, options).values
+    )
+    samples = Samples(inputs=state.scale(values), source="texts", names={"text": list(texts)})
     return answer_samples(run, samples)
