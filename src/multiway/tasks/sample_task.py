@@ -126,7 +126,7 @@ def name_models(candidates: Candidates, config: Any, state: Any) -> tuple[str, .
     every, basis = candidates(), Basis(config, state)
     if config.baselines is None:
         return (NETWORK, *(name for name, each in every.items() if name != NETWORK and each.is_usual(basis)))
-    return (NETWORK, *(name for name in dict.fromkeys(config.baselines) if every[name].allowed(basis)))
+    return (NETWORK, *(name for name in dict.fromkeys(config.baselines) if every[name].can_answer(basis)))
 
 
 def build_model(candidates: Candidates, config: Any, state: Any, name: str) -> nn.Module:

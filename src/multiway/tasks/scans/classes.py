@@ -125,7 +125,7 @@ def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
     cases, names = reload_cases(run), options.get("cases")
     chosen = find_cases(cases, names) if names else [index for _, index in interesting(run, cases)][:EXPLAINED]
     answer = explain_classes(run, cases, chosen, run.explanation(out))
-    return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
+    return dataclasses.replace(answer, head=run.answer.explain_line(NETWORK, "which alone has maps"))
 
 
 def _audit_cases(cases: Cases, splits: Splits, volumes: Iterable[Array], scale: IntensityScale | None) -> AuditReport:

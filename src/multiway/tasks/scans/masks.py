@@ -175,7 +175,7 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Plain) ->
 def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
     """Attention of test cases."""
     answer = explain_masks(run, out, options.get("cases"))
-    return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has attention"))
+    return dataclasses.replace(answer, head=run.answer.explain_line(NETWORK, "which alone has attention"))
 
 
 def audit_images(
