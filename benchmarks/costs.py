@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import torch
 from docs.build.claims_page import left
-from docs.build.results_page import read_rows, recipe_rows
+from docs.build.rows import read_rows, recipe_rows
 
 from benchmarks.rows import keep, processor
 from multiway.config import merge

@@ -11,13 +11,14 @@ from fewer import show_fewer
 from multiway.metrics.quantiles import pinball
 from multiway.metrics.resampling import clusters_of, standard_error
 from multiway.tasks import lifecycle
+from multiway.tasks.candidate import words_of
 from multiway.tasks.choice import Choice
 from multiway_papers.stocks import StockMovementClassifier
 from multiway_papers.stocks.answers import prediction_table
 from multiway_papers.stocks.backtest import backtest_stocks, tradable_predictions
 from multiway_papers.stocks.network import labelled_rows
-from multiway_papers.stocks.page import MODELS
 from multiway_papers.stocks.task import TASK as task
+from multiway_papers.stocks.task import candidates
 from papers.stocks.quotes import NETWORK, make_config, write_stocks
 
 NAMES = ("majority", "previous", "logistic", "calendar", "tfidf")
@@ -86,7 +87,9 @@ def test_the_backtest_trades_by_the_model_that_is_named(run, tmp_path):
     for name, lines in said.items():
         traded = backtest_stocks(tradable_predictions(run.with_answer(name)))
         first, *_ = lines.splitlines()
-        assert first.startswith(f"Answer: {MODELS[name]}, chosen by name") and traded.sentence() in lines
+        assert (
+            first.startswith(f"Answer: {words_of(candidates())[name]}, chosen by name") and traded.sentence() in lines
+        )
     assert len({lines.splitlines()[1:][1] for lines in said.values()}) == 2
 
 
