@@ -18,13 +18,14 @@ from unittest.mock import patch
 
 import torch
 from docs.build.claims_page import left
-from docs.build.results_page import read_rows, recipe_rows
+from docs.build.rows import read_rows, recipe_rows
 
 from benchmarks.rows import keep, processor
 from multiway.config import merge
 from multiway.data.datasets import dataset, is_dataset, search_folders
 from multiway.tasks import lifecycle
 from multiway.tasks.images import task as images
+from multiway.tasks.images.candidates import network
 from multiway.tasks.protocol import AnyTask, Context, Row, TaskConfig
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
@@ -177,7 +178,7 @@ def teacher_of_zeros() -> Iterator[None]:
     def build_teacher(run: Run, options: object) -> torch.Tensor:
         return torch.zeros(len(run.prepared.part("train")), len(run.state.classes))
 
-    with patch.object(images, "build_teacher", build_teacher), patch.object(images, "find_teacher"):
+    with patch.object(network, "build_teacher", build_teacher), patch.object(images, "find_teacher"):
         yield
 
 

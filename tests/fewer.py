@@ -9,8 +9,8 @@ import pytest
 from multiway.compress import measuring
 from multiway.explain import figures
 from multiway.metrics import resampling
-from multiway.models import smoothing, target_baselines
-from multiway.tasks import samples
+from multiway.models import smoothing
+from multiway.tasks import sample_candidate, target_task
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.scans import class_page as page
 from multiway.tasks.scans import classes as task
@@ -24,7 +24,7 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
-CHOSEN_BY = {samples: {"FOLDS": 2}, target_baselines: {"ROUNDS": 5}, candidate: {"LONGEST": 120}}
+CHOSEN_BY = {target_task: {"FOLDS": 2}, sample_candidate: {"FOLDS": 2, "ROUNDS": 5}, candidate: {"LONGEST": 120}}
 SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 
 

@@ -7,7 +7,7 @@ import torch
 
 from command import printed
 from frozen_layers import LAYERS
-from multiway.models.target_baselines import TfidfLogistic
+from multiway.models.baselines import TfidfLogistic
 from multiway.tasks.fitting import nearing
 from tasks.tiny import TINY
 

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from docs.build.pictures import FOLDER, differences, digest, pictures
-from docs.build.results_page import recipe_rows
+from docs.build.rows import recipe_rows
 from scipy import stats
 
 

@@ -2,7 +2,8 @@
 
 import re
 
-from docs.build.results_page import RESULTS, ROOT, SPEED, command_of, page, read_rows, recipe_rows, table_lines
+from docs.build.results_page import SPEED, command_of, page, table_lines
+from docs.build.rows import RESULTS, ROOT, read_rows, recipe_rows
 
 from loops import check_all
 from multiway.workflows.recipe import load_recipe

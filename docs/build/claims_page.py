@@ -6,39 +6,35 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from docs.build.results_page import RESULTS, ROOT, command_of, markdown, read_rows, recipe_rows, short
+from docs.build.claims import (
+    UNDECIDED,
+    UNTESTED,
+    Claim,
+    Decision,
+    claims,
+    cost_of,
+    costs,
+    decide,
+    pairs_of,
+    sides_of,
+    standing_of,
+)
+from docs.build.results_page import command_of, markdown, short
+from docs.build.rows import OWN_TRAINING, epochs_of, first_of, kind_of, recipe_rows, training_of
 
-from multiway.config import load_yaml
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
 from multiway_papers.cells import recipe_names, table_names
-from multiway_papers.printed import HIGHER_IS_BETTER, Printing
-from multiway_papers.verdicts import (
-    DIGITS,
-    Difference,
-    difference_of_means,
-    difference_of_rows,
-    seed_values,
-    verdicts,
-)
+from multiway_papers.printed import HIGHER_IS_BETTER
+from multiway_papers.verdicts import Difference, verdicts
 
-FOLDER = ROOT / "docs" / "papers"
-CLAIMS, COSTS = FOLDER / "claims.yaml", RESULTS / "costs.jsonl"
-VERDICTS = ("holds", "does not", "leaks", "untested")
-OWN = {"adrenal", "floor", "peers", "segmentation", "tga-controls"}
-CUT = {
-    "ndlinear-figure-17",
-    "ndlinear-opt",
-    "ndlinear-table-7-small",
-    "ndlinear-table-7-teacher",
-    "ndlinear-table-7-tenth",
-    "short-hot-tables-3-5",
-}
-"""Tables of recipes that are cut down themselves: fewer epochs, a narrower network or less text than print has."""
 HEAD = """## Claims
 
 One line per claim. A figure is the difference of two rows, or of a row and its printed figure, with its 95 % interval
-over seeds: other seeds, the same test rows.
+over seeds: other seeds, the same test rows. A claim over several cells has their count by such intervals; all have to
+support it, and one refutes it whose interval excludes it at 95 % for all of them together (Bonferroni). What is as good
+may be worse by the margin that stands there. Seeds that would decide are those at which the verdict changes, with means
+and deviations as they are. Hours are of one core, for all seeds of the cells that decide, trained as in print.
 """
 SECTIONS = {
     "paper": ("In the paper's form", "Networks as printed; data, split and what print leaves open as the recipe says."),
@@ -48,8 +44,8 @@ SECTIONS = {
 HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interval", "verdict")
 
 
-OWN_TRAINING = "our training"
-"""What the variant of a recipe says whose training is not print's."""
+CHOICES = ("--rows", "--variants", "--forms", "--horizons")
+"""Options of a command that choose cells."""
 COUNTED = """{} of {} cells in the papers' form have rows: {} of the whole training, {} cut short.
 These are the recipes that name the form `paper`; those of NdLinear and TGA have one form alone. Cells with the same
 runs share a row, and stocks have MiniLM for FinBERT."""
@@ -58,22 +54,6 @@ can be run takes some {} hours of two cores: seconds of a step on one thread, ti
 two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early; a batch
 is named where steps of another are timed.
 Validation and scoring come on top; of a frozen encoder that is not here, hashed words stand in."""
-
-
-class Claim(NamedTuple):
-    """A claim of a text, its verdict, and what says so: two rows, one row and print, or a test."""
-
-    paper: str
-    claim: str
-    where: str
-    verdict: str
-    words: str
-    row: str | None = None
-    against: str | None = None
-    metric: str | None = None
-    direction: str | None = None
-    command: str | None = None
-    test: str | None = None
 
 
 def main() -> None:
@@ -86,71 +66,71 @@ def page() -> str:
     return "\n".join([HEAD, *_claim_lines(), *_count_lines(), *_row_lines(), *_left_lines()]) + "\n"
 
 
-def claims() -> list[Claim]:
-    """All of them, in the order of the texts."""
-    given = load_yaml(CLAIMS)
-    return [Claim(paper=paper, **fields) for paper, lines in given.items() for fields in lines]
-
-
-def difference_of(claim: Claim, rows: dict[str, Row]) -> Difference | None:
-    """What the claim's figure is; None without a row, or with too few seeds."""
-    if claim.row is None or claim.metric is None or claim.row not in rows:
-        return None
-    row = rows[claim.row]
-    if claim.against is not None:
-        other = rows.get(claim.against)
-        return difference_between(row, other, claim.metric) if other else None
-    stated, name = verdicts(row, load_recipe(claim.row)), f"{claim.metric}_difference"
-    parts = (name, f"{name}_low", f"{name}_high", f"{claim.metric}_printed_spread")
-    return Difference(*(stated[part] for part in parts)) if name in stated else None
-
-
-def difference_between(row: Row, other: Row, metric: str) -> Difference | None:
-    """What one row has more than another: by the scores of seeds, or, where these are not kept, by their deviation."""
-    values, others = (seed_values(each, metric) for each in (row, other))
-    if values or f"{metric}_sd" not in row or f"{metric}_sd" not in other:
-        return difference_of_rows(values, others)
-    return difference_of_means(
-        *(Printing(each[metric], each[f"{metric}_sd"], each["seeds"], DIGITS) for each in (row, other))
-    )
-
-
 def _claim_lines() -> Iterator[str]:
     rows = recipe_rows()
     yield from markdown(["paper", "claim", "where", "verdict", "figure", "command"])
     for claim in claims():
-        figure = ", ".join(filter(None, (_figure(claim, rows), claim.words)))
+        found = decide(claim, rows)
+        told = (_figure(claim, rows), claim.words, _open(claim, found, rows))
         made = "; ".join(f"`{each}`" for each in commands_of(claim, rows))
-        cells = [claim.paper, claim.claim, claim.where, f"**{claim.verdict}**", figure, made]
+        cells = [claim.paper, claim.claim, claim.where, f"**{found.verdict}**", "; ".join(filter(None, told)), made]
         yield f"| {' | '.join(cells)} |"
     yield ""
 
 
 def commands_of(claim: Claim, rows: dict[str, Row]) -> list[str]:
-    """What says so: other commands, the test, and what measures its rows again, at once where they are of one table."""
-    found = [rows[name] for name in (claim.row, claim.against) if name in rows]
-    measured = [shlex.split(command_of(load_recipe(row["recipe"]), row)) for row in found]
-    return [*filter(None, (claim.command, claim.test)), *(shlex.join(words) for words in _joined(measured))]
+    """What says so: other commands, the test, and what measures its rows again, those of one table at once."""
+    names = dict.fromkeys(name for pair in pairs_of(claim) for name in (pair.row, pair.against) if name in rows)
+    measured = [command_of(load_recipe(name), rows[name]) for name in names]
+    return [*filter(None, (claim.command, claim.test)), *joined(measured)]
 
 
-def _joined(commands: list[list[str]]) -> list[list[str]]:
-    """Two commands that differ in one choice of cells as one with both choices."""
-    if len(commands) < 2 or len(commands[0]) != len(commands[1]):
-        return commands
-    pairs = list(zip(*commands, strict=True))
-    apart = [place for place, (one, other) in enumerate(pairs) if one != other]
-    if len(apart) != 1 or pairs[apart[0] - 1][0] not in ("--rows", "--variants"):
-        return commands
-    return [[one if one == other else f"{one},{other}" for one, other in pairs]]
+def joined(commands: list[str]) -> list[str]:
+    """Commands that differ in the cells that they choose as one with all choices, where these are all combinations."""
+    groups = dict[tuple[str, ...], list[dict[str, str]]]()
+    for command in commands:
+        words = shlex.split(command)
+        places = [place for place, word in enumerate(words) if word in CHOICES]
+        kept = tuple("" if place - 1 in places else word for place, word in enumerate(words))
+        groups.setdefault(kept, []).append({words[place]: words[place + 1] for place in places})
+    return [line for kept, chosen in groups.items() for line in _with_choices(kept, chosen)]
+
+
+def _with_choices(kept: tuple[str, ...], chosen: list[dict[str, str]]) -> Iterator[str]:
+    """One command for all choices of cells, or one for each where some combination is not among them."""
+    values = {name: list(dict.fromkeys(each[name] for each in chosen)) for name in chosen[0]}
+    several = [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+    together = [values] if all(each in chosen for each in several) else [{n: [v] for n, v in c.items()} for c in chosen]
+    for each in together:
+        found = iter(each.values())
+        yield shlex.join(word or ",".join(next(found)) for word in kept)
 
 
 def _figure(claim: Claim, rows: dict[str, Row]) -> str:
-    if claim.row is None or claim.row not in rows:
+    pairs = [(pair, sides) for pair in pairs_of(claim) if (sides := sides_of(claim, pair, rows))]
+    if not pairs:
         return ""
-    value = f"{claim.metric} {short(rows[claim.row][claim.metric])} (`{claim.row}`)"
-    found = difference_of(claim, rows)
-    other = f"`{claim.against}`" if claim.against else "print"
-    return f"{value}; {interval(found)} to {other}" if found else value
+    margin = f", margin {short(claim.margin)}" if claim.margin else ""
+    if len(pairs) > 1:
+        found = standing_of([sides for _, sides in pairs])
+        return f"ahead in {found.ahead}, level in {found.level}, behind in {found.behind} of {len(pairs)}{margin}"
+    (pair, sides), *_ = pairs
+    gain = sides.gain()
+    signs = gain if sides.sign > 0 else Difference(-gain.value, -gain.high, -gain.low, gain.has_printed_spread)
+    other = f"`{pair.against}`" if pair.against else "print"
+    return f"{pair.metric} {short(sides.ours.value)} (`{pair.row}`); {interval(signs)} to {other}{margin}"
+
+
+def _open(claim: Claim, found: Decision, rows: dict[str, Row]) -> str:
+    """What would decide: a number of seeds, or hours and what is lacking."""
+    if found.verdict == UNDECIDED:
+        return f"{found.seeds} seeds would decide" if found.seeds else "no number of our seeds decides up to 1,000"
+    if found.verdict != UNTESTED:
+        return ""
+    cost = cost_of(claim, rows)
+    hours = f"{short(cost.hours, 0 if cost.hours >= 10 else 1)} h" if cost.hours else None
+    lacking = ", ".join(filter(None, (claim.lacks, *(f"`{each}`" for each in cost.missing))))
+    return ", ".join(filter(None, (hours, f"lacking: {lacking}" if lacking else None)))
 
 
 def interval(found: Difference) -> str:
@@ -230,10 +210,10 @@ def left() -> dict[str, Recipe]:
 
 def _left_lines() -> Iterator[str]:
     """What cells left cost or lack: a line for each table, data set, reason and number of seeds."""
-    costs = {row["cell"]: row for row in read_rows(COSTS)}
+    known = costs()
     groups = dict[tuple[str, ...], dict[str, Row]]()
     for name, recipe in left().items():
-        row = costs[name]
+        row = known[name]
         place = (recipe.table, recipe.data or "–", row.get("missing", "–"), str(row.get("seeds", "–")))
         groups.setdefault(place, {})[name] = row
     rows = [row for cells in groups.values() for row in cells.values()]
@@ -260,19 +240,6 @@ def _hours(row: Row) -> str:
     return f" {'≤ ' if row['at_most'] else ''}{short(hours, 1 if hours >= 1 else 2)}{batch}"
 
 
-def kind_of(recipe: Recipe, row: Row | None = None) -> str:
-    """`short`, `own` or `paper`; without a row, what a whole one would be."""
-    epochs = recipe.settings.get("training", {}).get("epochs", 0)
-    is_cut = row is not None and (row["settings"]["training"]["epochs"] < epochs or _first_of(recipe, row))
-    if is_cut or recipe.table in CUT:
-        return "short"
-    return (
-        "own"
-        if recipe.table in OWN or recipe.form not in (None, "paper") or OWN_TRAINING in (recipe.variant or "")
-        else "paper"
-    )
-
-
 def _lines_of(name: str, row: Row, kind: str) -> Iterator[str]:
     recipe, stated = load_recipe(name), verdicts(row, load_recipe(name))
     for metric, printed in recipe.of_row(row).figures.items():
@@ -285,16 +252,13 @@ def _lines_of(name: str, row: Row, kind: str) -> Iterator[str]:
 
 
 def _epochs(recipe: Recipe, row: Row) -> str:
-    """How many a row has of those of its recipe, and of how many samples where it has not all."""
-    first = _first_of(recipe, row)
+    """How many a row has of those that print names, and of how many samples where it has not all."""
+    first, printed = first_of(recipe, row), training_of(recipe)
     samples = f", first {first:,} of each split" if first else ""
-    return f"{row['settings']['training']['epochs']} of {recipe.settings['training']['epochs']}{samples}"
-
-
-def _first_of(recipe: Recipe, row: Row) -> int | None:
-    """As many samples of each split as a row was cut to; None where its recipe has no more."""
-    first: int | None = row["settings"].get("read", {}).get("first")
-    return None if first == recipe.settings.get("read", {}).get("first") else first
+    patience = row["settings"]["training"]["patience"]
+    stopped = f", patience {patience} of {printed.patience}" if printed and printed.patience and patience else ""
+    epochs = max(epochs_of(recipe), printed.epochs if printed else 0)
+    return f"{row['settings']['training']['epochs']} of {epochs}{stopped}{samples}"
 
 
 def _verdict(stated: Row, metric: str) -> tuple[str, str]:

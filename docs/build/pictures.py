@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
-from docs.build.claims_page import kind_of
-from docs.build.results_page import ROOT, recipe_rows
+from docs.build.rows import ROOT, kind_of, recipe_rows
 from matplotlib.figure import Figure
 
 from multiway.report.scales import title

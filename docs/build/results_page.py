@@ -3,20 +3,17 @@
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from multiway.config import leaves
+from docs.build.rows import RESULTS, overridden, read_rows, recipe_rows
+
 from multiway.report.text import decimals_for, duration, magnitude, number
 from multiway.tasks.protocol import Row
-from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import Recipe, load_recipe
 from multiway_papers.cell_rows import own_parameters
 from multiway_papers.cells import recipes_of, table_names
 from multiway_papers.printed import load_published, published_tables
 
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "results"
 METRICS = {
     "forecast": ("mse", "mae"),
     "volumes": ("auc", "acc"),
@@ -130,9 +127,6 @@ ELSEWHERE = {"costs": "[Not run](papers/README.md#not-run) has them."}
 """Rows that another page shows."""
 NO_BASELINES = {"published", "network", "cl"}
 """What else stands before a metric's name: the paper, the network before it is mixed with ridge, Dice along a line."""
-DECIDED = {"network": True, "read.decimal": "."}
-"""What "auto" comes to in every recipe: each names its network or has 2,000 training windows, and its files write
-points."""
 MACHINE = {
     "benchmark",
     "bars",
@@ -169,17 +163,6 @@ def page() -> str:
     rows = recipe_rows()
     tables = (table_lines(table, [rows[n] for n in recipes_of(table) if n in rows]) for table in table_names())
     return "\n".join([HEAD, *(line for lines in tables for line in lines), *other_lines()]) + "\n"
-
-
-def recipe_rows() -> dict[str, Row]:
-    """The last row of each recipe."""
-    rows = (row for path in sorted(RESULTS.glob("*.jsonl")) for row in read_rows(path))
-    return {row["recipe"]: row for row in rows if "recipe" in row}
-
-
-def read_rows(path: Path) -> list[Row]:
-    """One row per line."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def table_lines(table: str, rows: Sequence[Row]) -> Iterator[str]:
@@ -273,19 +256,6 @@ def deciding(recipe: Recipe, row: Row) -> dict[str, Any]:
     given = overridden(recipe, row)
     unused = {"baselines", *(["text.encoder"] if row["settings"].get("inputs") == "words" else [])}
     return {name: value for name, value in given.items() if name not in unused}
-
-
-def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:
-    """Settings that a row was measured with and its recipe does not have."""
-    stated = _decided(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
-    measured = _decided(row["settings"])
-    return {name: measured[name] for name in sorted(stated.keys() & measured) if measured[name] != stated[name]}
-
-
-def _decided(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by their path, with what "auto" comes to in their place; what reading may take decides no score."""
-    chosen = {name: value for name, value in leaves(settings).items() if name != "read.max_bytes"}
-    return {name: DECIDED.get(name, value) if value == "auto" else value for name, value in chosen.items()}
 
 
 def other_lines() -> Iterator[str]:

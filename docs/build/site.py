@@ -5,6 +5,7 @@
 
 import ast
 import functools
+import inspect
 import json
 import re
 import shutil
@@ -18,6 +19,7 @@ from docs.build import claims_page, results_page
 
 import multiway
 from multiway.lazy import extensions
+from multiway.tasks.estimator import Estimator
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -130,12 +132,24 @@ def write_pages() -> None:
         entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
         with (PAGES / "reference" / f"{page}.md").open("a") as file:
             file.write(f"\n## All names\n\n{entries}\n")
+    (BUILD / "arguments.json").write_text(json.dumps(dict(describe_estimators())))
     parts = {part: _listed(part) for part in ("guides", "notebooks", "papers", "reference")}
     files = {"source": ROOT / "src", "extension": ROOT / "docs" / "build" / "signatures.py"}
     (BUILD / "zensical.toml").write_text(
         CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)
     )
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
+
+
+def describe_estimators() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every estimator by its place: what is said of it, and of each argument its type and its usual value."""
+    for name in dir(multiway):
+        found = getattr(multiway, name)
+        if inspect.isclass(found) and issubclass(found, Estimator):
+            known = inspect.signature(found).parameters.values()
+            kinds = {each.name: inspect.formatannotation(each.annotation).replace("typing.", "") for each in known}
+            arguments = {each.name: (kinds[each.name], repr(each.default)) for each in known}
+            yield f"{found.__module__}.{name}", {"words": found.__doc__, "arguments": arguments}
 
 
 def as_on_the_site(text: str, folder: Path) -> str:

@@ -179,7 +179,7 @@ def measure_cell(name: str, recipe: Recipe, seeds: int, folder: Path, overrides:
     return {**row, **verdicts(row, recipe)}
 
 
-def _run_of(task: Task[Any, Any, Any], recipe: Recipe, config: Any, folder: Path, progress: bool) -> Run:
+def _run_of(task: Task, recipe: Recipe, config: Any, folder: Path, progress: bool) -> Run:
     """The run of these settings: loaded, continued or started. Cells of several tables share it."""
     digest = hashlib.sha256(json.dumps(config.plain(), sort_keys=True).encode()).hexdigest()
     path = folder / f"{config.data}-{digest[:12]}"

@@ -45,18 +45,18 @@ def difference_from_print(values: Sequence[float], printed: Printing) -> Differe
     return _difference(statistics.fmean(values), statistics.variance(values), len(values), printed)
 
 
-def difference_of_means(ours: Printing, theirs: Printing) -> Difference | None:
+def difference_of_means(ours: Printing, theirs: Printing, coverage: float = COVERAGE) -> Difference | None:
     """The same of two means with deviations over seeds, where the scores of seeds are not kept; None without them."""
     if ours.deviation is None or not ours.seeds or ours.seeds < 2:
         return None
-    return _difference(ours.value, ours.deviation**2, ours.seeds, theirs)
+    return _difference(ours.value, ours.deviation**2, ours.seeds, theirs, coverage)
 
 
-def _difference(mean: float, variance: float, count: int, printed: Printing) -> Difference:
+def _difference(mean: float, variance: float, count: int, printed: Printing, coverage: float = COVERAGE) -> Difference:
     own = variance / count
     theirs = printed.deviation**2 / printed.seeds if printed.deviation is not None and printed.seeds else None
     freedom = _freedom(own, count, theirs, printed.seeds)
-    half = _quantile(freedom) * math.sqrt(own + (theirs or 0.0)) + 0.5 * 10.0**-printed.decimals
+    half = _quantile(freedom, coverage) * math.sqrt(own + (theirs or 0.0)) + 0.5 * 10.0**-printed.decimals
     centre = mean - printed.value
     return Difference(centre, centre - half, centre + half, theirs is not None)
 
@@ -112,7 +112,7 @@ def _freedom(own: float, count: int, theirs: float | None, printed_count: int | 
     return (own + theirs) ** 2 / (own**2 / (count - 1) + theirs**2 / (printed_count - 1))
 
 
-def _quantile(freedom: float) -> float:
+def _quantile(freedom: float, coverage: float) -> float:
     from scipy.special import stdtrit  # takes longer to import than most of what is here
 
-    return float(stdtrit(freedom, 0.5 + COVERAGE / 2))
+    return float(stdtrit(freedom, 0.5 + coverage / 2))

@@ -29,7 +29,7 @@ from multiway.tasks import lifecycle
 from multiway.tasks.forecasting.read import read_panel
 from multiway.tasks.registry import task_of
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answer_samples
+from multiway.tasks.target_task import answer_samples
 
 SETTINGS = {
     "read": {"target": "outcome"},
@@ -143,7 +143,7 @@ def told_of(source: Any) -> Told:
 def shares_of(run: Run, source: Any) -> Any:
     """What a run says of later rows; words where it refuses them."""
     try:
-        return answer_samples(run, run.task.unlabelled(run.config, source, run.state).encoded)
+        return answer_samples(run, run.task.prepare(run.config, source, run.state, labelled=False).encoded)
     except MultiwayError as error:
         return str(error)
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from multiway.models.target_baselines import TfidfLogistic
+from multiway.models.baselines import TfidfLogistic
 from tolerances import assert_same
 
 WORDS = 8

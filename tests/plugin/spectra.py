@@ -14,13 +14,13 @@ from multiway.data.samples import Samples
 from multiway.data.scaling import Scaler
 from multiway.data.targets import classes_of
 from multiway.errors import DataError
-from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.kind import SampleKind
 from multiway.tasks.options import NetworkConfig
-from multiway.tasks.protocol import NETWORK
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.sample_candidate import Logistic, Majority, TargetNetwork
 from multiway.tasks.target_page import class_page
+from multiway.tasks.target_task import target_task
 from multiway.training import TrainingConfig
 
 
@@ -38,6 +38,10 @@ class SpectraState(Config):
     scaler: Scaler
     target: None = None
 
+    @property
+    def num_inputs(self):
+        return len(self.scaler.mean)
+
     def encoded(self, samples):
         values = self.scaler.transform(samples.inputs)
         return samples.with_inputs(torch.from_numpy(values.astype(np.float32)))
@@ -49,8 +53,8 @@ def read_spectra(config, source, findings, state=None, *, has_target=True):
         inputs = np.array(values, dtype=float).T
     except ValueError:
         raise DataError(f"{source}: a line is a class and as many numbers as the lines above it.") from None
-    if state is not None and inputs.shape[1] != len(state.scaler.mean):
-        raise DataError(f"{source}: training had {len(state.scaler.mean)} numbers a line, not {inputs.shape[1]}.")
+    if state is not None and inputs.shape[1] != state.num_inputs:
+        raise DataError(f"{source}: training had {state.num_inputs} numbers a line, not {inputs.shape[1]}.")
     lacking = [Place(row=row + 1) for row in np.flatnonzero(~np.isfinite(inputs).all(1))]
     if lacking:
         findings.add("missing", "error", "a spectrum lacks a value", "Leave it out.", lacking)
@@ -60,11 +64,13 @@ def read_spectra(config, source, findings, state=None, *, has_target=True):
     return Samples(inputs=inputs, source=str(source), word="spectra", names=names, target=target, classes=classes)
 
 
-def build_model(config, state, name):
-    sizes = len(state.scaler.mean), len(state.classes)
-    if name != NETWORK:
-        return build_baseline(name, *sizes)
-    return config.network(in_features=sizes[0], num_outputs=sizes[1])
+def learn_spectra(config, samples, train):
+    return SpectraState(classes=samples.classes, scaler=Scaler.fit(samples.inputs[train]))
+
+
+class SpectraNetwork(TargetNetwork):
+    def build(self, basis):
+        return basis.config.network(in_features=basis.state.num_inputs, num_outputs=len(basis.state.classes))
 
 
 def audit_spectra(config, run=None):
@@ -76,24 +82,21 @@ def audit_spectra(config, run=None):
 SUBJECT = pages.Subject(
     kicker="Report on spectra",
     rows="spectra",
-    models=targets.WORDS,
     interval="over spectra (bootstrap)",
-    selected_by=lambda run: "lowest validation loss",
     setting=lambda run: {"Classes": str(len(run.state.classes))},
 )
-TASK = SampleTask(
+CANDIDATES = {each.name: each for each in (Majority(), Logistic(), SpectraNetwork())}
+TASK = target_task(
+    Encoding(learn=learn_spectra),
     name="spectra",
     purpose="Classes of spectra.",
     example="--data some.spectra",
     needs="spectra",
     config=SpectraConfig,
     state=SpectraState,
+    candidates=lambda: CANDIDATES,
     page=class_page(SUBJECT),
-    scored=targets.CLASSES,
+    metrics=lambda config: targets.CLASSES,
     kind=SampleKind(recognises=lambda source: str(source).endswith(".spectra"), read=read_spectra),
-    learnt=lambda config, samples, train: SpectraState(
-        classes=samples.classes, scaler=Scaler.fit(samples.inputs[train])
-    ),
-    build=build_model,
     audit=audit_spectra,
 )

@@ -6,10 +6,21 @@ import numpy as np
 import pytest
 
 from multiway.errors import ConfigError
-from multiway.tasks.choice import BLEND, Choice, Evidence, choose
-from multiway.tasks.protocol import NETWORK, Task
+from multiway.tasks import choice
+from multiway.tasks.candidate import CONSTANT, LINEAR, TREES
+from multiway.tasks.choice import BLEND, Choice, Evidence
+from multiway.tasks.protocol import NETWORK, choose_by
 
 CASES = 211
+RANKS = {
+    **dict.fromkeys(("majority", "mean"), CONSTANT),
+    **dict.fromkeys(("logistic", "ridge", "tfidf", "threshold", "vectors"), LINEAR),
+    "trees": TREES,
+}
+
+
+def choose(evidence: Evidence, **more: str) -> Choice:
+    return choice.choose(evidence, RANKS, **more)
 
 
 def normal(seed: int, *sizes: int) -> np.ndarray:
@@ -151,9 +162,9 @@ def test_no_model_is_fitted_anew_for_an_answer_that_the_settings_name():
         refits.append(refit)
         return Evidence(losses=losses(network=0.5, logistic=0.0))
 
-    task = SimpleNamespace(evidence=evidence)
+    task = SimpleNamespace(candidates=dict)
     for answer in ("auto", "network"):
-        Task.choice(task, SimpleNamespace(config=SimpleNamespace(answer=answer)), None)
+        choose_by(evidence, SimpleNamespace(config=SimpleNamespace(answer=answer), task=task), None)
     assert refits == [True, False]
 
 

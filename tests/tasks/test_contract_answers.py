@@ -19,7 +19,7 @@ from multiway.tasks.settings import TASKS
 from tasks.finished import finished
 from tolerances import LONG32
 
-CHOOSING = [name for name in TASKS if task_of(name).has_choice]
+CHOOSING = [name for name in TASKS if task_of(name).choose]
 COUNTED = {"blocks": "windows"}
 """What a reason counts where it is not the independent cases: windows overlap, and a block of them is one."""
 
@@ -68,7 +68,7 @@ def test_each_model_is_requested_by_its_name(made, tmp_path):
         line = run.line if own else f"Answer: {name}, chosen by name in place of"
         assert said.splitlines()[0].startswith(names_in_words(run, line))
         (row,) = workflows.evaluate(made.run, model=name)
-        assert row["model"] == (run.task.scored_as(run) if own else name)
+        assert row["model"] == (run.task.score_name(run) if own else name)
         metrics = [metric.name for metric in run.task.metrics(run.config) if metric.name in row]
         assert metrics and all(row[metric] == score_of(run, row["model"], metric)["value"] for metric in metrics)
     assert tables[run.answer.name].equals(predicted(made, tmp_path / "again")[1])
@@ -88,7 +88,7 @@ def predicted(made, out, *words):
 def test_candidates_are_measured_as_the_network_measures_itself(name, tmp_path_factory):
     run = load(finished(name, tmp_path_factory).run)
     run.prepared = reread(run)
-    own = run.task.loss_of(run, NETWORK, run.prepared.part("validation"))
+    own = run.task.candidates()[NETWORK].loss_of(run, NETWORK, run.prepared.part("validation"))
     best = run.facts["best"][NETWORK]
     expected = best["validation_loss"] if best["validation_score"] is None else 1 - best["validation_score"]
     assert (

@@ -11,8 +11,8 @@ from multiway.report import Metric, render
 from multiway.report import Page as Content
 from multiway.tasks import pages
 from multiway.tasks.misses import miss_part
+from multiway.tasks.registry import task_of
 from multiway.tasks.target_page import class_curves, confusion_part, number_errors, target_headline
-from multiway.tasks.targets import WORDS
 from report_pages import Page
 
 LABELS = np.array([0, 1, 2, 1, 0, 2])
@@ -118,7 +118,7 @@ def test_a_long_text_is_whole_and_its_end_is_folded():
 
 
 SUBJECT = pages.Subject(
-    kicker="", rows="texts", setting=lambda run: {}, selected_by=lambda run: "", models=WORDS,
+    kicker="", rows="texts", setting=lambda run: {}, selected_by=lambda run: "",
     order=lambda run: [Metric(name="acc", title="Accuracy")],
 )  # fmt: skip
 
@@ -132,5 +132,6 @@ def run_of_texts(name, texts):
     scores = [{"model": name, "split": "test", "metric": "acc", "value": 0.0}]
     return SimpleNamespace(
         tables={"predictions": table}, answer=SimpleNamespace(name=name), scores=scores,
-        state=SimpleNamespace(classes=("a", "b")), task=SimpleNamespace(scored_as=lambda run: run.answer.name),
+        state=SimpleNamespace(classes=("a", "b")), 
+        task=SimpleNamespace(score_name=lambda run: run.answer.name, candidates=task_of("text").candidates),
     )  # fmt: skip

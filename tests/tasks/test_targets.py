@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from multiway.data.scaling import Scaler
 from multiway.metrics import classes
 from multiway.tasks import targets
-from multiway.tasks.samples import outputs_of
+from multiway.tasks.target_task import outputs_of
 from multiway.tasks.targets import class_frame, class_metrics, class_values, thresholds_of, youden_thresholds
 from multiway.training import TrainingConfig
 from multiway.training.losses import TargetLoss

@@ -66,7 +66,7 @@ def test_a_run_stores_the_batches_that_were_chosen_and_goes_on_with_them(tmp_pat
     stored = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["settings"]["training"]
     assert (stored["batch_size"], stored["accumulation"], stored["seed"]) == (batch, 32 // batch, 3)
     monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 10**12)
-    assert TASK.settle(TASK.config.parse(run.config.plain()), run.state) == run.config
+    assert TASK.settle(TASK.config.parse(run.config.plain()), run.prepared, 0.0).config == run.config
 
 
 def test_a_given_batch_size_is_kept(monkeypatch):
@@ -99,13 +99,13 @@ def test_patches_are_chosen_by_memory_as_volumes_are(tmp_path, monkeypatch, caps
     assert (run.config.training.batch_size, run.config.training.accumulation) == (1, 4)
     assert "batches of 1, the gradients of 4 added: 4 patches at once would take about" in capsys.readouterr().err
     given = SEGMENT.config.parse({**settings, "training": {"batch_size": 4}})
-    assert SEGMENT.settle(given, run.state) == given
-    assert SEGMENT.settle(SEGMENT.config.parse(run.config.plain()), run.state) == run.config
+    assert SEGMENT.settle(given, run.prepared, 0.0).config == given
+    assert SEGMENT.settle(SEGMENT.config.parse(run.config.plain()), run.prepared, 0.0).config == run.config
     monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 10**12)
-    assert SEGMENT.settle(config, run.state) == config
+    assert SEGMENT.settle(config, run.prepared, 0.0).config == config
 
 
 def test_patches_of_a_scene_are_counted_by_both_networks(tmp_path, monkeypatch):
     prepared, config = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={}, training={})
     monkeypatch.setattr("multiway.training.memory.free_bytes", lambda: 1)
-    assert SEGMENT.settle(config, prepared.state).training.batch_size == 1
+    assert SEGMENT.settle(config, prepared, 0.0).config.training.batch_size == 1

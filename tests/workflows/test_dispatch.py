@@ -1,11 +1,14 @@
 """The workflows leave to the task what is the task's: seen with one that only records its calls."""
 
 import dataclasses
+import inspect
 import json
 import sys
 import types
+import typing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 from pydantic import Field
@@ -14,14 +17,17 @@ from torch import nn
 import multiway_papers as papers
 from interruption import left_over
 from multiway import lazy, workflows
+from multiway.cli import options
+from multiway.config import Flag
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.tasks import settings
 from multiway.tasks.answers import Answer
+from multiway.tasks.estimator import Estimator
 from multiway.tasks.kind import Kind
 from multiway.tasks.options import Answering
-from multiway.tasks.protocol import NETWORK, Metric, Task
+from multiway.tasks.protocol import NETWORK, Metric, Settled, Task
 from multiway.tasks.run import FORMAT
 from multiway.training import RunFolder, TrainingConfig
 from multiway.workflows import recipe
@@ -32,7 +38,7 @@ from multiway_papers.queue import read_queue
 
 class ToyConfig(Answering):
     data: str | None = None
-    width: int = 1
+    width: Annotated[int, Flag("How wide the toy is.")] = 1
     read: dict[str, object] = Field(default_factory=dict)
     training: TrainingConfig = TrainingConfig.parse({})
 
@@ -66,68 +72,54 @@ class ToyKind(Kind):
 
 
 class Toy(Task):
-    """A task whose score is its width and its seed."""
-
-    name, example, config, state, options = "volumes", "--data x.npz", ToyConfig, ToyState, ()
-    kind = ToyKind()
-    page = SimpleNamespace(SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(name_models=str, models=list)))
-
     def locate(self, data):
         return data
 
-    def prepare(self, config, source, state=None, *, progress=False):
-        return ToyData(str(source))
 
-    def learn(self, config, prepared):
-        return ToyState(config.width)
+def score_width(run, predictions, split):
+    return [{"model": NETWORK, "split": split, "metric": "auc", "value": predictions, "low": None, "high": None}]
 
-    def names(self, config, state):
-        return (NETWORK,)
 
-    def build(self, config, state, name):
-        return nn.Linear(state.width, 1)
-
-    def fit(self, run, name, prepared, context):
-        return None
-
-    def predict(self, run, prepared, split):
-        return run.model.in_features + run.config.training.seed
-
-    def score(self, run, predictions, split):
-        return [{"model": NETWORK, "split": split, "metric": "auc", "value": predictions, "low": None, "high": None}]
-
-    def metrics(self, config):
-        return (Metric(name="auc", title="AUC"),)
-
-    def sentence(self, run):
-        return f"width {run.config.width}"
-
-    def audit(self, config, run=None):
-        raise NotImplementedError
-
-    def answer(self, run, data, out, options):
-        return Answer(notes=[f"seed {run.config.training.seed}", str(data), str(options)])
-
-    def explain(self, run, out, options):
-        return Answer(files=[out], notes=[str(options)])
-
-    def report(self, runs):
-        return f"{len(runs)} runs"
-
-    def compare(self, groups):
-        return str([len(group) for group in groups])
+def make_toy():
+    """A task whose score is its width and its seed."""
+    return Toy(
+        name="volumes",
+        example="--data x.npz",
+        kind=ToyKind(),
+        config=ToyConfig,
+        state=ToyState,
+        page=SimpleNamespace(
+            SUBJECT=SimpleNamespace(scores=lambda runs: SimpleNamespace(name_models=str, models=list)),
+            report=lambda runs: f"{len(runs)} runs",
+            compare=lambda groups: str([len(group) for group in groups]),
+        ),
+        prepare=lambda config, source, state=None, *, progress=False: ToyData(str(source)),
+        settle=lambda config, prepared, spent, *, progress=False: Settled(config, ToyState(config.width)),
+        names=lambda config, state: (NETWORK,),
+        build=lambda config, state, name: nn.Linear(state.width, 1),
+        fit=lambda run, name, prepared, context: None,
+        predict=lambda run, prepared, split: run.model.in_features + run.config.training.seed,
+        score=score_width,
+        metrics=lambda config: (Metric(name="auc", title="AUC"),),
+        sentence=lambda run: f"width {run.config.width}",
+        audit=lambda config, run=None: None,
+        answer=lambda run, data, out, options: Answer(
+            notes=[f"seed {run.config.training.seed}", str(data), str(options)]
+        ),
+        explain=lambda run, out, options: Answer(files=[out], notes=[str(options)]),
+    )
 
 
 @pytest.fixture
 def toy(monkeypatch):
     """The toy in the place of the task `volumes`."""
     module = types.ModuleType("toy_task")
-    module.TASK = Toy()
+    module.TASK = make_toy()
     monkeypatch.setitem(sys.modules, "toy_task", module)
     monkeypatch.setitem(lazy._OURS["tasks"], "volumes", "toy_task:TASK")
     monkeypatch.setitem(settings.PLACES, "volumes", "toy_task:TASK")
     settings.settings_of.cache_clear()
-    yield
+    yield module.TASK
     settings.settings_of.cache_clear()
 
 
@@ -209,6 +201,19 @@ def test_what_a_task_cannot_do_is_said(toy, tmp_path):
         workflows.compress(tmp_path / "run", [".*=nd"])
 
 
+def test_a_field_with_a_flag_is_an_option_and_an_argument(toy):
+    """Nothing else names it."""
+
+    class ToyEstimator(Estimator):
+        task = "volumes"
+
+    option = typing.get_args(options.task_options("train", ["volumes"])["width"])[1]
+    assert option.default == "--width" and option.help == "How wide the toy is."
+    assert option.show_default == "1" and options.settings("train", "volumes", {"width": "5"}) == {"width": 5}
+    assert inspect.signature(ToyEstimator).parameters["width"].default == 1
+    assert "    width: How wide the toy is." in ToyEstimator.__doc__ and ToyEstimator(width=5).config().width == 5
+
+
 def test_a_check_passes_settings_on_and_overrides_win(toy):
     given = {"read": {"label": "a", "size": [1, 2, 3]}}
     found = workflows.check("x.npz", given, task="volumes", overrides={"read": {"label": "b"}})
@@ -236,7 +241,7 @@ def test_a_table_is_reproduced_cell_by_cell(toy, tmp_path, monkeypatch):
 def test_cells_of_the_same_settings_share_a_run_that_is_kept(toy, tmp_path, monkeypatch):
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
     fits = []
-    monkeypatch.setattr(Toy, "fit", lambda self, run, *rest: fits.append(run.config.training.seed))
+    monkeypatch.setattr(toy, "fit", lambda run, *rest: fits.append(run.config.training.seed))
     assert len(list(papers.reproduce("t", seeds=2, runs=tmp_path))) == 2
     assert fits == [0, 1]
     assert len(list(papers.reproduce("t", seeds=3, runs=tmp_path))) == 2
@@ -314,12 +319,12 @@ def test_a_queue_that_was_killed_goes_on_with_the_runs_that_are_left(toy, tmp_pa
     monkeypatch.setattr(reproducing, "recipes_of", lambda table: CELLS)
     fits = []
 
-    def fit(self, run, *rest):
+    def fit(run, *rest):
         fits.append(run.config.training.seed)
         if fits == [0, 1]:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Toy, "fit", fit)
+    monkeypatch.setattr(toy, "fit", fit)
     queue = write_queue(tmp_path, {"table": "t", "variants": ["HOT"], "seeds": 3, "hours": 1})
     with pytest.raises(KeyboardInterrupt):
         list(papers.run_queue(queue))
@@ -339,7 +344,7 @@ def test_a_queue_leaves_what_another_process_holds_and_goes_on_after_an_error(to
     def refuse(*given, **more):
         raise ConfigError("toy: no.")
 
-    monkeypatch.setattr(Toy, "prepare", refuse)
+    monkeypatch.setattr(toy, "prepare", refuse)
     assert [(row["recipe"], row["error"]) for row in papers.run_queue(queue)] == [("a", "toy: no.")]
     assert [row["recipe"] for row in rows_in(tmp_path)] == ["b"]
 

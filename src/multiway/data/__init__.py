@@ -12,7 +12,7 @@ A kind of data is what differs: how its bytes become samples. A new one plugs in
 - `match_names`, `match_classes` and `match_sizes` hold later data to a state (`matching.py`).
 - `targets.py` reads classes and numbers, `scaling.py` standardises; both learn from training rows alone.
 
-What training learns, and the inputs that a network takes, are the task's (`multiway.tasks.samples`).
+What training learns, and the inputs that a network takes, are the task's (`multiway.tasks.sample_task`).
 """
 
 from typing import TYPE_CHECKING

@@ -4,8 +4,8 @@ Each is a module of float64 buffers, so that it is saved and loaded as a network
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,10 @@ from multiway.ops import Solution
 
 Facts = dict[str, Any]
 PENALTIES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+OF_WORDS = (1e-2, 1e-3, 1e-4, 1e-5)
+"""Penalties of a logistic regression on TF-IDF."""
+KNOWN, AT_ONCE = 2, 256
+"""Lowest id of a word, since 0 is padding and 1 a word that training had not; and texts that are counted at once."""
 SMALLEST_SPREAD = 1e-9
 """A feature that varies less is left as it is."""
 
@@ -109,6 +113,13 @@ def fit_logistic(
         The penalty, and the validation loss of every one.
     """
     x, held_x = model.standardise(x) if standardise else model.standardised(x), model.standardised(held_x)
+    return choose_logistic(model, x, y, held_x, held_y, penalties)
+
+
+def choose_logistic(
+    model: Solved, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor, penalties: Sequence[float]
+) -> Facts:
+    """The same for features as the map takes them."""
     penalties = sorted(penalties, reverse=True)
     path = ops.logistic_path(x, y, penalties, len(model.bias))
     return keep_best(model, zip(penalties, path, strict=True), held_x, held_y, F.cross_entropy)
@@ -183,17 +194,44 @@ class PooledLogistic(Linear):
         return torch.cat([x for x, _ in parts]), torch.cat([y for _, y in parts])
 
 
-def build_pooled(name: str, sizes: Sequence[int], channels: int, num_classes: int) -> nn.Module:
-    """A baseline of images or volumes: `majority`, or `logistic`."""
-    return Majority(num_classes) if name == "majority" else PooledLogistic(sizes, channels, num_classes)
+class TfidfLogistic(Solved):
+    r"""Counts of words, weighed by how few texts have them, scaled to length one; logistic regression on those.
 
+    $$x_{iw} = \frac{n_{iw}\, g_w}{\lVert n_i \odot g \rVert}, \qquad g_w = 1 + \ln\frac{1 + N}{1 + N_w}$$
 
-def fit_pooled(
-    model: nn.Module, labels: Tensor, batches: Iterable[Mapping[str, Tensor]], held: Iterable[Mapping[str, Tensor]],
-    penalties: Sequence[float] = PENALTIES,
-) -> Facts | None:  # fmt: skip
-    """Count the classes, or fit a logistic regression to batches of training and validation."""
-    if isinstance(model, PooledLogistic):
-        return fit_logistic(model, *model.rows(batches), *model.rows(held), penalties)
-    cast(Majority, model).fit(labels)
-    return None
+    n_iw is how often text i holds word w, N_w how many of the N training texts hold it.
+
+    Shape:
+        Ids `(batch, words)`; output `(batch, num_classes)`, float64.
+    """
+
+    def __init__(self, num_words: int, num_classes: int) -> None:
+        super().__init__(num_words, num_classes)
+        self.gain = nn.Buffer(torch.ones(num_words, dtype=torch.float64))
+
+    def fit(self, ids: Tensor, labels: Tensor, held_ids: Tensor, held_labels: Tensor) -> Facts:
+        """Learn gains and weights; the penalty is that of the lowest validation loss."""
+        self.gain.copy_(1 + torch.log((1 + len(ids)) / (1 + self._texts_with_each(ids))))
+        self.gain[:KNOWN] = 0
+        return choose_logistic(self, self.features(ids), labels, self.features(held_ids), held_labels, OF_WORDS)
+
+    def features(self, ids: Tensor) -> Tensor:
+        """TF-IDF of texts, sparse `(texts, num_words)`, float64."""
+        counts = torch.cat([part.to_sparse() for part in self._counts(ids)]).coalesce()
+        values = counts.values() * self.gain.to(ids.device)[counts.indices()[1]]
+        squares = torch.zeros(len(ids), dtype=torch.float64).index_add_(0, counts.indices()[0], values.square())
+        scaled = values / squares.sqrt().clamp_min(1e-12)[counts.indices()[0]]
+        return torch.sparse_coo_tensor(counts.indices(), scaled, counts.shape, check_invariants=True).coalesce()
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits of the classes."""
+        return F.linear(self.features(ids.cpu()).to(self.weight.device), self.weight, self.bias)
+
+    def _texts_with_each(self, ids: Tensor) -> Tensor:
+        return torch.stack([(part > 0).double().sum(0) for part in self._counts(ids)]).sum(0)
+
+    def _counts(self, ids: Tensor) -> Iterator[Tensor]:
+        """How often each text holds each word, some texts at a time; padding and unknown words do not count."""
+        for part in ids.split(AT_ONCE):
+            counts = torch.zeros(len(part), len(self.gain), dtype=torch.float64)
+            yield counts.scatter_add_(1, part, (part >= KNOWN).double())

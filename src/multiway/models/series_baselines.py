@@ -1,4 +1,4 @@
-"""Baselines of series by their names: class shares, logistic regression on all values, random kernels (ROCKET)."""
+"""Baselines of series: logistic regression on all values, random kernels (ROCKET)."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from multiway.errors import ShapeError
-from multiway.models.baselines import Facts, Linear, Majority, fit_logistic, fit_ridge
+from multiway.models.baselines import Facts, Linear, fit_logistic, fit_ridge
 
 LENGTH = 9
 """Steps that a kernel looks at."""
@@ -118,22 +118,6 @@ class FlatLinear(nn.Module):
         """Logits of classes."""
         out: Tensor = self.linear(_flat(x))
         return out
-
-
-def build_series_baseline(name: str, steps: int, variates: int, num_classes: int) -> nn.Module:
-    """A baseline by its name; the kernels of `rocket` are drawn here."""
-    if name == "majority":
-        return Majority(num_classes)
-    return FlatLinear(steps * variates, num_classes) if name == "logistic" else Rocket(variates, steps, num_classes)
-
-
-def fit_series_baseline(model: nn.Module, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Facts | None:
-    """Fit a baseline of `build_series_baseline` in place."""
-    if isinstance(model, FlatLinear | Rocket):
-        return model.fit(x, y, held_x, held_y)
-    assert isinstance(model, Majority)
-    model.fit(y)
-    return None
 
 
 def _flat(x: Tensor) -> Tensor:

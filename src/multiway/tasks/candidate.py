@@ -8,10 +8,17 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from pydantic import AfterValidator
+
+from multiway.lazy import extensions, is_installed, load_extension
+
 if TYPE_CHECKING:  # names of candidates are read without torch
     from torch import nn
 
-from multiway.lazy import extensions, load_extension
+NETWORK = "network"
+"""Name of the network of a run."""
+CONSTANT, LINEAR, TREES, NET, MIXED = range(5)
+"""Ranks of candidates, the simplest first: a constant, a closed form or a linear map, trees, networks, a blend."""
 
 FactsT = TypeVar("FactsT")
 SizesT = TypeVar("SizesT")
@@ -25,13 +32,21 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
     name: As in files, settings and scores; also the name of its module.
     words: As in a report; the name itself if empty.
     cost: Its place among the others: the cheaper is fitted first.
+    rank: How simple it is; the simpler one answers where validation cannot tell two apart.
+    counts_words: Metric that shows, on two splits, whether it counts words that stand in the training; empty if not.
     library: One that it needs, and the extra that has it.
     """
 
     name: ClassVar[str]
     words: ClassVar[str] = ""
     cost: ClassVar[float]
+    rank: ClassVar[int] = NET
+    counts_words: ClassVar[str] = ""
     library: ClassVar[tuple[str, str] | None] = None
+
+    def is_installed(self) -> bool:
+        """Whether the library that it needs is there."""
+        return self.library is None or is_installed(self.library[0])
 
     def allowed(self, facts: FactsT) -> bool:
         """Whether data with these facts can be answered so."""
@@ -46,6 +61,29 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
 
     def refit(self, model: ModelT, fitted: ModelT | None, data: DataT) -> None:
         """Fit a model on other data, with the settings of one that was `fitted`, where there is one."""
+
+
+def ranks_of(candidates: Mapping[str, "AnyCandidate"]) -> dict[str, int]:
+    """Rank of each candidate by name."""
+    return {name: each.rank for name, each in candidates.items()}
+
+
+def words_of(candidates: Mapping[str, "AnyCandidate"]) -> dict[str, str]:
+    """Words of the candidates whose name says too little."""
+    return {name: each.words for name, each in candidates.items() if each.words}
+
+
+def baseline_of(package: str, task: str) -> AfterValidator:
+    """For the type of a field: the name of a candidate of a task that is not its network."""
+
+    def check(name: str) -> str:
+        names = [each for each in names_of(package, task) if each != NETWORK]
+        if name not in names:
+            *others, last = map(repr, names)
+            raise ValueError(f"Input should be {', '.join(others)} or {last}")
+        return name
+
+    return AfterValidator(check)
 
 
 def names_of(package: str, task: str) -> tuple[str, ...]:
@@ -73,3 +111,6 @@ def _folders(package: str) -> Sequence[str]:
 def _names_added(task: str) -> list[str]:
     """Names of the candidates of a task that other distributions add, by entry points `TASK.NAME`."""
     return [name.removeprefix(f"{task}.") for name in extensions("candidates") if name.startswith(f"{task}.")]
+
+
+AnyCandidate = Candidate[Any, Any, Any, Any]

@@ -12,7 +12,7 @@ from multiway.config import Config
 from multiway.errors import ConfigError, closest
 from multiway.metrics.resampling import clusters_of, standard_error
 from multiway.ops.simplex import few_weights
-from multiway.tasks.declarations import NETWORK
+from multiway.tasks.candidate import CONSTANT, MIXED, NET, NETWORK
 from multiway.tasks.options import AUTO
 
 FOLDS, FEWEST = 5, 10
@@ -23,25 +23,6 @@ COMPLEMENT = "1 - "
 """Begins the name of a loss that is one minus a score; a reason says the score."""
 BLEND = "blend"
 """Name of a blend of models."""
-CONSTANT, LINEAR, TREES, NET, MIXED = range(5)
-_CONSTANTS = (
-    "background",
-    "majority",
-    "mean",
-    "naive",
-    "previous",
-    "random",
-    "seasonal_naive",
-    "training_quantiles",
-    "unigram",
-)
-_LINEAR = ("calendar", "logistic", "ridge", "ridge_inputs", "tfidf", "tfidf_ticker", "threshold", "trigram", "vectors")
-OF_NAMES = {
-    **dict.fromkeys(_CONSTANTS, CONSTANT),
-    **dict.fromkeys(_LINEAR, LINEAR),
-    **dict.fromkeys(("rocket", "trees"), TREES),
-    BLEND: MIXED,
-}
 
 
 class Candidate(Config):
@@ -144,7 +125,7 @@ def choice_of_settings(name: str, reason: str = ", as the settings say") -> Choi
     return Choice(name=name, reason=reason)
 
 
-def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
+def choose(evidence: Evidence, ranks: Mapping[str, int], *, answer: str = AUTO) -> Choice:
     """The candidate of the lowest mean loss, the simpler of those within one standard error of it, or a blend.
 
     A constant, the simplest, answers where no other is better than it by more than one standard error; not where there
@@ -153,23 +134,27 @@ def choose(evidence: Evidence, *, answer: str = AUTO) -> Choice:
     A blend, weights w >= 0 with sum 1 of the candidates' outputs, is taken where weights that were fitted on other
     cases are better than the best single candidate by more than one standard error.
 
-    `answer` is `auto`, or the candidate that answers whatever was measured.
+    Args:
+        evidence: Losses of the candidates.
+        ranks: How simple each is; unknown names are networks.
+        answer: `auto`, or the candidate that answers whatever was measured.
     """
-    trial = _Trial(evidence)
+    trial = _Trial(evidence, ranks)
     if answer != AUTO:
-        return trial.told(find_candidate(answer, evidence.losses), ", as the settings say")
+        return trial.choice_of(find_candidate(answer, evidence.losses), ", as the settings say")
     weights = trial.blend()
     if weights is not None:
-        return trial.told(BLEND, trial.why_blend(weights), weights)
-    name = min(trial.near(), key=lambda each: (complexity_of(each), trial.means[each]))
-    return trial.told(name, trial.why(name))
+        return trial.choice_of(BLEND, trial.why_blend(weights), weights)
+    name = min(trial.near(), key=lambda each: (trial.rank(each), trial.means[each]))
+    return trial.choice_of(name, trial.why(name))
 
 
 class _Trial:
     """Candidates, compared in pairs on the cases that both have a loss of."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: Evidence, ranks: Mapping[str, int]) -> None:
         known = {name: np.asarray(each, np.float64) for name, each in evidence.losses.items()}
+        self.ranks = {**ranks, BLEND: MIXED}
         self.evidence, self.losses = evidence, {name: each for name, each in known.items() if _has_losses(each)}
         if not self.losses:
             raise ConfigError(f"answer: no candidate has a loss on {evidence.measured}. Name one that answers.")
@@ -177,9 +162,13 @@ class _Trial:
         self.clusters = clusters_of(len(self.losses[self.names[0]]), evidence.units, evidence.block)
         most = max(np.isfinite(each).sum() for each in self.losses.values())
         self.whole = [name for name in self.names if np.isfinite(self.losses[name]).sum() == most]
-        first = min(self.whole, key=lambda name: (np.nanmean(self.losses[name]), complexity_of(name)))
+        first = min(self.whole, key=lambda name: (np.nanmean(self.losses[name]), self.rank(name)))
         self.means = {name: float(np.nanmean(self.losses[first])) + self.above(name, first) for name in self.names}
-        self.best = min(self.names, key=lambda name: (self.means[name], complexity_of(name)))
+        self.best = min(self.names, key=lambda name: (self.means[name], self.rank(name)))
+
+    def rank(self, name: str) -> int:
+        """How simple a candidate is."""
+        return self.ranks.get(name, NET)
 
     def common(self, name: str, other: str) -> NDArray[np.bool_]:
         """Cases that both have a loss of."""
@@ -199,7 +188,7 @@ class _Trial:
     def near(self) -> list[str]:
         """Candidates within one standard error of the best."""
         near = [name for name in self.names if self.above(name, self.best) <= self.error(name, self.best)]
-        return [name for name in near if name == self.best or complexity_of(name) > CONSTANT or self._is_unbeaten(name)]
+        return [name for name in near if name == self.best or self.rank(name) > CONSTANT or self._is_unbeaten(name)]
 
     def _is_unbeaten(self, constant: str) -> bool:
         """Whether enough cases say that no candidate is better than a constant by more than one standard error."""
@@ -226,7 +215,7 @@ class _Trial:
         """Independent ones among some cases."""
         return len(np.unique(self.clusters[cases]))
 
-    def told(self, name: str, reason: str, weights: Mapping[str, float] | None = None) -> Choice:
+    def choice_of(self, name: str, reason: str, weights: Mapping[str, float] | None = None) -> Choice:
         """The choice with its table."""
         evidence, every = self.evidence, np.isfinite(self.losses[self.whole[0]])
         return Choice(
@@ -250,7 +239,7 @@ class _Trial:
         """Why a single candidate answers."""
         if len(self.names) == 1:
             return ", the only candidate"
-        if name != self.best and complexity_of(name) == CONSTANT:
+        if name != self.best and self.rank(name) == CONSTANT:
             return ", a constant, as nothing is better by more than one standard error"
         if name != self.best:
             return f", simpler and within one standard error of {_article(self.best)}"
@@ -265,7 +254,7 @@ class _Trial:
     def _measure(self, name: str) -> str:
         """The figures behind a reason: of the answer and of the best of the others, on the same cases."""
         others = [each for each in self.names if each != name]
-        rival = min(others, key=lambda each: (self.means[each], complexity_of(each))) if others else name
+        rival = min(others, key=lambda each: (self.means[each], self.rank(each))) if others else name
         cases = self.common(name, rival)
         own, other = (float(self.losses[each][cases].mean()) for each in (name, rival))
         is_whole = cases.sum() == np.isfinite(self.losses[self.whole[0]]).sum()
@@ -297,8 +286,3 @@ def _out_of_fold(products: Floats, clusters: NDArray[np.int64]) -> Floats:
         weights = few_weights(products[~held].mean(0))
         losses[held] = np.einsum("i,nij,j->n", weights, products[held], weights)
     return losses
-
-
-def complexity_of(name: str) -> int:
-    """Rank of a model: a constant, a closed form or linear, trees, a network, a blend; unknown names are networks."""
-    return OF_NAMES.get(name, NET)

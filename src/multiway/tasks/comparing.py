@@ -126,7 +126,7 @@ class _Comparison:
             [
                 {**row, "model": name}
                 for row in self.subject.rows_of(run, self.subject.metrics(run))
-                if row["model"] == run.task.scored_as(run)
+                if row["model"] == run.task.score_name(run)
             ]
             for name, runs in zip(self.names, self.groups, strict=True)
             for run in runs

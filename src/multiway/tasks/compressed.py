@@ -14,7 +14,7 @@ from multiway.data.findings import list_some
 from multiway.errors import ConfigError
 from multiway.report.text import number
 from multiway.tasks.declarations import Context
-from multiway.tasks.lifecycle import costs_of, finish, parameters_of, prepare_unchanged
+from multiway.tasks.lifecycle import choose_answer, costs_of, finish, parameters_of, prepare_unchanged
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run, load, opening, store
 from multiway.training import RunFolder
@@ -54,8 +54,8 @@ def compress_run(
     are carried over.
     """
     run = load(path)
-    run.task.before_compression(run)
-    network = run.task.swappable(run.model)
+    run.task.prepare_compression(run)
+    network = run.task.network_in(run.model)
     run.prepared = prepare_unchanged(run, path)
     sample = run.task.sample(run, run.prepared)
     plan = compress.plan(network, rules, data=sample, **limits)
@@ -70,7 +70,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
     assert run.folder is not None
     log = run.folder.read_log()
     run.facts["before_compression"] = run.task.sentence(run)
-    teacher = copy.deepcopy(run.task.swappable(run.model)) if recovery is not None and recovery.distil else None
+    teacher = copy.deepcopy(run.task.network_in(run.model)) if recovery is not None and recovery.distil else None
     scores = {} if recovery is None else {"before": network_score(run)}
     network = plan.apply(inplace=True, keep_originals=False)
     if recovery is not None:
@@ -79,7 +79,7 @@ def _smaller(run: Run, plan: compress.Plan, out: Path, recovery: Recovery | None
         run.facts["recovery"] = {**scores, "recovered": network_score(run), **recovery._asdict()}
     run.facts |= costs_of(run)
     if NETWORK in run.answer.shares:
-        run.answer = run.task.choice(run, run.prepared, refit=False)
+        run.answer = choose_answer(run, refit=False)
     finish(run)
     run.facts["parameters"] = parameters_of(run, run.models)
     with RunFolder.at_once(out, opening(run)) as folder:

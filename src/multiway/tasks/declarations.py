@@ -1,20 +1,24 @@
 """What a task is declared with: options, context, and what its config, data, state and page have to give."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 from torch import nn
 
 from multiway.config import Plain
+from multiway.data.samples import Rows, Samples, Splits
+from multiway.data.splitting import notes_on_draws
+from multiway.errors import Fix
+from multiway.tasks.candidate import NETWORK as NETWORK
 from multiway.training import Callback, History, RunFolder, TrainingConfig
 
 Row = Plain
 """A row of a table: column names to plain values."""
 Fitted = History | Plain | None
 """What fitting a model leaves: its history, or the facts that a closed form found."""
-NETWORK, OURS = "network", "multiway"
-"""Names of the model that a run is about: a network, or the forecast, which holds one among its own candidates."""
+OURS = "multiway"
+"""Name of the model that a run of forecasts is about: it holds the network among its own candidates."""
 SPLITS = ("train", "validation", "test")
 VALIDATION = ("data", "read", "split", "training.loss", "training.validation_loss", "training.seed")
 """See `Task.fields_of_validation`; a seed is no setting to choose."""
@@ -93,6 +97,32 @@ class State(Protocol):
         """Undo `plain`."""
 
 
+def encode_by_state(config: Any, samples: Samples[Any], state: Any, *, progress: bool = False) -> Samples[Any]:
+    """Samples as the network takes them, by what the state says."""
+    encoded: Samples[Any] = state.encoded(samples)
+    return encoded
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """What training learns of samples, and how they are encoded by it.
+
+    learn: What the training rows say, which is the state: classes, sizes, scales, levels, words.
+    encode: Samples as the network takes them; numbers to predict are scaled.
+    arrange: Samples of splits, learnt from and encoded at once, where one needs the other.
+    split_later: Splits of samples that come after the training; none if not given.
+    remarks: What a reader of the scores should know of the splits, one line each.
+    split_field: Names the column of splits, where there can be one.
+    """
+
+    learn: Callable[[Any, Samples[Any], Rows], Any]
+    encode: Callable[..., Samples[Any]] = encode_by_state
+    arrange: Callable[..., Any] | None = None
+    split_later: Callable[[Any, Samples[Any]], Splits] = lambda config, samples: {}
+    remarks: Callable[[Samples[Any], Splits], Iterable[str]] = notes_on_draws
+    split_field: Fix | None = None
+
+
 class Cell(Protocol):
     """A cell of a published table, as a recipe describes it."""
 
@@ -115,8 +145,3 @@ class Cell(Protocol):
     @property
     def figures(self) -> Mapping[str, float]:
         """Published scores by metric."""
-
-
-ConfigT = TypeVar("ConfigT", bound=TaskConfig)
-PreparedT = TypeVar("PreparedT", bound=Prepared)
-StateT = TypeVar("StateT", bound=State)

@@ -35,7 +35,7 @@ def describe_run(run: Run) -> list[str]:
         lines.append(f"- {split}: {counts}")
     lines += ["", "Test scores:", "", *_score_table(run, scores)]
     if "before_compression" in run.facts:
-        lines += ["", "Made smaller:", "", *describe_swaps(run.task.swappable(run.model)), ""]
+        lines += ["", "Made smaller:", "", *describe_swaps(run.task.network_in(run.model)), ""]
         lines.append("Before, of the answer: " + in_words(run, run.facts["before_compression"]))
         if "recovery" in run.facts:
             lines += ["", recovery_line(run, run.facts["recovery"])]
@@ -44,7 +44,7 @@ def describe_run(run: Run) -> list[str]:
 
 def _score_table(run: Run, scores: Scores) -> list[str]:
     """Test scores with their intervals, the best first; the answer once, and what are its baselines."""
-    own, answer = run.task.scored_as(run), run.answer.name
+    own, answer = run.task.score_name(run), run.answer.name
     columns = scores.columns_with_values()
     heads = ["model", "", *(" ".join([scale, scores.heading(name)]).strip() for name, scale in columns)]
     rows = [heads, ["---"] * len(heads)]

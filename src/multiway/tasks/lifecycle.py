@@ -13,6 +13,8 @@ import torch
 from multiway import compress
 from multiway.compress.measuring import count_flops
 from multiway.errors import CheckWarning, ConfigError, MultiwayError, RunError, concerning, spell_message, warn
+from multiway.tasks.choice import Choice, choice_of_settings, find_candidate
+from multiway.tasks.options import AUTO
 from multiway.tasks.protocol import NETWORK, AnyTask, Context, Fitted, Row, TaskConfig, ValueT
 from multiway.tasks.run import Models, Run, caution, digest_of, name_of, opening, read_opening, store
 from multiway.tasks.run import load as load
@@ -51,13 +53,10 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
     begun = time.monotonic()
     with concerning(task.name):
         prepared = task.prepare(config, source, progress=progress)
-        config = task.sized(config, prepared)
-        state = task.learn(config, prepared)
-        config = task.settle(config, state, progress=progress)
-        planned, plan = task.planned(config, prepared, time.monotonic() - begun)
-        config, state = planned, state if planned is config else task.learn(planned, prepared)
+        config, state, plan = task.settle(config, prepared, time.monotonic() - begun, progress=progress)
         models = Models(task, config, state)
-        task.check_answer(config, task.candidates(config, state))
+        if config.answer != AUTO:
+            find_candidate(config.answer, task.name_answers(config, state))
         models.check()
     facts = {"source": prepared.source, "notes": [*prepared.notes, *plan], "data_sha256": digest_of(prepared.content())}
     for line in plan if progress and is_main() else ():
@@ -67,7 +66,7 @@ def make(task: AnyTask, config: TaskConfig, source: object, *, progress: bool = 
 
 def warn_of_data(run: Run) -> Run:
     """The run, once what a check warns of in its data is said, and kept among its notes."""
-    said = [(words,) if isinstance(words, str) else words for words in run.task.warned(run.config, run.prepared)]
+    said = [(words,) if isinstance(words, str) else words for words in run.task.warnings(run.config, run.prepared)]
     lines = [spell_message(words).strip() for words in said]
     run.facts["notes"] = list(dict.fromkeys([*run.facts["notes"], *lines]))
     for words in said if is_main() else ():
@@ -141,7 +140,7 @@ def update_run(path: Path, data: str, out: Path) -> Run:
     with RunFolder.at_once(out, opening(longer)) as folder:
         folder.rewrite_log(log)
         if has_swaps:
-            compress.write_swaps(longer.task.swappable(longer.model), folder.path)
+            compress.write_swaps(longer.task.network_in(longer.model), folder.path)
         longer.folder = folder
         store(longer, folder)
     return longer
@@ -172,7 +171,7 @@ def fit(run: Run, context: Context) -> Run:
     run.models = dict(run.models)
     clock = time.perf_counter()
     run.facts |= costs_of(run)
-    run.answer = run.task.choice(run, run.prepared)
+    run.answer = choose_answer(run)
     seconds["choice"], clock = time.perf_counter() - clock, time.perf_counter()
     run.task.refit(run, run.prepared, context)
     seconds["refit"], clock = time.perf_counter() - clock, time.perf_counter()
@@ -182,6 +181,12 @@ def fit(run: Run, context: Context) -> Run:
     if is_main():
         caution(run)
     return run
+
+
+def choose_answer(run: Run, *, refit: bool = True) -> Choice:
+    """Which model answers, by what was held out; see `Task.choose`."""
+    task = run.task
+    return choice_of_settings(task.own, "") if task.choose is None else task.choose(run, run.prepared, refit=refit)
 
 
 def fit_models(run: Run, names: Iterable[str], context: Context) -> dict[str, float]:
@@ -221,8 +226,7 @@ def finish(run: Run) -> None:
             tables.setdefault(name, []).append(table)
     run.scores = scores
     run.tables = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    of_test = run.task.test_facts(run, predictions)
-    run.facts |= {**run.task.describe(run, run.prepared), **of_test}
+    run.facts |= run.task.describe(run, run.prepared, predictions)
     run.known.clear()
 
 
@@ -234,7 +238,7 @@ def announce(name: str, context: Context) -> None:
 
 def parameters_of(run: Run, names: Iterable[str]) -> dict[str, int]:
     """Trained numbers of every one of these models that has any."""
-    counts = {name: sum(map(torch.numel, run.task.counted(run.models[name]).parameters())) for name in names}
+    counts = {name: sum(map(torch.numel, run.task.trained_part(run.models[name]).parameters())) for name in names}
     return {name: count for name, count in counts.items() if count}
 
 
@@ -244,7 +248,7 @@ def costs_of(run: Run) -> dict[str, int | None]:
     None where the task gives no sample.
     """
     try:
-        network, sample = run.task.swappable(run.model), run.task.sample(run, run.prepared)
+        network, sample = run.task.network_in(run.model), run.task.sample(run, run.prepared)
     except ConfigError:
         return {"flops": None, "kept": None}
     one = tuple(None if part is None else part[:1] for part in sample)

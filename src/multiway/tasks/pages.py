@@ -11,6 +11,7 @@ from multiway.report.page import render
 from multiway.report.scores import Metric, Row, Scores, models_table, score_bars
 from multiway.report.sections import Fact, FactList, Page, PagePart, Section, Table, Text
 from multiway.tasks import page_parts
+from multiway.tasks.candidate import words_of
 from multiway.tasks.run import Run
 from multiway.tasks.scores import answer_line
 
@@ -34,7 +35,7 @@ class Subject:
     rows: What is scored, in words: "cases".
     setting: Short facts of a run under the title.
     selected_by: What chose the epoch of a run, in words.
-    models: Names of models in words.
+    models: Names of models in words, beside those of the task's candidates.
     interval: What the intervals of one seed are over.
     about: Sentences on the scores.
     reference: Baseline that a column of the score table compares with.
@@ -44,7 +45,7 @@ class Subject:
     kicker: str
     rows: str
     setting: Callable[[Run], Mapping[str, str]]
-    selected_by: Callable[[Run], str]
+    selected_by: Callable[[Run], str] = lambda run: "lowest validation loss"
     models: Mapping[str, str] = dataclasses.field(default_factory=dict)
     interval: str = ""
     about: Sequence[str] = ()
@@ -62,8 +63,9 @@ class Subject:
 
     def scores(self, runs: Sequence[Run]) -> Scores:
         """Scores over runs that differ in their seed."""
-        first, metrics = runs[0], self.metrics(runs[0])
-        return Scores([self.rows_of(run, metrics) for run in runs], metrics, first.task.scored_as(first), self.models)
+        first, task, metrics = runs[0], runs[0].task, self.metrics(runs[0])
+        words = {**words_of(task.candidates()), **self.models}
+        return Scores([self.rows_of(run, metrics) for run in runs], metrics, task.score_name(first), words)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,9 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
@@ -13,24 +12,23 @@ from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data import datasets
 from multiway.data.matching import Far, hold_to_training
-from multiway.errors import ConfigError, Message, closest, warn
+from multiway.errors import ConfigError, Message, warn
 from multiway.report.scores import Metric as Metric
 from multiway.report.scores import Scores
 from multiway.tasks.answers import Answer
+from multiway.tasks.candidate import ranks_of
 from multiway.tasks.choice import BLEND, Choice, Evidence, choice_of_settings, choose, find_candidate
 from multiway.tasks.declarations import NETWORK as NETWORK
 from multiway.tasks.declarations import OURS as OURS
 from multiway.tasks.declarations import SPLITS as SPLITS
 from multiway.tasks.declarations import VALIDATION as VALIDATION
 from multiway.tasks.declarations import Cell as Cell
-from multiway.tasks.declarations import ConfigT as ConfigT
 from multiway.tasks.declarations import Context as Context
+from multiway.tasks.declarations import Encoding as Encoding
 from multiway.tasks.declarations import Fitted as Fitted
 from multiway.tasks.declarations import Prepared as Prepared
-from multiway.tasks.declarations import PreparedT as PreparedT
 from multiway.tasks.declarations import Row as Row
 from multiway.tasks.declarations import State as State
-from multiway.tasks.declarations import StateT as StateT
 from multiway.tasks.declarations import TaskConfig as TaskConfig
 from multiway.tasks.kind import Kind
 from multiway.tasks.options import AUTO
@@ -122,13 +120,13 @@ class Run:
     @property
     def candidates(self) -> tuple[str, ...]:
         """Names of what can answer: the models, and their blend where that answers."""
-        return (*self.task.candidates(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
+        return (*self.task.name_answers(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
 
     def answered_by(self, name: str | None) -> "Run":
         """The same run with another model's answers, by its name or that in words; with its own where none is given."""
         if name is None:
             return self
-        if not self.task.has_choice:
+        if self.task.choose is None:
             word = self.task.name
             raise ConfigError(
                 f"a run of {word} is answered by one model, and no other can be chosen. Leave out the name."
@@ -167,245 +165,226 @@ class Run:
         return out or own / "explanation"
 
 
-class Task(Generic[ConfigT, PreparedT, StateT]):
-    """One task: config, data, models, scores, report and answers. Everything else is the lifecycle's.
+class Settled(NamedTuple):
+    """What a run is trained with, once its data are known.
 
-    A task is a record of its parts, values and functions, and is pickled by its name. A part that is not given is as
-    below; one that is only declared has to be given.
+    config: With what it left open filled in; the run keeps it so.
+    state: Classes, sizes, scales of the training rows: what the models are built from.
+    notes: On what was filled in, a line each.
+    """
+
+    config: Any
+    state: Any
+    notes: Sequence[str] = ()
+
+
+def keep_settings(config: Any, prepared: Any, spent: float, *, progress: bool = False) -> Settled:
+    """Nothing is left open."""
+    return Settled(config, prepared.state)
+
+
+def nothing(*given: object) -> tuple[Any, ...]:
+    """Nothing to say."""
+    return ()
+
+
+def do_nothing(*given: object) -> None:
+    """Nothing to do."""
+
+
+def no_facts(*given: object) -> Plain:
+    """No facts."""
+    return {}
+
+
+def no_sample(run: Run, prepared: Any) -> tuple[Tensor | None, ...]:
+    """Refuse to measure a compression."""
+    raise ConfigError(f"compress: runs of {run.task.name} give no sample. Use multiway.compress.plan in Python.")
+
+
+def no_explanation(run: Run, out: Path | None, options: Plain) -> Answer:
+    """Refuse to explain."""
+    raise ConfigError(f"explain: a run of {run.task.name} has no explanation. Use `multiway report`.")
+
+
+def no_backtest(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """Refuse to predict from past moments."""
+    raise ConfigError(f"backtest: a run of {run.task.name} has no past moments to start from. Use `multiway evaluate`.")
+
+
+def no_update(run: Run, data: str) -> Run:
+    """Refuse later rows."""
+    raise ConfigError(f"update: a run of {run.task.name} takes in no later rows. Train it on all of them.")
+
+
+def score_later(run: Run, data: str, split: str) -> list[Row]:
+    """Scores on other data with everything as it was fitted."""
+    task = run.task
+    return task.score(run, task.predict(run, run.scored_on(task.locate(data)), split), split)
+
+
+def write_headline(run: Run) -> str:
+    """The sentence on a run for a reader, models in words."""
+    return run.task.page.SUBJECT.scores([run]).name_models(run.task.sentence(run))
+
+
+def choose_by(measure: Callable[..., Evidence], run: Run, prepared: Any, *, refit: bool = True) -> Choice:
+    """Which model answers: what the evidence prefers, or the config names.
+
+    Args:
+        measure: Gives the losses of every model on rows that none was fitted on.
+        run: Fitted, but for what validation decides.
+        prepared: Its data.
+        refit: Whether models may be fitted anew on other rows, where validation has few. Where the config names the
+            answer, none is: that would decide nothing.
+    """
+    answer = run.config.answer
+    evidence = measure(run, prepared, refit=refit and answer == AUTO)
+    return choose(evidence, ranks_of(run.task.candidates()), answer=answer)
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class Task:
+    """One task, as a record: its config, data, models, scores, report and answers. All else is the lifecycle's.
+
+    It is pickled by its name.
     """
 
     name: str
     """As in `multiway train NAME`."""
-    own: str = NETWORK
-    """Name of the model that a run is about."""
     purpose: str = ""
     """What the task does, in a sentence without a verb."""
     example: str
     """What follows `multiway train NAME` in a usual command."""
-    config: type[ConfigT]
-    state: type[StateT]
+    config: type[Any]
+    """Every setting of a run."""
+    state: type[Any]
+    """What training learnt of the data, and a loaded run needs."""
     facts: type[Facts] = Facts
     """What is stored of a run in addition to its state."""
-    page: Page
+    own: str = NETWORK
+    """Name of the model that a run is about."""
     fields_of_validation: tuple[str, ...] = VALIDATION
     """Fields of the config that decide what validation measures, and on which rows: a search leaves them alone."""
+    encoding: Encoding | None = None
+    """How samples are learnt from and encoded; None where data are no samples."""
+    needs: str = ""
+    """What `predict` is given, and how, to say where there is none."""
 
-    def __init__(self, **parts: Any) -> None:
-        """Take parts by their names."""
-        known = {name for kind in type(self).__mro__ for name in (*vars(kind), *inspect.get_annotations(kind))}
-        for name, part in parts.items():
-            if name not in known:
-                raise TypeError(f"{type(self).__name__} has no part {name}{closest(name, known)}")
-            setattr(self, name, part)
-
-    def __reduce__(self) -> "tuple[Callable[[str], AnyTask], tuple[str]]":
-        return task_named, (self.name,)
-
-    # Config and data.
+    # Data.
 
     kind: Kind
     """What is known of its data before any model: whether a source holds them, and what is in it."""
-
-    configure = configure
-
     prepare: Callable[..., Any]
     """Read and check everything, before anything is written.
 
     With a `state`, what training learnt, the data is a later one, and nothing is learnt from it.
     """
-
+    warnings: Callable[[Any, Any], Sequence[str | Message]] = nothing
+    """What a check of prepared data warns of, a line each: a training says it too."""
     audit: Callable[..., AuditReport]
     """Whether the data and the split of a config leak; with a run, also what its scaling learnt."""
 
-    def warned(self, config: ConfigT, prepared: PreparedT) -> Sequence[str | Message]:
-        """What a check of the data warns of, a line each: a training says it too."""
-        return ()
-
     # Models.
 
-    def sized(self, config: ConfigT, prepared: PreparedT) -> ConfigT:
-        """With the sizes that preparing fitted to the data, where none are given."""
-        return config
-
-    learn: Callable[..., Any]
-    """Classes, sizes, scales of the training rows: what the models are built from."""
-
-    def settle(self, config: ConfigT, state: StateT, *, progress: bool = False) -> ConfigT:
-        """Fill in what a config leaves open until the sizes of the data are known; the run keeps it so."""
-        return config
-
-    def planned(self, config: ConfigT, prepared: PreparedT, spent: float) -> tuple[ConfigT, Sequence[str]]:
-        """What a budget of time leaves to be trained, as settings without one, and notes of it; `spent` in seconds."""
-        return config, ()
-
-    names: Callable[..., tuple[str, ...]]
-    """Names of the models: ours, then the baselines."""
-
-    build: Callable[..., nn.Module]
-    """Draw a model by its name; the lifecycle has seeded."""
-
-    def counted(self, model: nn.Module) -> nn.Module:
-        """The part of a model whose trained numbers are counted."""
-        return model
-
-    fit: Callable[..., Fitted]
+    candidates: Callable[[], Mapping[str, Any]] = dict
+    """What can answer, by name."""
+    settle: Callable[..., Settled] = keep_settings
+    """Fill in what a config leaves open, by prepared data; given the seconds that they took."""
+    names: Callable[[Any, Any], tuple[str, ...]]
+    """Names of the models of a run by its config and state: its own, then the baselines."""
+    build: Callable[[Any, Any, str], nn.Module]
+    """Draw a model by config, state and name; the lifecycle has seeded."""
+    fit: Callable[[Run, str, Any, Context], Fitted]
     """Fit a model of the run on the training rows; what a closed form found is returned as facts."""
-
-    evidence: Callable[..., Evidence | None] | None = None
-    """Losses of every model that choose the answer, on rows that none was fitted on; none where the network answers.
-
-    It is given the run, fitted but for what validation decides, and its data. With `refit`, models may be fitted anew
-    on other rows, where validation has few.
-    """
-
-    def choice(self, run: Run, prepared: PreparedT, *, refit: bool = True) -> Choice:
-        """Which model answers: what the evidence prefers, or the config names; the network where there is none.
-
-        Where the config names it, no model is fitted anew: that would decide nothing.
-        """
-        answer = run.config.answer
-        if self.evidence is not None:
-            evidence = self.evidence(run, prepared, refit=refit and answer == AUTO)
-            if evidence is not None:
-                return choose(evidence, answer=answer)
-        return choice_of_settings(self.own, "")
-
-    def refit(self, run: Run, prepared: PreparedT, context: Context) -> None:
-        """Refit, with all that validation decided, what answers on rows that training left out."""
-
-    def check_answer(self, config: ConfigT, names: Collection[str]) -> None:
-        """Whether the model that the config names as the answer is there."""
-        if config.answer != AUTO:
-            find_candidate(config.answer, names)
-
-    def answer_line(self, run: Run) -> str:
-        """Which model answers for a run, and why."""
-        return run.answer.line()
-
-    def candidates(self, config: ConfigT, state: StateT) -> tuple[str, ...]:
-        """Names of what can answer: all models where there is evidence to choose by, and the network elsewhere."""
-        return self.names(config, state) if self.has_choice else (self.own,)
-
-    @property
-    def has_choice(self) -> bool:
-        """Whether another model than the network can answer."""
-        return self.evidence is not None or getattr(self.choice, "__func__", self.choice) is not Task.choice
-
-    def calibrate(self, run: Run, prepared: PreparedT) -> dict[str, Tensor]:
-        """What validation decides after the training: thresholds, blends, radii of intervals."""
-        return {}
-
-    def join(self, run: Run) -> None:
-        """Bring together in the first process what several hold of a fitted run, before it is stored."""
-
-    def check_stored(self, run: Run) -> None:
-        """Whether parts of a stored run fit each other.
-
-        Such values raise ValueError or RuntimeError.
-        """
+    choose: Callable[..., Choice] | None = None
+    """Which model answers, by the run and its prepared data; None where its own does in any case."""
+    answers: Callable[[Any, Any], tuple[str, ...]] | None = None
+    """Names of what can answer, where these are not the models."""
+    refit: Callable[[Run, Any, Context], None] = do_nothing
+    """Refit, with all that validation decided, what answers on rows that training left out."""
+    calibrate: Callable[[Run, Any], dict[str, Tensor]] = no_facts
+    """What validation decides after the training: thresholds, blends, radii of intervals."""
+    join: Callable[[Run], None] = do_nothing
+    """Bring together in the first process what several hold of a fitted run, before it is stored."""
+    check_stored: Callable[[Run], None] = do_nothing
+    """Whether parts of a stored run fit each other; ValueError or RuntimeError where not."""
 
     # Predictions and scores.
 
-    predict: Callable[..., Any]
+    outputs: Callable[..., Any] = do_nothing
+    """What a model of a run says of samples, by its name."""
+    predict: Callable[[Run, Any, str], Any]
     """What every model of the run says of a split."""
-
-    score: Callable[..., list[Row]]
+    score: Callable[[Run, Any, str], list[Row]]
     """Rows of model, split, metric, value, low and high."""
+    tables: Callable[[Run, Any, str], dict[str, pd.DataFrame]] = no_facts
+    """Tables to keep of the predictions of a split, by the name of their file."""
+    describe: Callable[[Run, Any, Any], Plain] = no_facts
+    """Facts of prepared data, and of the predictions of their test rows, for the report."""
+    keep: Callable[[Run, Any, RunFolder], None] = do_nothing
+    """Write what else is kept in the run's folder."""
+    evaluate: Callable[[Run, str, str], list[Row]] = score_later
+    """Scores on other data with everything as it was fitted."""
+    metrics: Callable[[Any], tuple[Metric, ...]]
+    """Columns of the score table by the config; the first one decides."""
 
-    def tables(self, run: Run, predictions: Any, split: str) -> dict[str, pd.DataFrame]:
-        """Tables to keep of the predictions of a split, by the name of their file."""
-        return {}
+    # Words.
 
-    def test_facts(self, run: Run, predictions: Any) -> Plain:
-        """Facts of the predictions of the test rows, besides their scores."""
-        return {}
-
-    def describe(self, run: Run, prepared: PreparedT) -> Plain:
-        """Facts for the report: splits, sizes."""
-        return {}
-
-    def keep(self, run: Run, prepared: PreparedT, folder: RunFolder) -> None:
-        """Write what else is kept in the run's folder."""
-
-    def evaluate(self, run: Run, data: str, split: str) -> list[Row]:
-        """Scores on other data with everything as it was fitted."""
-        return self.score(run, self.predict(run, run.scored_on(self.locate(data)), split), split)
-
-    metrics: Callable[..., tuple[Metric, ...]]
-    """Columns of the score table; the first one decides."""
-
-    sentence: Callable[..., str]
+    page: Page
+    """The report."""
+    sentence: Callable[[Run], str]
     """What came out, in one sentence."""
-
-    def headline(self, run: Run) -> str:
-        """The same for a reader: models in words, or what the report begins with."""
-        return self.page.SUBJECT.scores([run]).name_models(self.sentence(run))
-
-    def scored_as(self, run: Run) -> str:
-        """Name that the scores of the answer stand under."""
-        return run.answer.name
-
-    def cautions(self, run: Run) -> list[str]:
-        """What nobody should miss who reads scores or predictions of a run, one line each."""
-        return []
-
-    def uneven(self, run: Run) -> list[str]:
-        """What stored scores say of a leak between the splits of a run, one line each."""
-        return []
-
-    def cell_facts(self, runs: Sequence[Run]) -> Row:
-        """What else a row of results says."""
-        return {}
+    headline: Callable[[Run], str] = write_headline
+    """The same for a reader: models in words, or what the report begins with."""
+    answer_line: Callable[[Run], str] = lambda run: run.answer.line()
+    """Which model answers for a run, and why."""
+    score_name: Callable[[Run], str] = lambda run: run.answer.name
+    """Name that the scores of the answer stand under."""
+    cautions: Callable[[Run], list[str]] = lambda run: []
+    """What nobody should miss who reads scores or predictions of a run, one line each."""
+    cell_facts: Callable[[Sequence[Run]], Row] = no_facts
+    """What else a row of results says."""
 
     # Answers.
 
-    def far(self, run: Run, later: Any) -> Sequence[Far]:
-        """What lies far outside the training in later data, as the task reads them."""
-        return ()
-
-    def far_scored(self, run: Run, prepared: PreparedT) -> Sequence[Far]:
-        """What lies far outside the training in later data that are scored."""
-        return ()
-
+    far: Callable[[Run, Any], Sequence[Far]] = nothing
+    """What lies far outside the training in later data, as the task reads them."""
+    far_scored: Callable[[Run, Any], Sequence[Far]] = nothing
+    """What lies far outside the training in later data that are scored."""
     answer: Callable[..., Answer]
     """Predict for data that nobody has labelled; written to `out` where it is given."""
-
-    def explain(self, run: Run, out: Path | None, options: Plain) -> Answer:
-        """Write what the model looked at."""
-        raise ConfigError(f"explain: a run of {self.name} has no explanation. Use `multiway report`.")
-
-    def backtest(self, run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
-        """Predict from past moments."""
-        raise ConfigError(f"backtest: a run of {self.name} has no past moments to start from. Use `multiway evaluate`.")
-
-    def update(self, run: Run, data: str) -> Run:
-        """The run with later rows taken in; its models are changed in place."""
-        raise ConfigError(f"update: a run of {self.name} takes in no later rows. Train it on all of them.")
-
-    def report(self, runs: Sequence[Run]) -> str:
-        """One self-contained HTML page on runs that differ in their seed."""
-        return self.page.report(runs)
-
-    def compare(self, groups: Sequence[Sequence[Run]]) -> str:
-        """One self-contained HTML page that sets groups of runs side by side."""
-        return self.page.compare(groups)
+    explain: Callable[[Run, Path | None, Plain], Answer] = no_explanation
+    """Write what the model looked at."""
+    backtest: Callable[[Run, str | None, Path | None, Plain], Answer] = no_backtest
+    """Predict from past moments."""
+    update: Callable[[Run, str], Run] = no_update
+    """The run with later rows taken in; its models are changed in place."""
 
     # Compression.
 
-    def before_compression(self, run: Run) -> None:
-        """Leave out of a loaded run what a smaller network does not go with."""
+    prepare_compression: Callable[[Run], None] = do_nothing
+    """Leave out of a loaded run what a smaller network does not go with."""
+    network_in: Callable[[nn.Module], nn.Module] = lambda model: model
+    """The part of our model whose layers `compress` may swap."""
+    trained_part: Callable[[nn.Module], nn.Module] = lambda model: model
+    """The part of a model whose trained numbers are counted."""
+    sample: Callable[[Run, Any], tuple[Tensor | None, ...]] = no_sample
+    """Validation inputs of the network, evenly spread, to measure a compression on."""
 
-    def swappable(self, model: nn.Module) -> nn.Module:
-        """The part of our model whose layers `compress` may swap."""
-        return model
+    def __reduce__(self) -> "tuple[Callable[[str], AnyTask], tuple[str]]":
+        return task_named, (self.name,)
 
-    def sample(self, run: Run, prepared: PreparedT) -> tuple[Tensor | None, ...]:
-        """Validation inputs of the network, evenly spread, to measure a compression on."""
-        raise ConfigError(f"compress: runs of {self.name} give no sample. Use multiway.compress.plan in Python.")
+    configure = configure
+
+    def name_answers(self, config: Any, state: Any) -> tuple[str, ...]:
+        """Names of what can answer: all models where one of them is chosen, and its own elsewhere."""
+        names = self.answers or self.names
+        return (self.own,) if self.choose is None else names(config, state)
 
     def locate(self, data: str) -> str:
         """Path of a file, or of the known data set of that name."""
         return datasets.locate(data)
 
 
-AnyTask = Task[Any, Any, Any]
+AnyTask = Task

@@ -67,7 +67,7 @@ class Models(Mapping[str, nn.Module]):
     def _build_stored(self, name: str, folder: RunFolder) -> nn.Module:
         model = self.task.build(self.config, self.state, name)
         if name == self.task.own and folder.find(compress.SWAPS):
-            compress.restore(self.task.swappable(model), folder.path)
+            compress.restore(self.task.network_in(model), folder.path)
         return model
 
     def check(self) -> None:
@@ -117,7 +117,7 @@ def load(path: Path) -> Run:
         )
         run.models[task.own]
         for name in stored.answer.shares:
-            run.models.get(find_candidate(name, task.candidates(config, state)))  # what answers is read now
+            run.models.get(find_candidate(name, task.name_answers(config, state)))  # what answers is read now
         task.check_stored(run)
         caution(run)
     return run

@@ -1,30 +1,24 @@
 """What estimators of samples with targets share: tables, series, texts and images."""
 
-import dataclasses
 from collections.abc import Sized
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from torch import Tensor
 
-from multiway.data.samples import Array, Samples
+from multiway.data.samples import Array, Prepared, Samples
 from multiway.data.sources.cells import as_text, with_truths
 from multiway.errors import DataError
 from multiway.tasks import targets
-from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
+from multiway.tasks.estimator import Classifier, Estimator, classes_as_given
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask, answer_samples
+from multiway.tasks.target_task import answer_samples, threshold_of
 
 
-@estimator
 class SampleEstimator(Estimator):
     """Predict the targets of samples in memory; `fit` sets `run_` and `scores_` (a frame)."""
-
-    _: dataclasses.KW_ONLY
-    validation: float = 0.15
-    test: float = 0.2
 
     def fit(self, X: Sized, y: object = None) -> Self:
         """Fit on samples and their targets; nothing is written to disk.
@@ -57,7 +51,7 @@ class SampleEstimator(Estimator):
     def _unlabelled(self, X: object, *, far: bool = True) -> Samples[Tensor]:
         """Other samples as the network sees them; where `far` is False, none far outside the training."""
         source, run = self._given(X), self._run()
-        later = cast(SampleTask[Any, Any, Any], run.task).unlabelled(run.config, source, run.state)
+        later: Prepared[Any, Any] = run.task.prepare(run.config, source, run.state, labelled=False)
         self._guarded(later.raw, later.raw.source, far)
         return later.encoded
 
@@ -67,7 +61,6 @@ class SampleEstimator(Estimator):
         return answer_samples(run, samples)
 
 
-@estimator
 class SampleClassifier(SampleEstimator, Classifier):
     """Classify samples in memory; `fit` also sets `classes_`."""
 
@@ -94,7 +87,7 @@ class SampleClassifier(SampleEstimator, Classifier):
         `model` and `far` as for `predict_proba`.
         """
         outputs, run = self._outputs(X, model, far), self._run().answered_by(model)
-        threshold = cast(SampleTask[Any, Any, Any], run.task).threshold(run)
+        threshold = threshold_of(run)
         if threshold is None:
             return self._named(outputs[:, self._places()])
         named: Array = self.classes_[np.argsort(self._places())][targets.classes_at(outputs, threshold)]

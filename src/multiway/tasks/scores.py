@@ -29,7 +29,7 @@ def metric_of(run: Run, name: str) -> Metric:
 def models_of(run: Run, split: str = "test") -> list[str]:
     """Names of the models that are scored, the answer first."""
     known = dict.fromkeys(row["model"] for row in run.scores if row["split"] == split)
-    return [name for name in dict.fromkeys([run.task.scored_as(run), *known]) if name in known]
+    return [name for name in dict.fromkeys([run.task.score_name(run), *known]) if name in known]
 
 
 def score_table(runs: Sequence[Run], split: str) -> list[Row]:
@@ -102,10 +102,13 @@ def best_baseline_remark(run: Run, metric: str) -> str:
     return f" The network is no better than the baselines: {best} does as well or better."
 
 
-def warn_of_lopsided(run: Run, models: Sequence[str], metric: str) -> list[str]:
+def warn_of_lopsided(run: Run) -> list[str]:
     """Models that count words and err ten times less on one split held out than on the other, beyond its interval."""
-    told, chosen = [], metric_of(run, metric)
-    for model in models:
+    told = []
+    for model, candidate in run.task.candidates().items():
+        if not candidate.counts_words:
+            continue
+        chosen = metric_of(run, candidate.counts_words)
         errors = {split: _error(run, model, chosen, split) for split in ("validation", "test")}
         for (better, least), (worse, most) in itertools.permutations(errors.items()):
             if least is not None and most is not None and most.value >= LOPSIDED * least.upper:

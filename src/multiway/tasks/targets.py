@@ -15,7 +15,6 @@ from multiway.data.scaling import Scaler
 from multiway.metrics import classes as metrics
 from multiway.metrics import regression, resampling
 from multiway.metrics.resampling import ScoreFunction
-from multiway.models.target_baselines import WORDS as WORDS
 from multiway.tasks.protocol import NETWORK, Metric, Row
 
 CLASSES = (

@@ -113,11 +113,12 @@ def _audit_run(path: Path, is_given_settings: bool) -> AuditReport:
     if is_given_settings:
         raise ConfigError(f"audit: {path} is a run and has its own data and settings. Leave out the options.")
     from multiway.tasks.lifecycle import load_run  # needs torch, which looking at data does not
+    from multiway.tasks.scores import warn_of_lopsided
 
     run = load_run(path)
     if run.config.data is None:
         raise ConfigError(f"audit: {path} was fitted on what was in memory, which is gone. Train on a file.")
     with concerning(run.task.name):
         report = run.task.audit(run.config, run)
-    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in run.task.uneven(run))
+    uneven = (finding("uneven", "warning", words.removesuffix(".")) for words in warn_of_lopsided(run))
     return AuditReport.of(report.source, [*report.findings, *report.passed, *uneven])

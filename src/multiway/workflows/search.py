@@ -93,7 +93,7 @@ def plain_settings(values: Any) -> Any:
 class Search:
     """Settings of every trial, and data in memory where there is no path."""
 
-    task: Task[Any, Any, Any]
+    task: Task
     given: dict[str, Any]
     source: Any
 
@@ -169,7 +169,7 @@ def measure_run(run: Run) -> dict[str, Any]:
     return {"selected_by": run.task.page.SUBJECT.selected_by(run), **fields, **cost}
 
 
-def open_fields(task: Task[Any, Any, Any], space: Space, given: Mapping[str, Any]) -> Space:
+def open_fields(task: Task, space: Space, given: Mapping[str, Any]) -> Space:
     """The space without the fields that are set."""
     for field in space.values:
         if any(_overlap(name, field) for name in task.fields_of_validation):

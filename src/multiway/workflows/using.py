@@ -24,7 +24,7 @@ def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", m
         with concerning(loaded.task.name):
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
     rows = score_table(runs, split if data is None else runs[0].scores[0]["split"])
-    answer = runs[0].task.scored_as(runs[0])
+    answer = runs[0].task.score_name(runs[0])
     chosen, line = [row for row in rows if model is None or row["model"] == answer], answer_line(runs)
     return ScoreTable(chosen, [line], [in_words(runs[0], line)], words_of(runs))
 
@@ -142,7 +142,7 @@ def report(run: Path | str, *, out: Path | str | None = None) -> Path:
     runs = load_runs(run)
     files.check_place(target)
     with readable(Path(run), f"report of {runs[0].task.name}"):
-        page = runs[0].task.report(runs)
+        page = runs[0].task.page.report(runs)
     leftovers.remove(target)
     files.write_text(target, page)
     return target
@@ -162,7 +162,7 @@ def compare(runs: Sequence[Path | str], *, out: Path | str | None = None) -> Sco
     groups = list(loaded.values())
     if out is not None:
         leftovers.remove(out)
-        files.write_text(out, groups[0][0].task.compare(groups))
+        files.write_text(out, groups[0][0].task.page.compare(groups))
     rows = [{"run": path, **row} for path, group in loaded.items() for row in score_table(group, "test")]
     caution = caution_of(groups)
     if not are_comparable(groups):

@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 from multiway.report import text
 from multiway.report.sections import PagePart, Table, Text
 from multiway.tasks import pages
+from multiway.tasks.candidate import words_of
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import SplitPage
 
-WORDS = {"unigram": "single tokens", "trigram": "three tokens (Kneser-Ney)"}
 SHOWN = 10
 """Documents that the report lists."""
 SUBJECT = pages.Subject(
     kicker="Report on a text",
     rows="tokens",
-    selected_by=lambda run: "lowest validation loss",
-    models=WORDS,
     setting=lambda run: {
         "Tokenizer": run.state.vocabulary.kind,
         "Vocabulary": f"{run.state.vocabulary.size:,}",
@@ -54,7 +52,8 @@ def _documents(run: Run) -> PagePart:
         f"The {SHOWN} test documents that the answer expected least.",
         "A figure is the mean surprise at a token: the higher it is, the less the model expected the text.",
     ]
-    table = Table(columns=["Document", *(WORDS.get(name, name) for name in names)], rows=rows)
+    words = words_of(run.task.candidates())
+    table = Table(columns=["Document", *(words.get(name, name) for name in names)], rows=rows)
     return PagePart(id="documents", title="Surprise by document", side=side, content=[table])
 
 

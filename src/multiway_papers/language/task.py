@@ -2,33 +2,32 @@
 
 import collections
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import cast
 
 import pandas as pd
-from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Plain
 from multiway.data.matching import Far, far_share
 from multiway.data.samples import Rows, Samples, Splits
+from multiway.data.splitting import notes_on_draws
 from multiway.tasks.answers import Answer, in_folder, write_answer
+from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import EncodedTask, SplitPredictions
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Row
+from multiway.tasks.protocol import VALIDATION, Row, choose_by
 from multiway.tasks.run import Run
+from multiway.tasks.sample_task import describe_splits, find_later, list_tables, sample_task
+from multiway.tasks.scores import sentence_of
 from multiway.tasks.stored import SplitFacts
-from multiway.training import Objective
-from multiway.training.losses import ClassLoss
 from multiway_papers.language import page
 from multiway_papers.language.audit import audit_documents
 from multiway_papers.language.config import LANGUAGE, LanguageConfig
 from multiway_papers.language.encode import LanguageState, PreparedText, TextCounts, TokenDocuments, learn_language
-from multiway_papers.language.scores import METRICS, Surprise, answers, continuations, nats_of, surprise_of, token_table
+from multiway_papers.language.scores import METRICS, Surprise, answers, continuations, surprise_of, token_table
 from multiway_papers.language.source import Documents
-from multiway_papers.language.windows import TokenWindows
-from multiway_papers.networks.next_token import KneserNey
 
 LOST = (
     "The tokens lose text, as decoding them does not return it: bits per byte and perplexity of words are undefined. "
@@ -50,7 +49,7 @@ def encode_samples(
 
 def list_remarks(samples: Samples[TokenDocuments], splits: Splits) -> Iterable[str]:
     """What was drawn, and a context that no training document fills."""
-    yield from EncodedTask.remarks(TASK, samples, splits)
+    yield from notes_on_draws(samples, splits)
     if not samples.inputs.is_whole:
         yield LOST
     longest, context = samples.inputs[splits["train"]].longest, samples.inputs.options.context
@@ -67,42 +66,6 @@ def audit_run(config: LanguageConfig, run: Run | None = None) -> AuditReport:
     return audit_documents(prepared, None if run is None else run.state.vocabulary)
 
 
-def build_model(config: LanguageConfig, state: LanguageState, name: str) -> nn.Module:
-    """A network, or a baseline."""
-    size = state.vocabulary.size
-    return config.network(vocabulary=size) if name == NETWORK else KneserNey.sized(size, state.counts[name])
-
-
-def build_objective(run: Run, training: Samples[TokenDocuments]) -> Objective:
-    """Cross-entropy of every token that is no filling."""
-    return ClassLoss(smoothing=run.config.training.label_smoothing)
-
-
-def training_source(run: Run, training: Samples[TokenDocuments]) -> TokenWindows:
-    """Windows of the text."""
-    windows: TokenWindows = training.inputs.learnt
-    return windows
-
-
-def validation_source(run: Run, validation: Samples[TokenDocuments]) -> TokenWindows:
-    """Windows of the text."""
-    windows: TokenWindows = validation.inputs.windows
-    return windows
-
-
-def fit_baseline(
-    model: nn.Module, run: Run, training: Samples[TokenDocuments], validation: Samples[TokenDocuments]
-) -> Fitted:
-    """By counting."""
-    cast(KneserNey, model).fit(training.inputs.learnt.stretches())
-    return None
-
-
-def loss_of_baseline(run: Run, name: str, validation: Samples[TokenDocuments]) -> float:
-    """Nats per token."""
-    return float(nats_of(run.models[name], validation.inputs.windows).mean())
-
-
 def measure_candidates(run: Run, prepared: PreparedText, *, refit: bool = True) -> Evidence:
     """Bits per byte of validation, by documents or by windows of few."""
     return predict_split(run, prepared, "validation").evidence()
@@ -113,15 +76,15 @@ def predict_split(run: Run, prepared: PreparedText, split: str) -> Surprise:
     return run.once(prepared, split, lambda: surprise_of(run.models, prepared.part(split).inputs, split))
 
 
-def tables_of_split(run: Run, predictions: SplitPredictions, split: str) -> dict[str, pd.DataFrame]:
+def tables_of_split(run: Run, predictions: Surprise, split: str) -> dict[str, pd.DataFrame]:
     """Nats document by document, and how some test documents are continued."""
     more = {"continuations": continuations(run.answering, run.prepared.part(split).inputs)} if split == "test" else {}
-    return EncodedTask.tables(TASK, run, predictions, split) | more
+    return list_tables(run, predictions, split) | more
 
 
-def describe_run(run: Run, prepared: PreparedText) -> Plain:
+def describe_run(run: Run, prepared: PreparedText, predictions: Surprise) -> Plain:
     """How much is in each split; of training text what is learnt from."""
-    facts, training = EncodedTask.describe(TASK, run, prepared), prepared.part("train").inputs
+    facts, training = describe_splits(run, prepared), prepared.part("train").inputs
     return {**facts, "splits": {**facts["splits"], "train": training.counts(training.learnt)}}
 
 
@@ -139,7 +102,7 @@ def find_far(run: Run, later: Samples[Documents]) -> Sequence[Far]:
 
 def answer_data(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """Each text with its continuation and how surprising it is."""
-    later = TASK.unlabelled(run.config, TASK.later(data, out), run.state)
+    later = TASK.prepare(run.config, find_later(TASK, data, out), run.state, labelled=False)
     far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
     how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
     return write_answer(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
@@ -153,32 +116,22 @@ def explain_run(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(frame, run.explanation(out), "surprise.csv", notes)
 
 
-TASK: EncodedTask[LanguageConfig, Documents, LanguageState] = EncodedTask(
+TASK = sample_task(
+    Encoding(learn=learn_state, encode=encode_samples, remarks=list_remarks),
     **LANGUAGE.parts,
     needs="texts. Give a file",
-    page=page.PAGE,
     state=LanguageState,
     facts=SplitFacts[TextCounts],
-    scored=METRICS,
-    told=("ppl", "word_ppl"),
-    sampled=16,
-    counting=("unigram", "trigram"),
-    counted_by="word_ppl",
     fields_of_validation=(*VALIDATION, "tokens.tokenizer", "tokens.vocabulary", "tokens.context"),
-    learnt=learn_state,
-    encode=encode_samples,
-    remarks=list_remarks,
+    page=page.PAGE,
+    metrics=lambda config: METRICS,
+    candidates=partial(discover, "multiway_papers.language.candidates", "language"),
     audit=audit_run,
-    build=build_model,
-    objective=build_objective,
-    learnt_from=training_source,
-    checked_on=validation_source,
-    fit_baseline=fit_baseline,
-    loss_of=loss_of_baseline,
-    evidence=measure_candidates,
+    choose=partial(choose_by, measure_candidates),
     predict=predict_split,
     tables=tables_of_split,
     describe=describe_run,
+    sentence=lambda run: sentence_of(run, "ppl", "word_ppl"),
     cell_facts=facts_of_cell,
     far=find_far,
     answer=answer_data,

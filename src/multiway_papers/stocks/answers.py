@@ -9,14 +9,13 @@ import pandas as pd
 
 from multiway.config import Plain
 from multiway.data.findings import list_some
-from multiway.data.samples import Samples
+from multiway.data.samples import Prepared, Samples
 from multiway.data.writing import check_target, write_table
 from multiway.errors import ConfigError, Fix
 from multiway.explain import ModeMap, deletion_line, draw_maps, last_block, save_maps, strongest
 from multiway.files import make_folder
 from multiway.metrics.classes import MIDDLE
 from multiway.tasks.answers import Answer, write_answer
-from multiway.tasks.encoded_task import EncodedTask
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway_papers.stocks.encode import PreparedStocks, StockInputs
@@ -87,8 +86,9 @@ def next_sessions(run: Run, source: object, *, far: bool) -> tuple[pd.DataFrame,
 
 def _next(run: Run, source: object) -> Samples[StockInputs]:
     """The session after the last day of some prices."""
-    task = cast(EncodedTask[Any, StockWindows, Any], run.task)
-    return task.unlabelled(run.config, source, run.state).encoded
+    later: Prepared[StockWindows, Any] = run.task.prepare(run.config, source, run.state, labelled=False)
+    encoded: Samples[StockInputs] = later.encoded
+    return encoded
 
 
 def prediction_table(run: Run, source: object) -> pd.DataFrame:

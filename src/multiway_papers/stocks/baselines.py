@@ -5,7 +5,6 @@ Each is a module of buffers, and answers for samples of this or other data of th
 
 import hashlib
 import math
-from collections.abc import Callable
 from typing import Protocol, cast
 
 import numpy as np
@@ -16,14 +15,11 @@ from torch import nn
 from multiway.models.arima import Arima
 from multiway.models.baselines import Facts
 from multiway.tasks.run import Run
-from multiway_papers.stocks.config import StockConfig
 from multiway_papers.stocks.encode import StockInputs
 from multiway_papers.stocks.panel import ADJUSTED, StockPanel, months, weekdays
-from multiway_papers.stocks.regressions import Logistic, WordLogistic, share_of_rises
+from multiway_papers.stocks.regressions import share_of_rises
 from multiway_papers.stocks.samples import StockWindows
-from multiway_papers.stocks.state import StockState
 
-QUANTILES = "training_quantiles"
 Values = NDArray[np.float64]
 
 SIZES = {"weekday": 7, "month": 12, "last": 2, "next": 2}
@@ -182,22 +178,6 @@ class PriceArima(Arima):
             expected[:, stock] = self.changes(stock, _log_prices(panel, stock))[before]
         chance = torch.special.ndtr(torch.from_numpy(expected) / self.deviation).numpy()
         return np.where(expected == 0, float(self.share), chance)
-
-
-def build_stock_baseline(config: StockConfig, state: StockState, name: str) -> nn.Module:
-    """A baseline by its name, not yet fitted."""
-    makers: dict[str, Callable[[], nn.Module]] = {
-        "majority": MovementMajority,
-        "previous": Previous,
-        "calendar": Calendar,
-        "random": lambda: Random(config.training.seed),
-        "arima": lambda: PriceArima(len(state.tickers)),
-        "logistic": lambda: Logistic(state.sizes),
-        "tfidf": lambda: WordLogistic(len(state.words)),
-        "tfidf_ticker": lambda: WordLogistic(len(state.words), len(state.tickers)),
-        QUANTILES: lambda: TrainingQuantiles(len(config.levels)),
-    }
-    return makers[name]()
 
 
 def log_loss(labels: NDArray[np.int8], probabilities: Values) -> float:

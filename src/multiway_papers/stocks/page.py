@@ -9,6 +9,7 @@ from multiway.report import text
 from multiway.report.scores import Metric, Score
 from multiway.report.sections import PagePart, Section, Table, Text
 from multiway.tasks import pages
+from multiway.tasks.candidate import words_of
 from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import add_headings, maps_part
 from multiway.tasks.protocol import NETWORK
@@ -21,16 +22,6 @@ from multiway_papers.stocks.explain import NOT_ATTRIBUTION, average_attention
 from multiway_papers.stocks.network import labelled_rows
 from multiway_papers.stocks.showing import backtest_part, deletion_parts, grid_part, interesting_answers, next_session
 
-MODELS = {
-    "random": "fair coin",
-    "arima": "ARIMA",
-    "previous": "previous direction",
-    "logistic": "logistic regression",
-    "calendar": "calendar look-up",
-    "training_quantiles": "training quantiles",
-    "tfidf": "bag of words",
-    "tfidf_ticker": "bag of words per ticker",
-}
 READS = {"price": "prices", "text": "texts", "multimodal": "prices and texts"}
 TITLES = {
     "first": "First day",
@@ -63,7 +54,7 @@ def sections(run: Run, prepared: PreparedStocks | None, why: str = "") -> Iterat
     traded = None if prepared is None else backtest_reloaded(run, prepared)
     if traded is not None:
         yield backtest_part(traded, evening_texts(run))
-    word = MODELS.get(run.answer.name, run.answer.name)
+    word = words_of(run.task.candidates()).get(run.answer.name, run.answer.name)
     if len(test):
         yield grid_part(test, word)
     rises = test["p_up"].to_numpy(float)
@@ -143,7 +134,6 @@ SUBJECT = pages.Subject(
     rows="movements",
     setting=_setting,
     selected_by=_selected_by,
-    models=MODELS,
     interval="over blocks of consecutive days, all tickers of a day together (bootstrap)",
     order=_columns,
     about=["An interval over seeds does not say what other test days would give."],

@@ -8,13 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from multiway.data.encoders.hashed import FIRST
-from multiway.models.baselines import Facts, Linear, fit_logistic
-from multiway.models.target_baselines import TfidfLogistic
+from multiway.models.baselines import Facts, Linear, TfidfLogistic, fit_logistic
 from multiway_papers.stocks.encode import StockInputs
 from multiway_papers.stocks.samples import StockWindows
 from multiway_papers.stocks.state import Sizes
 
-OF_WORDS = ("tfidf", "tfidf_ticker")
 PENALTIES = (20.0, 2.0, 2e-1, 2e-2, 2e-3, 2e-4)
 MOVEMENTS = 60_000
 """Movements of a split that the logistic regression uses at most, evenly spaced."""

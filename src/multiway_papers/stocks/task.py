@@ -1,11 +1,10 @@
 """The task `stocks`."""
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
 
 import numpy as np
-from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.config import Config, Plain
@@ -15,16 +14,18 @@ from multiway.data.splitting import Splits, split
 from multiway.errors import DataError, Fix
 from multiway.models.arima import load_statsforecast
 from multiway.tasks.answers import Answer
+from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import EncodedTask
-from multiway.tasks.protocol import NETWORK, VALIDATION, Fitted, Metric, Row
+from multiway.tasks.declarations import Encoding
+from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, choose_by
 from multiway.tasks.run import Run
+from multiway.tasks.sample_task import describe_splits, sample_task
+from multiway.tasks.sample_task import name_models as name_usual_models
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.stored import SplitFacts, same_length
-from multiway.training import Objective
 from multiway_papers.stocks.answers import explain_stocks, predict_next
 from multiway_papers.stocks.audit import audit_stocks
-from multiway_papers.stocks.baselines import QUANTILES, StockBaseline, build_stock_baseline
+from multiway_papers.stocks.checking import MARKET
 from multiway_papers.stocks.config import STOCKS, StockConfig
 from multiway_papers.stocks.encode import (
     PreparedStocks,
@@ -35,18 +36,13 @@ from multiway_papers.stocks.encode import (
     learn_stocks,
 )
 from multiway_papers.stocks.network import (
-    INPUTS,
     OVER_BATCHES,
-    MovementLoss,
     Scored,
     chances_of,
     coverage_names,
     intervals_of_means,
-    movement_loss,
-    validation_score,
 )
 from multiway_papers.stocks.page import PAGE
-from multiway_papers.stocks.regressions import OF_WORDS
 from multiway_papers.stocks.samples import StockWindows
 from multiway_papers.stocks.state import StockState
 
@@ -126,14 +122,9 @@ def encode_samples(
     return samples.with_inputs(StockInputs.of(samples.inputs, state, seen))
 
 
-def split_later(config: StockConfig, samples: Samples[StockWindows]) -> Splits:
-    """By the borders of the training."""
-    return split(samples, config.split)
-
-
 def audit_run(config: StockConfig, run: Run | None = None) -> AuditReport:
     """See `multiway_papers.stocks.audit`; nothing is encoded for it."""
-    samples = TASK.kind.read_sound(config, TASK.locate(config.data or ""))
+    samples = MARKET.read_sound(config, TASK.locate(config.data or ""))
     texts, encoder = samples.inputs.texts, None
     if texts is not None and texts.count and config.modality != "price":
         encoder = encoder_of(texts, config.text) if run is None else run.state.encoder
@@ -141,42 +132,14 @@ def audit_run(config: StockConfig, run: Run | None = None) -> AuditReport:
     return audit_stocks(samples.inputs, split(samples, config.split), config.protocol, scale, encoder)
 
 
+candidates = functools.partial(discover, "multiway_papers.stocks.candidates", "stocks")
+
+
 def name_models(config: StockConfig, state: StockState) -> tuple[str, ...]:
     """The network and the baselines of the config; quantiles have those of the training days."""
     if config.levels:
-        return NETWORK, QUANTILES
-    return tuple(name for name in EncodedTask.names(TASK, config, state) if state.words or name not in OF_WORDS)
-
-
-def build_model(config: StockConfig, state: StockState, name: str) -> nn.Module:
-    """The network or a baseline."""
-    return config.network(**state.sizes.plain()) if name == NETWORK else build_stock_baseline(config, state, name)
-
-
-def build_objective(run: Run, training: Samples[StockInputs]) -> Objective:
-    """Cross-entropy of directions, or pinball loss of quantiles."""
-    return MovementLoss.in_training(run.config, training.inputs)
-
-
-def validation_measure(
-    run: Run, validation: Samples[StockInputs]
-) -> tuple[Objective, Callable[[nn.Module], float] | None]:
-    """The loss without weights and smoothing, and the score that chooses the epoch."""
-    return MovementLoss(run.config, run.state.scale), validation_score(run.config, validation.inputs)
-
-
-def loss_of_baseline(run: Run, name: str, validation: Samples[StockInputs]) -> float | None:
-    """Cross-entropy of rises and falls; none of quantiles, or where a score chooses the epoch."""
-    if run.config.levels or run.config.select != "loss":
-        return None
-    return movement_loss(chances_of(run, name, validation.inputs), validation.inputs)
-
-
-def fit_baseline(
-    model: nn.Module, run: Run, training: Samples[StockInputs], validation: Samples[StockInputs]
-) -> Fitted:
-    """Closed forms and counts; see `multiway_papers.stocks.baselines`."""
-    return cast(StockBaseline, model).fit(training.inputs, validation.inputs)
+        return NETWORK, "training_quantiles"
+    return name_usual_models(candidates, config, state)
 
 
 def measure_candidates(run: Run, prepared: PreparedStocks, *, refit: bool = True) -> Evidence:
@@ -202,7 +165,7 @@ def predict_split(run: Run, prepared: PreparedStocks, split: str) -> Scored:
     return Scored.of(run.config, inputs.windows, inputs.target_mask, answers)
 
 
-def describe_run(run: Run, prepared: PreparedStocks) -> Plain:
+def describe_run(run: Run, prepared: PreparedStocks, predictions: Scored) -> Plain:
     """Days, texts and movements."""
     texts, days = prepared.raw.inputs.texts, prepared.raw.inputs.panel.days
     return {
@@ -211,7 +174,7 @@ def describe_run(run: Run, prepared: PreparedStocks) -> Plain:
         "texts": 0 if texts is None else texts.count,
         "texts_dropped": {} if texts is None else texts.dropped,
         "encoder": run.state.encoder,
-        **EncodedTask.describe(TASK, run, prepared),
+        **describe_splits(run, prepared),
     }
 
 
@@ -258,13 +221,6 @@ def find_far_scored(run: Run, prepared: Prepared[StockWindows, StockState]) -> S
     return find_far(run, prepared.encoded)
 
 
-def sample_inputs(run: Run, prepared: Prepared[StockWindows, StockState]) -> tuple[Tensor | None, ...]:
-    """Some validation days."""
-    validation = prepared.part("validation")
-    batch = validation.inputs.batch(validation.some(TASK.sampled))
-    return tuple(batch.get(name) for name in INPUTS)
-
-
 def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """What trading by the predictions would have returned."""
     from multiway_papers.stocks.backtest import backtest_run
@@ -272,35 +228,31 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -
     return backtest_run(run, data, out, options)
 
 
-TASK: EncodedTask[StockConfig, StockWindows, StockState] = EncodedTask(
+TASK = sample_task(
+    Encoding(
+        learn=learn_state,
+        encode=encode_samples,
+        arrange=encode_splits,
+        split_later=lambda config, samples: split(samples, config.split),
+    ),
     **STOCKS.parts,
-    page=PAGE,
     state=StockState,
     facts=StockFacts,
-    counting=("tfidf", "tfidf_ticker"),
     fields_of_validation=(*VALIDATION, "protocol", "target", "quantiles", "select"),
-    learnt=learn_state,
-    arranged=encode_splits,
-    encode=encode_samples,
-    later_splits=split_later,
+    page=PAGE,
+    metrics=list_metrics,
+    candidates=candidates,
     audit=audit_run,
     names=name_models,
-    build=build_model,
-    objective=build_objective,
-    validated_by=validation_measure,
-    loss_of=loss_of_baseline,
-    fit_baseline=fit_baseline,
-    evidence=measure_candidates,
+    choose=functools.partial(choose_by, measure_candidates),
     check_stored=check_stored,
     predict=predict_split,
     describe=describe_run,
-    metrics=list_metrics,
     sentence=summarise,
     cell_facts=facts_of_cell,
     far=find_far,
     far_scored=find_far_scored,
     answer=predict_next,
-    sample=sample_inputs,
     explain=explain_stocks,
     backtest=backtest_run,
 )

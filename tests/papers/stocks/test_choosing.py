@@ -105,6 +105,6 @@ def test_a_named_answer_is_not_chosen(tmp_path, monkeypatch):
     one = started(tmp_path, answer="majority", training={"epochs": 1})
     assert one.line.startswith("Answer: majority, as the settings say (Brier ")
     assert prediction_table(one, market_of(one))["p_up"].nunique() == 1
-    page = task.report([one])
+    page = task.page.report([one])
     assert one.line in page and "where prices or texts of the stock are hidden" in page
     assert "direction majority classified" in page

@@ -43,7 +43,7 @@ def parts(run):
 def page(run):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(showing, "TESTED", 4)
-        return Page(task.report([run]))
+        return Page(task.page.report([run]))
 
 
 def own_rows(run):
@@ -137,7 +137,7 @@ def test_without_the_data_the_rest_is_reported(run, tmp_path):
     shutil.copytree(run.folder.path, tmp_path / "run")
     gone = lifecycle.load(tmp_path / "run")
     gone = dataclasses.replace(gone, config=gone.config.replace(data=str(tmp_path / "gone.csv")))
-    page = Page(task.report([gone]))
+    page = Page(task.page.report([gone]))
     assert page.sections() == [
         "answers", "scores", "grid", "calibration", "splits", "training", "environment",
     ]  # fmt: skip
@@ -159,7 +159,7 @@ def test_the_command_makes_the_same_settings(run):
 
 
 def test_runs_are_compared_on_one_page(run):
-    page = Page(task.compare([[run], [run]]))
+    page = Page(task.page.compare([[run], [run]]))
     assert page.sections()[0] == "scores" and "2 runs side by side" in page.text
 
 
@@ -167,7 +167,7 @@ def test_a_run_of_quantiles_is_reported_by_its_loss(run, tmp_path, monkeypatch):
     monkeypatch.setattr(showing, "TESTED", 2)
     config = make_config(run.config.data, target="quantiles", training={"epochs": 1})
     quantiles = lifecycle.start(task, config, tmp_path / "run")
-    text = Page(task.report([quantiles])).text
+    text = Page(task.page.report([quantiles])).text
     assert "in spreads of the median movement" in text and "lowest validation loss" in text
     assert "has a test pinball loss of" in text and "training quantiles" in text and "Coverage of 80 %" in text
 

@@ -54,7 +54,7 @@ def test_a_leaky_run_is_flagged_by_what_it_stores(data_file, tmp_path):
     with pytest.warns(MultiwayWarning, match="leaky_random_windows: windows of training and scores overlap"):
         run = lifecycle.start(TASK, make_config(data=str(data_file), split=RANDOM, network=False), tmp_path / "run")
     assert errors(audit_forecast(run.config, run)) == THREE
-    assert NOTE in run.facts["notes"] and NOTE in TASK.report([run])
+    assert NOTE in run.facts["notes"] and NOTE in TASK.page.report([run])
     validation, test = ([row["value"] for row in run.scores if row["split"] == split] for split in SCORED)
     assert validation == test
 

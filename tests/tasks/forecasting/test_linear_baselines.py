@@ -88,7 +88,7 @@ def test_a_run_that_is_stopped_in_a_baseline_resumes_to_the_same_bits(run, tmp_p
 
 
 def test_a_report_names_them(run):
-    page = TASK.report([lifecycle.load(run.folder.path)])
+    page = TASK.page.report([lifecycle.load(run.folder.path)])
     assert "rlinear" in page and "dlinear" in page
 
 

@@ -120,7 +120,7 @@ def test_a_run_is_stored_loaded_and_reported(tmp_path):
     loaded = lifecycle.load(tmp_path / "run")
     frame = pd.read_csv(tmp_path / "loads.csv", parse_dates=["date"])
     assert forecast(loaded, frame).equals(forecast(made, frame))
-    page = TASK.report([loaded])
+    page = TASK.page.report([loaded])
     assert "recurrent_forecaster" in page and "series 1" in page
 
 

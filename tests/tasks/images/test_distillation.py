@@ -58,7 +58,7 @@ def test_a_student_learns_from_what_the_teacher_says_of_the_training_images(fold
     torch.testing.assert_close(logits[len(training)], expected)
     assert facts["train_acc"] == pytest.approx((expected.argmax(1).numpy() == training.truth).mean())
     predicted = teacher.tables["predictions"].query("split == 'validation' and model == 'network'")
-    assert str(folder / "teacher") in run.task.report([run])
+    assert str(folder / "teacher") in run.task.page.report([run])
     assert cell_row("mine", CELL, [run], 1)["distilled"] == facts
     assert facts["validation_acc"] == pytest.approx((predicted["label"] == predicted["predicted"]).mean())
 

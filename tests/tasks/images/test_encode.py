@@ -87,7 +87,7 @@ def test_later_images_are_counted_in_the_classes_of_the_run():
     later = images(3, target=np.zeros(3, np.int64), classes=("dog",))
     config = ImageConfig()
     assert TASK.prepare(config, later, state).encoded.truth.tolist() == [1, 1, 1]
-    assert TASK.unlabelled(config, later, state).encoded.target is None
+    assert TASK.prepare(config, later, state, labelled=False).encoded.target is None
     with pytest.raises(DataError, match=r"made: classes are those of the training, cat, dog\. Got cow in 3 images"):
         TASK.prepare(config, images(3, target=np.zeros(3, np.int64), classes=("cow",)), state)
     with pytest.raises(DataError, match=r"trained on \(channels, height, width\) \(3, 5, 4\)\. Got \(3, 4, 4\)"):

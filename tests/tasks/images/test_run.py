@@ -43,7 +43,7 @@ def test_the_log_keeps_how_the_weights_are_spread_and_the_report_draws_it(run):
     best = next(row for row in log if row["epoch"] == run.facts["best"]["network"]["epoch"])
     kept = run.model.hidden.weights[0].detach().numpy()
     np.testing.assert_allclose(best["watched"]["hidden.weights.0"], np.quantile(kept, QUANTILES), rtol=ROUNDING32)
-    page = run.task.report([run])
+    page = run.task.page.report([run])
     assert "Spread of hidden.weights.0 by epoch" in page and "Density of hidden.weights.2" in page
 
 
@@ -63,7 +63,7 @@ def test_a_pattern_that_is_none_is_refused(tmp_path):
 
 
 def test_the_report_shows_images_with_what_spoke_for_their_answer(run):
-    page = run.task.report([run])
+    page = run.task.page.report([run])
     assert page.count("data:image/png") >= 4 and "Named correctly, most confident of each class" in page
     assert "On the left a test image, on the right the same in grey" in page
 

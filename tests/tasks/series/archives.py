@@ -60,7 +60,7 @@ def prepare_sequences(source, options, split):
 def match_sequences(source, options, state, *, has_target=True):
     """Later series."""
     config = SeriesConfig(read=options)
-    return TASK.prepare(config, source, state) if has_target else TASK.unlabelled(config, source, state)
+    return TASK.prepare(config, source, state, labelled=has_target)
 
 
 def check_sequences(source):

@@ -67,7 +67,7 @@ def test_where_no_series_is_misclassified_the_least_sure_are_drawn(folder):
     first = next(iter(series_page.PAGE.parts([run])))
     assert first.title == "Least sure series" and first.support[0].startswith("No test series was misclassified.")
     assert len(first.content) == 6 and all(chart.title.endswith("%; rightly") for chart in first.content)
-    page = Page(run.task.report([run])).text
+    page = Page(run.task.page.report([run])).text
     assert "No test series was misclassified." in page and "confident errors" not in page
 
 

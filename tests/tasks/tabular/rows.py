@@ -41,7 +41,7 @@ def prepare_table(source, options, split):
 def match_table(source, options, state, *, has_target=True):
     """Later rows."""
     config = TabularConfig(read=options)
-    return TASK.prepare(config, source, state) if has_target else TASK.unlabelled(config, source, state)
+    return TASK.prepare(config, source, state, labelled=has_target)
 
 
 def check_table(source, options=None):

@@ -65,7 +65,9 @@ def test_later_texts_become_the_same_inputs(kind):
     state = TextState.parse(json.loads(json.dumps(found.state.plain())))
     later = TASK.prepare(config(kind), reviews().iloc[7:9], state)
     assert torch.equal(later.encoded.inputs, found.encoded.inputs[7:9]) and not later.splits
-    unlabelled = TASK.unlabelled(config(kind), list(reviews()["review"][7:9]), state.replace(columns=("text",)))
+    unlabelled = TASK.prepare(
+        config(kind), list(reviews()["review"][7:9]), state.replace(columns=("text",)), labelled=False
+    )
     assert torch.equal(unlabelled.encoded.inputs, found.encoded.inputs[7:9])
     assert unlabelled.encoded.target is None
 

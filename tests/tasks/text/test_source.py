@@ -99,7 +99,7 @@ def test_later_texts_are_matched_to_those_of_the_training(trained):
 
 def test_lines_of_a_file_are_the_texts_of_the_training_whatever_these_are_called(tmp_path, trained):
     (tmp_path / "new.txt").write_bytes("für dich\r\n\r\nnot me".encode("latin1"))
-    found = TASK.unlabelled(trained[0], tmp_path / "new.txt", trained[1]).raw
+    found = TASK.prepare(trained[0], tmp_path / "new.txt", trained[1], labelled=False).raw
     assert tuple(found.inputs) == ("für dich", "not me") and found.rows.tolist() == [1, 3]
     assert any("it is not UTF-8; read as Windows-1252" in note for note in found.notes)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from multiway.data.findings import list_some
 from multiway.errors import ConfigError, Fix
-from multiway.lazy import is_installed, load_extra
+from multiway.lazy import load_extra
 from multiway.models.series_units import Units
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.models.windows import fill_gaps
@@ -272,9 +272,7 @@ def names_allowed(facts: Facts) -> tuple[str, ...]:
     return tuple(
         name
         for name, each in candidates().items()
-        if each.allowed(facts)
-        and (each.is_summed or not facts.is_partial)
-        and (each.library is None or is_installed(each.library[0]))
+        if each.allowed(facts) and (each.is_summed or not facts.is_partial) and each.is_installed()
     )
 
 

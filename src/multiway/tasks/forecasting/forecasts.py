@@ -349,6 +349,7 @@ def _forecasts(
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}
 
 
+@torch.no_grad()
 def _with_bands(
     run: Run,
     panel: Panel,
@@ -363,12 +364,12 @@ def _with_bands(
     steps, variates, std = run.config.horizon, len(run.state.targets), run.state.target_scaler.std
     bands, centre = Bands.read(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
     factors = torch.from_numpy(factors_at(run, panel, bands, (rows + run.config.lookback).tolist()))[:, None]
-    scale, offsets = factors * _widths(run, bands, windows, torch.from_numpy(rows)), bands.edges(levels).double()
-    parts = [
-        lowest_of(batch["past"], run.config, run.state, run.state.low_for("test"))
-        for batch in windows.batches(torch.from_numpy(rows))
-    ]
-    lowest = np.concatenate(parts)
+    spread, widths, parts = model_of(run).fitted_for("test").spread, list[Tensor](), []
+    for batch in windows.batches(torch.from_numpy(rows)):
+        widths.append(bands.widths(spread, *inputs_of(batch)))
+        parts.append(lowest_of(batch["past"], run.config, run.state, run.state.low_for("test")))
+    scale = factors * (widths[0] if len(widths[0][0]) == 1 else torch.cat(widths, 1)).double()
+    lowest, offsets = np.concatenate(parts), bands.edges(levels).double()
     edges = {
         f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, side)
         for level, both in zip(levels, stretch(offsets.unsqueeze(2), scale).numpy(), strict=True)
@@ -378,14 +379,6 @@ def _with_bands(
     return {OURS: columns.pop(OURS), **flat, **columns}
 
 
-@torch.no_grad()
-def _widths(run: Run, bands: Bands, windows: Windows, rows: Tensor) -> Tensor:
-    """Of the bands of some windows, `(2, windows, horizon, variates)`."""
-    spread = model_of(run).fitted_for("test").spread
-    found = [bands.widths(spread, *inputs_of(batch)) for batch in windows.batches(rows)]
-    return found[0].double() if len(found[0][0]) == 1 else torch.cat(found, 1).double()
-
-
 def score_backtest(frame: pd.DataFrame) -> list[Row]:
     """MSE and MAE of every model by cutoff, in the units of the data."""
     models = [
@@ -393,16 +386,13 @@ def score_backtest(frame: pd.DataFrame) -> list[Row]:
         for name in frame.columns
         if name not in {"unique_id", "ds", "cutoff", "y"} and not name.startswith((f"{OURS}-lo-", f"{OURS}-hi-"))
     ]
-    parts = frame.groupby("cutoff", sort=True)
-    return [
-        {"cutoff": str(cutoff), "model": model, **_means((part[model] - part["y"]).dropna())}
-        for cutoff, part in parts
-        for model in models
-    ]
-
-
-def _means(error: pd.Series) -> dict[str, float]:
-    return {"mse": float((error**2).mean()), "mae": float(error.abs().mean())}
+    rows = []
+    for cutoff, part in frame.groupby("cutoff", sort=True):
+        for model in models:
+            error = (part[model] - part["y"]).dropna()
+            means = {"mse": float((error**2).mean()), "mae": float(error.abs().mean())}
+            rows.append({"cutoff": str(cutoff), "model": model, **means})
+    return rows
 
 
 def late_by(panel: Panel, targets: int, horizon: int, lookback: int) -> NDArray[np.int64]:

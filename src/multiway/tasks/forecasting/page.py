@@ -94,9 +94,6 @@ def sections(runs: Sequence[Run], prepared: PreparedPanel | None) -> Iterator[Pa
     yield attention_part(run, prepared)
 
 
-WORDS = {name: each.words for name, each in candidates().items() if each.words}
-
-
 def _in_words(model: str) -> str:
     each = candidates().get(model)
     return title(model) if each is None or not each.words else each.words
@@ -115,7 +112,6 @@ def _setting(run: Run) -> dict[str, str]:
 
 
 SUBJECT = pages.Subject(
-    models=WORDS,
     kicker="Forecast report",
     rows="rows",
     setting=_setting,

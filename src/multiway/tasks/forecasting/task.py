@@ -51,7 +51,7 @@ from multiway.tasks.forecasting.processes import join_frames, join_words, words_
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.forecasting.scores import Measured
 from multiway.tasks.lifecycle import announce, data_of
-from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Task
+from multiway.tasks.protocol import OURS, VALIDATION, Context, Fitted, Metric, Row, Settled, Task
 from multiway.tasks.run import Run
 from multiway.tasks.scores import models_of, score_of
 from multiway.tasks.stored import same_length
@@ -115,7 +115,7 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
     return encode.learn_state(config, prepared)
 
 
-def settle_config(config: ForecastConfig, state: ForecastState, *, progress: bool = False) -> ForecastConfig:
+def settle_config(config: ForecastConfig, state: ForecastState) -> ForecastConfig:
     """Say whether a network is trained; a published protocol fits once."""
     once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
     training = config.training
@@ -132,6 +132,15 @@ def plan_training(
         return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
     kept, plan = plan_epochs(config, prepared, spent)
     return kept, (plan,)
+
+
+def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
+    """Sizes, then what training learns, then what a budget leaves to be trained."""
+    config = fill_sizes(config, prepared)
+    state = learn_state(config, prepared)
+    config = settle_config(config, state)
+    planned, notes = plan_training(config, prepared, spent)
+    return Settled(planned, state if planned is config else learn_state(planned, prepared), notes)
 
 
 def name_models(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
@@ -278,24 +287,15 @@ def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd
     return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
 
 
-def facts_of_test(run: Run, predictions: Measured) -> Row:
-    """How many test values the intervals hold, and the series that have none."""
-    seen = predictions.errors[OURS].count.sum(0) > 0
-    unscored = list(itertools.compress(predictions.names, ~seen.numpy()))
-    return {
-        "unscored": unscored,
-        "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
-    }
-
-
 def _edges(run: Run, name: str) -> Tensor:
     """Of the answer's bands; other models have none."""
     return Bands.read(run.calibration).edges(run.config.levels if name == OURS else ())
 
 
-def describe_run(run: Run, prepared: PreparedPanel) -> Row:
-    """Sizes and the rows of the splits."""
+def describe_run(run: Run, prepared: PreparedPanel, predictions: Measured) -> Row:
+    """Sizes, the rows of the splits, how many test values the intervals hold, and the series that have none."""
     panel, share, missing = prepared.panel, prepared.panel.share, int(np.isnan(prepared.panel.values).sum())
+    seen = predictions.errors[OURS].count.sum(0) > 0
     return {
         "rows": panel.num_rows,
         "variates": panel.num_variates if share is None else share.of,
@@ -303,6 +303,8 @@ def describe_run(run: Run, prepared: PreparedPanel) -> Row:
         "young": list(prepared.young if share is None else join_words(prepared.young)),
         "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
         "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
+        "unscored": list(itertools.compress(predictions.names, ~seen.numpy())),
+        "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
     }
 
 
@@ -469,7 +471,7 @@ def _is_own(run: Run) -> bool:
     return bool(run.answer.name == run.facts["selection"]["answer"])
 
 
-TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
+TASK = Task(
     **FORECAST.parts,
     own=OURS,
     page=page,
@@ -477,18 +479,15 @@ TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
     prepare=prepare_data,
-    warned=list_warnings,
+    warnings=list_warnings,
     audit=audit_run,
-    sized=fill_sizes,
-    learn=learn_state,
-    settle=settle_config,
-    planned=plan_training,
+    settle=settle_run,
     names=name_models,
     build=build_model,
-    counted=trained_part,
     fit=fit_model,
-    candidates=list_candidates,
-    choice=choose_answer,
+    candidates=candidates,
+    answers=list_candidates,
+    choose=choose_answer,
     refit=refit_answer,
     join=join_processes,
     calibrate=calibrate_run,
@@ -496,7 +495,6 @@ TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
     predict=predict_split,
     score=score_split,
     tables=tables_of_split,
-    test_facts=facts_of_test,
     describe=describe_run,
     keep=keep_files,
     metrics=list_metrics,
@@ -505,14 +503,15 @@ TASK: Task[ForecastConfig, PreparedPanel, ForecastState] = Task(
     cautions=list_cautions,
     cell_facts=facts_of_cell,
     answer_line=answer_in_words,
-    scored_as=name_of_answer,
+    score_name=name_of_answer,
     far=find_far,
     far_scored=find_far_scored,
     answer=answer_data,
     backtest=backtest_run,
     update=update_run,
     explain=explain_run,
-    before_compression=prepare_compression,
-    swappable=swappable_part,
+    prepare_compression=prepare_compression,
+    network_in=swappable_part,
+    trained_part=trained_part,
     sample=sample_inputs,
 )

@@ -20,7 +20,7 @@ from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answer_samples
+from multiway.tasks.target_task import answer_samples
 from multiway.tasks.targets import answers_of, sentence_on, telling
 from multiway.training.processes import device_of
 

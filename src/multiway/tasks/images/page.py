@@ -16,7 +16,6 @@ from multiway.tasks.lifecycle import if_there
 from multiway.tasks.page_parts import add_headings
 from multiway.tasks.run import Run
 from multiway.tasks.target_page import class_page
-from multiway.tasks.targets import WORDS
 from multiway.training.validation import matrices_of
 
 MOST = 6
@@ -25,8 +24,6 @@ MOST = 6
 SUBJECT = pages.Subject(
     kicker="Report on images",
     rows="images",
-    selected_by=lambda run: "lowest validation loss",
-    models=WORDS,
     setting=lambda run: {
         "Images": " × ".join(map(str, run.state.sizes)),
         "Channels": str(run.state.channels),

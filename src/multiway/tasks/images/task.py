@@ -1,13 +1,11 @@
 """The task `images`, its config, and `ImageClassifier`, the task in scikit-learn's manners."""
 
-import dataclasses
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from multiway.auditing.agreement import check_statistics
 from multiway.auditing.duplicates import check_one_label, sample_digest
@@ -19,26 +17,23 @@ from multiway.data.matching import Far, far_levels
 from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.explain.gradients import ImageExplanation
-from multiway.models.baselines import build_pooled, fit_pooled
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
-from multiway.tasks.encoded_task import SampleFacts
-from multiway.tasks.estimator import estimator, place_of
+from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
+from multiway.tasks.estimator import place_of
 from multiway.tasks.images.config import IMAGES, ImageConfig
-from multiway.tasks.images.encode import HALF, Augmented, ImageState, moments
+from multiway.tasks.images.encode import HALF, ImageState, moments
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
 from multiway.tasks.images.page import PAGE
-from multiway.tasks.images.teaching import DistillFacts, build_teacher, find_teacher
-from multiway.tasks.protocol import NETWORK, Row
+from multiway.tasks.images.teaching import DistillFacts, find_teacher
+from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleTask
-from multiway.training import Objective, Source
-from multiway.training.losses import DistillationLoss, Taught, class_weights
-from multiway.training.validation import Watched, accuracy_of, check_watched, quantiles_of
+from multiway.tasks.sample_task import SampleFacts
+from multiway.tasks.target_task import target_task
+from multiway.training.validation import check_watched
 
-FITTED, PENALTIES, AT_ONCE = 20_000, (1e-1, 1e-3), 1024
-"""Training images that the logistic regression is fitted on at most, its penalties, and images averaged at once."""
 TOLERATED = 0.001
 """Share of a split that may be copies: large sets gathered from the web have some."""
 MOST_COMPARED = 4_000
@@ -91,68 +86,24 @@ def _find_leaks(prepared: Prepared[Bytes, ImageState], used: ImageState) -> Iter
     yield check_statistics(now, seen, beyond, channels, rows="training images")
 
 
-def check_teacher(config: ImageConfig, state: ImageState, *, progress: bool = False) -> ImageConfig:
+def check_teacher(
+    config: ImageConfig, prepared: Prepared[Bytes, ImageState], spent: float, *, progress: bool = False
+) -> Settled:
     """Look for the teacher and the weights to watch before anything is written."""
+    state = prepared.state
     if config.weights is not None:
         with torch.device("meta"):
-            check_watched(build_model(config, state, NETWORK), config.weights)
+            check_watched(TASK.build(config, state, NETWORK), config.weights)
     if config.distill is not None:
         find_teacher(config.distill.teacher, state)
-    return config
-
-
-def build_model(config: ImageConfig, state: ImageState, name: str) -> nn.Module:
-    """A baseline by its name, or else the network."""
-    if name != NETWORK:
-        return build_pooled(name, state.sizes, state.channels, len(state.classes))
-    return config.network(**state.fields)
-
-
-def fit_baseline(model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
-    """Count classes, or fit a logistic regression on means of blocks of some images."""
-    some = training.take(np.unique(np.linspace(0, len(training) - 1, FITTED).astype(np.int64)))
-    batches, held = (part.batches(AT_ONCE) for part in (some, validation))
-    return fit_pooled(model, training.target_tensor, batches, held, PENALTIES)
-
-
-def build_objective(run: Run, training: Samples[Tensor]) -> Objective:
-    """Cross-entropy, and the loss of the teacher."""
-    options, how = run.config.distill, run.config.training
-    if options is None:
-        return SampleTask.objective(TASK, run, training)
-    return DistillationLoss(
-        temperature=options.temperature,
-        alpha=options.alpha,
-        smoothing=how.label_smoothing,
-        weights=class_weights(training.truth, len(run.state.classes), how),
-    )
-
-
-def training_source(run: Run, training: Samples[Tensor]) -> Source:
-    """Training images, changed at random where the config says so; a teacher sees them as they are."""
-    augment, options = run.config.augment, run.config.distill
-    resize = getattr(run.model.config, "resize", None)
-    source = Augmented(training, augment, resize) if augment.is_on else training
-    return source if options is None else Taught(source, build_teacher(run, options))
-
-
-def watch_training(run: Run) -> Callable[[nn.Module], Watched] | None:
-    """Quantiles of the weights that the config names, and a student's accuracy on the validation samples."""
-    pattern = run.config.weights
-    watchers: list[Callable[[nn.Module], Watched]] = []
-    if pattern is not None:
-        watchers.append(lambda model: quantiles_of(model, pattern))
-    if run.config.distill is not None:
-        watchers.append(functools.partial(accuracy_of, samples=run.prepared.part("validation")))
-    if not watchers:
-        return None
-    return lambda model: {name: values for watcher in watchers for name, values in watcher(model).items()}
+    return Settled(config, state)
 
 
 def facts_of_cell(runs: Sequence[Run]) -> Row:
     """How many test samples there are, and the teacher."""
     distilled = runs[0].facts.get("distilled")
-    return {**SampleTask.cell_facts(TASK, runs), **({"distilled": distilled} if distilled else {})}
+    count = runs[0].facts["splits"]["test"]["samples"]
+    return {"test_samples": count, **({"distilled": distilled} if distilled else {})}
 
 
 def explain_images(run: Run, out: Path | None, options: Plain) -> Answer:
@@ -168,53 +119,33 @@ def check_scale(run: Run) -> None:
         raise ValueError("each channel needs a centre and a spread")
 
 
-TASK: SampleTask[ImageConfig, Bytes, ImageState] = SampleTask(
+TASK = target_task(
+    Encoding(learn=learn_state),
     **IMAGES.parts,
     needs="images. Give some",
-    page=PAGE,
     state=ImageState,
     facts=ImageFacts,
-    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
-    learnt=learn_state,
-    far=find_far,
+    page=PAGE,
+    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
+    candidates=partial(discover, "multiway.tasks.images.candidates", "images"),
     audit=audit_run,
     settle=check_teacher,
-    build=build_model,
-    fit_baseline=fit_baseline,
-    objective=build_objective,
-    learnt_from=training_source,
-    refits=lambda run: run.config.distill is None,
-    watch=watch_training,
     cell_facts=facts_of_cell,
+    far=find_far,
     explain=explain_images,
     check_stored=check_scale,
 )
 
 
-@estimator
 class ImageClassifier(SampleClassifier):
     """Classify images with a convolutional network, scored on held-out images with baselines.
 
     Images are arrays of bytes, `(images, height, width)` or `(images, height, width, channels)`.
 
-    Args:
-        layer: What maps the features to the hidden layer: nd_linear, linear, tensor_train or low_rank.
-        epochs: Passes over the training images at most.
-        validation: Share of the images that choose the best epoch.
-        test: Share of the images that are scored once, at the end.
-        baselines: Some of majority and logistic.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `ImageConfig`, nested: `{"read": {"size": 32}, "training": {"batch_size": 32}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
     """
 
     task = "images"
-
-    _: dataclasses.KW_ONLY
-    layer: str = "nd_linear"
-    baselines: Sequence[str] = ("majority", "logistic")
 
     def explain(self, X: object, index: int = 0, model: str | None = None) -> ImageExplanation:
         """What spoke for the class that one image is named, and against it; see `ImageExplanation`.

@@ -27,7 +27,7 @@ from multiway.models.baselines import Linear, fit_logistic
 from multiway.tasks.images.config import DistillOptions
 from multiway.tasks.images.encode import ImageState
 from multiway.tasks.run import Run, digest_of, load
-from multiway.tasks.samples import outputs_of
+from multiway.tasks.target_task import outputs_of
 
 TIMM = "timm:"
 """What the name of a network of timm begins with."""

@@ -31,7 +31,7 @@ from multiway.tasks.scans.explain import (
     reload_cases,
 )
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
-from multiway.tasks.targets import WORDS, answers_of, thresholds_of
+from multiway.tasks.targets import answers_of, thresholds_of
 
 TITLES = {"samples": "Cases", "groups": "Patients", "classes": "Classes"}
 INTERVAL = "over cases, or over patients where they are known (bootstrap)"
@@ -94,7 +94,6 @@ SUBJECT = pages.Subject(
     rows="cases",
     setting=_setting,
     selected_by=functools.partial(selected_by, "AUC"),
-    models=WORDS,
     interval=INTERVAL,
 )
 

@@ -1,20 +1,19 @@
 """Configs of runs on scans: a class for each of them, or a mask for each volume or scene."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import AugmentOptions, VolumeOptions, VolumeSplit
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, RunConfig, check_class_losses, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
 CLASSIFIER = "hot_volume_classifier"
-CLASSIFIERS = {"cnn": "cnn_volume_classifier", "resnet18_3d": "resnet18_3d", "resnet50_3d": "resnet50_3d"}
-"""Baselines of classes that are trained, and the model that each is."""
-PLAIN = "unet"
-"""The baseline of masks that is trained."""
+OfClasses = Annotated[str, baseline_of("multiway.tasks.scans.candidates.volumes", "volumes")]
+OfMasks = Annotated[str, baseline_of("multiway.tasks.scans.candidates.segment", "segment")]
 SEGMENTERS = {3: ("hot_volume_unet", "volume_unet"), 2: ("hot_segmenter_2d", "unet_2d")}
 """By number of modes, the network that is trained for masks and its plain baseline."""
 CLASS_TRAINING: Plain = {
@@ -51,10 +50,21 @@ class VolumeConfig(NetworkConfig):
     read: ClassOptions = ClassOptions()
     split: VolumeSplit = VolumeSplit()
     augment: AugmentOptions = AugmentOptions()
-    baselines: tuple[Literal["majority", "logistic", "cnn", "resnet18_3d", "resnet50_3d"], ...] = (
-        "majority",
-        "logistic",
-    )
+    model: Annotated[
+        Plain,
+        Flag(
+            'Name of a classifier of volumes, see `multiway.list_models("*volume_classifier*")`.',
+            key="name",
+            name="model",
+            usual=CLASSIFIER,
+            commands=(),
+        ),
+    ] = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: Annotated[
+        tuple[OfClasses, ...],
+        Flag("Some of majority, logistic, cnn, resnet18_3d and resnet50_3d.", commands=()),
+    ] = ("majority", "logistic")
     """Baselines that are fitted and scored under the same protocol."""
     baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
@@ -102,7 +112,20 @@ class SegmentConfig(RunConfig):
     block: int = Field(12, ge=1)
     """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
 
-    baselines: tuple[Literal["background", "threshold", "logistic", "unet"], ...] | None = None
+    model: Annotated[
+        Plain,
+        Flag(
+            "Name of a network that segments; the one for volumes or for scenes if not given.",
+            key="name",
+            name="model",
+            commands=(),
+        ),
+    ] = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: Annotated[
+        tuple[OfMasks, ...] | None,
+        Flag("Some of background, threshold, logistic and unet; those that fit the data if not given.", commands=()),
+    ] = None
     """Its baselines: everything that fits the data if not given."""
     patch: tuple[int, ...] | None = None
     """Voxels along each axis that the model sees at once. If not given: the largest training case, but 64 at most; in a

@@ -21,7 +21,7 @@ from multiway.data.sources.scans.loading import FileScans
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
-from multiway.tasks.scans.config import PLAIN, SegmentConfig
+from multiway.tasks.scans.config import SegmentConfig
 from multiway.tasks.scans.read import check_cuts, class_names, usable_values
 from multiway.training.losses import IGNORED
 
@@ -126,6 +126,11 @@ class SegmentState(ScanState):
         return len(self.axes)
 
     @property
+    def is_binary(self) -> bool:
+        """Whether images have one channel, a background and one class."""
+        return self.channels == 1 and len(self.classes) == 2 and self.background
+
+    @property
     def fields(self) -> dict[str, int]:
         """Fields of a network on these images."""
         return {"in_channels": self.channels, "num_classes": len(self.classes)}
@@ -155,7 +160,7 @@ class SegmentState(ScanState):
             spacings=spacings_of(scans.spacing, range(len(train))),
             target_name=config.read.mask if isinstance(scans.files, FileScans) and not scans.mask_names else None,
         )
-        mask_baselines(config, state)
+        check_threshold(config, state)
         weights = config.class_weights
         if weights is not None and (len(weights) != len(classes) or min(weights) <= 0):
             raise ConfigError(
@@ -164,17 +169,13 @@ class SegmentState(ScanState):
         return state
 
 
-def mask_baselines(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
-    """The baselines of a run; a threshold is for one channel and two classes, a regression for several channels."""
-    is_binary = state.channels == 1 and len(state.classes) == 2 and state.background
-    if config.baselines is None:
-        return ("background", "threshold" if is_binary else "logistic", PLAIN)
-    if "threshold" in config.baselines and not is_binary:
+def check_threshold(config: SegmentConfig, state: SegmentState) -> None:
+    """Refuse a threshold of several channels or classes."""
+    if "threshold" in (config.baselines or ()) and not state.is_binary:
         raise ConfigError(
             f"baselines: a threshold needs one channel, a background and one class. Got {state.channels} channels "
             f"and {len(state.classes)} classes. Take logistic instead."
         )
-    return tuple(dict.fromkeys(config.baselines))
 
 
 def find_patch(config: SegmentConfig, fields: Plain, sizes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

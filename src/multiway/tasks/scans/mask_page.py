@@ -58,14 +58,7 @@ def _metrics(run: Run) -> list[Metric]:
     return sorted(named, key=lambda metric: metric.name != headline(run.state.num_modes))
 
 
-MODELS = {
-    "unet": "U-Net",
-    "threshold": "thresholding",
-    "background": "background alone",
-    "logistic": "logistic regression",
-}
 SUBJECT = pages.Subject(
-    models=MODELS,
     order=_metrics,
     kicker="Report on masks",
     rows="cases",

@@ -2,13 +2,12 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from torch import nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.scans import BLOCK, ScanImages, read_shared_cases
@@ -22,29 +21,29 @@ from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.splitting import notes_on_draws
 from multiway.tasks.answers import Answer
+from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
-from multiway.tasks.encoded_task import EncodedTask, Part, SampleFacts, SplitPredictions
-from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row
+from multiway.tasks.declarations import Encoding
+from multiway.tasks.protocol import NETWORK, VALIDATION, Metric, Row, choose_by, score_later
 from multiway.tasks.run import Run
+from multiway.tasks.sample_task import SampleFacts, SplitPredictions, describe_splits, sample_task
 from multiway.tasks.scans import mask_page as page
-from multiway.tasks.scans.config import PLAIN, SEGMENT, SegmentConfig
+from multiway.tasks.scans.config import SEGMENT, SegmentConfig
 from multiway.tasks.scans.encode import (
     Examples,
     SegmentState,
     find_mask_values,
-    mask_baselines,
 )
 from multiway.tasks.scans.explain import explain_masks
 from multiway.tasks.scans.mask_page import save_slices
-from multiway.tasks.scans.networks import PatchLoss, build_segmenter, network_predictor, predictor_of
-from multiway.tasks.scans.patches import GridPatches, TrainingPatches
+from multiway.tasks.scans.networks import predictor_of
 from multiway.tasks.scans.predict import predict_masks
 from multiway.tasks.scans.read import read_images
-from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, mean_dice, measure
+from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, measure
 from multiway.tasks.scans.task import scan_parts
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, write_score
 from multiway.tasks.stored import same_length
-from multiway.training import Objective, RunFolder, Source
+from multiway.training import RunFolder
 
 MEAN_METRIC = functools.partial(Metric, where={"class": MEAN})
 METRICS = (
@@ -107,50 +106,6 @@ def audit_run(config: SegmentConfig, run: Run | None = None) -> AuditReport:
     return audit_images(prepared.raw, prepared.splits, prepared.encoded.inputs, scale, config.read)
 
 
-def name_models(config: SegmentConfig, state: SegmentState) -> tuple[str, ...]:
-    """The network, and the baselines that fit the data."""
-    return (NETWORK, *mask_baselines(config, state))
-
-
-def build_objective(run: Run, training: Samples[Examples]) -> Objective:
-    """Cross-entropy and overlaps."""
-    return PatchLoss(run.config, run.state.background)
-
-
-def training_source(run: Run, training: Samples[Examples]) -> Source:
-    """Random patches, many of them about what the masks mark."""
-    config = run.config
-    return TrainingPatches(
-        images=training.inputs,
-        scale=run.state.scale,
-        patch=run.state.patch,
-        per_case=config.patches_per_case,
-        foreground=config.foreground,
-        options=config.augment,
-    )
-
-
-def validation_source(run: Run, validation: Samples[Examples]) -> Part:
-    """Patches that cover the validation images."""
-    return GridPatches(validation.inputs, run.state.scale, run.state.patch)
-
-
-def validation_measure(run: Run, validation: Samples[Examples]) -> tuple[None, Callable[[nn.Module], float]]:
-    """Mean Dice."""
-    return None, lambda model: mean_dice(network_predictor(run, model), validation)
-
-
-def loss_of_baseline(run: Run, name: str, validation: Samples[Examples]) -> float:
-    """One less its mean Dice."""
-    return 1 - mean_dice(predictor_of(run, name), validation)
-
-
-def fit_baseline(model: nn.Module, run: Run, training: Samples[Any], validation: Samples[Any]) -> Plain | None:
-    """By counting voxels, or in convex steps."""
-    found: Plain | None = cast(Any, model).fit(training.inputs, run.state.scale, run.config.training.seed)
-    return found
-
-
 def check_stored(run: Run) -> None:
     """Every class has its value."""
     same_length({"classes": run.state.classes, "values": run.state.values})
@@ -176,11 +131,11 @@ def tables_of_split(run: Run, predictions: SplitPredictions, split: str) -> dict
     return {"cases": predictions.frame(split)}
 
 
-def describe_run(run: Run, prepared: Prepared[Scans, SegmentState]) -> Plain:
+def describe_run(run: Run, prepared: Prepared[Scans, SegmentState], predictions: CasePredictions) -> Plain:
     """Splits, sizes and the unit of distances."""
     first = prepared.part("train").inputs.read(0)
     unit = "voxels" if first.spacing is None else "mm"
-    return {**EncodedTask.describe(TASK, run, prepared), "sizes": list(first.target.shape), "distance": unit}
+    return {**describe_splits(run, prepared), "sizes": list(first.target.shape), "distance": unit}
 
 
 def keep_files(run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFolder) -> None:
@@ -191,7 +146,7 @@ def keep_files(run: Run, prepared: Prepared[Scans, SegmentState], folder: RunFol
 
 def evaluate_run(run: Run, data: str, split: str) -> list[Row]:
     """Scores on all images of other data."""
-    return EncodedTask.evaluate(TASK, run, data, ALL)
+    return score_later(run, data, ALL)
 
 
 def summarise(run: Run) -> str:
@@ -240,26 +195,22 @@ def audit_images(
     return looked.report(scale, options, marked if has_background else (), "whether a mask is empty")
 
 
-TASK: EncodedTask[SegmentConfig, Scans, SegmentState] = EncodedTask(
+TASK = sample_task(
+    Encoding(learn=learn_state, encode=encode_samples, remarks=list_remarks),
     **SEGMENT.parts,
-    page=page.PAGE,
+    **scan_parts(
+        functools.partial(discover, "multiway.tasks.scans.candidates.segment", "segment"),
+        read_intensities,
+        ("patches", "patch"),
+    ),
     state=SegmentState,
     facts=SegmentFacts,
     fields_of_validation=(*VALIDATION, "classes", "ignore", "block"),
-    scored=METRICS,
-    **scan_parts(build_segmenter, (NETWORK, PLAIN), read_intensities, ("patches", "patch"), names=name_models),
-    learnt=learn_state,
-    encode=encode_samples,
-    remarks=list_remarks,
+    page=page.PAGE,
+    metrics=lambda config: METRICS,
     audit=audit_run,
-    objective=build_objective,
-    learnt_from=training_source,
-    checked_on=validation_source,
-    validated_by=validation_measure,
-    loss_of=loss_of_baseline,
-    fit_baseline=fit_baseline,
+    choose=functools.partial(choose_by, measure_candidates),
     check_stored=check_stored,
-    evidence=measure_candidates,
     predict=predict_split,
     tables=tables_of_split,
     describe=describe_run,

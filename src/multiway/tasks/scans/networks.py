@@ -10,20 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from multiway.config import Plain
 from multiway.data.augmentation import augment, shape_transform
 from multiway.data.samples import Samples
-from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import DataError
 from multiway.metrics.classes import auc
-from multiway.models import create_model, sliding_window
-from multiway.models.baselines import Facts, Linear, build_pooled, fit_logistic
-from multiway.tasks.options import Sizes
-from multiway.tasks.protocol import NETWORK
+from multiway.models import sliding_window
 from multiway.tasks.run import Run
-from multiway.tasks.scans.config import CLASSIFIERS, PLAIN, SegmentConfig, VolumeConfig
-from multiway.tasks.scans.encode import Examples, SegmentState, Stored, VolumeState
+from multiway.tasks.scans.config import SegmentConfig, VolumeConfig
+from multiway.tasks.scans.encode import Stored
 from multiway.tasks.scans.scores import Predictor
 from multiway.training import Batch
 from multiway.training.losses import class_loss, segmentation_loss
@@ -32,9 +27,6 @@ from multiway.training.processes import device_of
 Probabilities = NDArray[np.float64]
 POOLED = 32
 """Volumes whose blocks are averaged at once, for the logistic regression."""
-BINS = 256
-MOST_VOXELS = 40_000
-PENALTY = 2e-3
 
 
 class VolumeLoss:
@@ -52,15 +44,6 @@ class VolumeLoss:
         if self.config.read.shape_transform:
             x = shape_transform(x, training=True)
         return class_loss(model(x), labels, self.weights, self.smoothing)
-
-
-def build_classifier(config: VolumeConfig, state: VolumeState, name: str) -> nn.Module:
-    """Draw a network, or a baseline, by its name in a run."""
-    num_classes = len(state.classes)
-    if name in ("majority", "logistic"):
-        return build_pooled(name, state.sizes, state.channels, num_classes)
-    sizes: dict[str, Sizes] = {"sizes": state.sizes, "in_channels": state.channels, "num_classes": num_classes}
-    return config.network(**sizes) if name == NETWORK else create_model(CLASSIFIERS[name], **sizes)
 
 
 def as_evaluated(volumes: Tensor, config: VolumeConfig) -> Tensor:
@@ -143,16 +126,6 @@ class PatchLoss:
         )
 
 
-def build_segmenter(config: SegmentConfig, state: SegmentState, name: str) -> nn.Module:
-    """Draw a network of the right channels and classes, or a baseline, by its name in a run."""
-    if name in (NETWORK, PLAIN):
-        network, fields = config.network(state.num_modes, plain=name == PLAIN)
-        return create_model(network, **fields, **state.fields)
-    if name == "logistic":
-        return Voxelwise(state.channels, len(state.classes))
-    return Constant() if name == "background" else Threshold()
-
-
 def predictor_of(run: Run, name: str) -> Predictor:
     """A model of a run."""
     model: Any = run.models[name]
@@ -178,73 +151,3 @@ def network_predictor(run: Run, model: nn.Module) -> Predictor:
 
     model.eval()
     return predict
-
-
-class Constant(nn.Module):
-    """The same class everywhere: background, or the most frequent one where nothing is background."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.label = nn.Buffer(torch.zeros((), dtype=torch.int64))
-
-    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
-        """Count the training voxels."""
-        counts = np.zeros(len(images.values), np.int64)
-        for example in images:
-            counts += np.bincount(example.target[example.target >= 0], minlength=len(counts))
-        self.label.fill_(0 if images.values[0] == 0 else int(counts.argmax()))
-        return {"label": int(self.label)}
-
-    def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
-        """The class."""
-        return np.full(values.shape[1:], int(self.label), np.int64)
-
-
-class Threshold(nn.Module):
-    """Class 1 where the one channel lies in an interval: the one of greatest Dice over all training voxels."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.ends = nn.Buffer(torch.zeros(2, dtype=torch.float64))
-
-    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Plain:
-        """Try every interval between 256 levels of the training range, by histograms of both classes."""
-        ends = [(float(image.values.min()), float(image.values.max())) for image in images]
-        least, greatest = min(low for low, _ in ends), max(high for _, high in ends)
-        edges = np.linspace(least, greatest if greatest > least else least + 1, BINS + 1)
-        inside, total = np.zeros(BINS), np.zeros(BINS)
-        for example in images:
-            inside += np.histogram(example.values[0][example.target == 1], edges)[0]
-            total += np.histogram(example.values[0][example.target >= 0], edges)[0]
-        hits, taken = (np.concatenate([[0], counts.cumsum()]) for counts in (inside, total))
-        both, predicted = hits[None] - hits[:, None], taken[None] - taken[:, None]  # (low, high)
-        dice = np.where(predicted > 0, 2 * both / np.maximum(predicted + inside.sum(), 1), 0)
-        low, high = (float(edges[level]) for level in np.unravel_index(int(dice.argmax()), dice.shape))
-        self.ends.copy_(torch.tensor([low, high], dtype=torch.float64))
-        return {"low": low, "high": high}
-
-    def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
-        """Where the interval holds."""
-        low, high = self.ends.tolist()
-        return np.asarray((values[0] >= low) & (values[0] <= high), np.int64)
-
-
-class Voxelwise(Linear):
-    """Multinomial logistic regression of each voxel's channels, blind to its neighbours."""
-
-    def fit(self, images: Examples, scale: IntensityScale, seed: int) -> Facts:
-        """Minimise cross-entropy with a small ridge penalty over 40,000 training voxels, as many of each case."""
-        draw = np.random.default_rng(seed)
-        most = max(MOST_VOXELS // len(images), 1)
-        features, labels = [], []
-        for example in images:
-            voxels = draw.permutation(np.flatnonzero(example.target >= 0))[:most]
-            features.append(scale.apply_to(example.values).flatten(1)[:, torch.from_numpy(voxels)].T)
-            labels.append(torch.from_numpy(example.target.ravel()[voxels].astype(np.int64)))
-        drawn = torch.cat(features), torch.cat(labels)
-        return fit_logistic(self, *drawn, *drawn, penalties=[PENALTY], standardise=False)
-
-    def predict(self, values: Array, scale: IntensityScale) -> NDArray[np.int64]:
-        """Most probable class of each voxel."""
-        volume = scale.apply_to(values)
-        return np.asarray(self(volume.flatten(1).T).argmax(1).reshape(volume.shape[1:]))

@@ -1,9 +1,7 @@
 """What the tasks on scans share once they are read: batches that fit, and what lies far outside the training."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
-
-from torch import nn
+from typing import Any
 
 from multiway.config import Plain
 from multiway.data.matching import Far, far_levels
@@ -11,49 +9,39 @@ from multiway.data.samples import Prepared
 from multiway.data.sources.scans.cases import Scans
 from multiway.data.sources.scans.intensity import find_far
 from multiway.data.sources.scans.volume import Array, Volume
-from multiway.tasks.options import RunConfig
-from multiway.tasks.protocol import NETWORK
+from multiway.tasks.protocol import Settled
 from multiway.tasks.run import Run
-from multiway.tasks.scans.encode import ScanState
+from multiway.tasks.sample_candidate import Basis
+from multiway.tasks.sample_task import Candidates, name_models
 from multiway.training.memory import fit_batches
-
-ConfigT = TypeVar("ConfigT", bound=RunConfig)
 
 
 def scan_parts(
-    build: Callable[..., nn.Module],
-    by_steps: Sequence[str],
-    intensities: Callable[[Prepared[Scans, Any]], Iterable[Array]],
-    seen: tuple[str, str],
-    *,
-    names: Callable[[Any, Any], Sequence[str]] = lambda config, state: (NETWORK, *(config.baselines or ())),
+    candidates: Candidates, intensities: Callable[[Prepared[Scans, Any]], Iterable[Array]], seen: tuple[str, str]
 ) -> Plain:
     """Parts of a task on scans, of which few fit into memory at once.
 
-    build, by_steps: Its models, and which of them are trained by steps.
+    candidates: Of the task.
     intensities: Values of each prepared scan, as they are kept for the models.
     seen: What a network sees at once, as messages call it, and the field of the state with its sizes.
-    names: The models of a run.
     """
 
     def find_far_scored(run: Run, prepared: Prepared[Scans, Any]) -> Sequence[Far]:
         """Intensities of another unit, counted over all scans; another spacing is said as they are read."""
         return far_levels(intensities(prepared), run.state.scale.level, prepared.raw.word)
 
-    def fit_to_memory(config: ConfigT, state: ScanState, *, progress: bool = False) -> ConfigT:
+    def fit_to_memory(config: Any, prepared: Prepared[Scans, Any], spent: float, *, progress: bool = False) -> Settled:
         """Batches that fit into memory, where no size is given."""
-        trained = [name for name in names(config, state) if name in by_steps]
-        word, sizes = seen
+        (word, sizes), state, every = seen, prepared.state, candidates()
+        names = [name for name in name_models(candidates, config, state) if every[name].by_steps]
         shape = (state.channels, *getattr(state, sizes))
-        return fit_batches(
-            config, lambda: [build(config, state, name) for name in trained], shape, word, progress=progress
+        config = fit_batches(
+            config, lambda: [every[name].build(Basis(config, state)) for name in names], shape, word, progress=progress
         )
+        return Settled(config, state)
 
     return {
-        "build": build,
-        "names": names,
-        "by_steps": tuple(by_steps),
-        "sampled": 8,
+        "candidates": candidates,
         "cautions": list_cautions,
         "far": find_far_scan,
         "far_scored": find_far_scored,

@@ -10,10 +10,10 @@ from multiway.config import Config, Plain
 from multiway.data.samples import Samples
 from multiway.data.scaling import evenly
 from multiway.explain import attribute_series, mode_shares, occlude_series
-from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answer_samples
+from multiway.tasks.sample_task import SampleFacts
+from multiway.tasks.target_task import answer_samples
 
 EXPLAINED = 16
 """Series, evenly spread, that are looked at at most."""

@@ -15,7 +15,6 @@ from multiway.tasks.misses import LOOK, misses_of
 from multiway.tasks.run import Run
 from multiway.tasks.series.explain import how
 from multiway.tasks.target_page import class_page
-from multiway.tasks.targets import WORDS
 
 DRAWN, VARIATES = 6, 4
 """Misclassified series of a report, and variates of each."""
@@ -76,7 +75,6 @@ PAGE = class_page(
         kicker="Report on labelled series",
         rows="series",
         selected_by=lambda run: "lowest validation loss",
-        models=WORDS,
         interval="over series, or over groups where they are known (bootstrap)",
         setting=lambda run: {
             "Classes": str(len(run.state.classes)),

@@ -1,13 +1,12 @@
 """The task `series`, its config, and `SeriesClassifier`: it in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
@@ -15,19 +14,19 @@ from multiway.config import Plain
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.series import Values
-from multiway.models.series_baselines import build_series_baseline, fit_series_baseline
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
-from multiway.tasks.estimator import estimator
+from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.sample_task import describe_splits
 from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
+from multiway.tasks.target_task import target_task
 
 
 def learn_state(config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
@@ -41,23 +40,9 @@ def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
     return audit_sequences(prepared, None if run is None else run.state.scaler)
 
 
-def build_model(config: SeriesConfig, state: SeriesState, name: str) -> nn.Module:
-    """A network, or a baseline."""
-    variates, classes = len(state.variates), len(state.classes)
-    if name != NETWORK:
-        return build_series_baseline(name, state.length, variates, classes)
-    return config.network(variates=variates, num_classes=classes)
-
-
-def fit_baseline(model: nn.Module, run: Run, training: Samples[Tensor], validation: Samples[Tensor]) -> Plain | None:
-    """By a closed form or a convex solver."""
-    rows, held = ((part.inputs, part.target_tensor) for part in (training, validation))
-    return fit_series_baseline(model, *rows, *held)
-
-
-def describe_run(run: Run, prepared: Prepared[Values, SeriesState]) -> Plain:
+def describe_run(run: Run, prepared: Prepared[Values, SeriesState], predictions: targets.Predictions) -> Plain:
     """Splits, and what moved the answer to test series."""
-    return {**SampleTask.describe(TASK, run, prepared), "importance": importance(run, prepared.part("test"))}
+    return {**describe_splits(run, prepared), "importance": importance(run, prepared.part("test"))}
 
 
 def find_far(run: Run, samples: Samples[Values]) -> Sequence[Far]:
@@ -78,48 +63,32 @@ def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(importance_frame(shares), out, "importance.csv", notes)
 
 
-TASK: SampleTask[SeriesConfig, Values, SeriesState] = SampleTask(
+TASK = target_task(
+    Encoding(learn=learn_state),
     **SERIES.parts,
     needs="series. Give some",
-    page=page.PAGE,
     state=SeriesState,
     facts=SeriesFacts,
-    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
-    learnt=learn_state,
+    page=page.PAGE,
+    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
+    candidates=partial(discover, "multiway.tasks.series.candidates", "series"),
     audit=audit_series,
-    build=build_model,
-    fit_baseline=fit_baseline,
     describe=describe_run,
     far=find_far,
     explain=explain_series,
 )
 
 
-@estimator
 class SeriesClassifier(SampleClassifier):
     """Classify series with a transformer of NdLinear layers, scored on held-out series with baselines.
 
     X is an array `(series, steps)` or `(series, steps, variates)`, NaN where a value is missing, or a list of arrays
     `(steps,)` or `(steps, variates)` of unlike lengths.
 
-    Args:
-        layer: Maps of the feed-forward: nd_linear, linear, tensor_train or low_rank.
-        epochs: Passes over the training series.
-        validation: Share of the series that choose the best epoch.
-        test: Share of the series that are scored once, at the end.
-        baselines: Some of majority, logistic and rocket.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `SeriesConfig`, nested: `{"model": {"dim": 16}, "training": {"batch_size": 8}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
     """
 
     task = "series"
-
-    _: dataclasses.KW_ONLY
-    layer: str = "nd_linear"
-    baselines: Sequence[str] = ("majority", "logistic", "rocket")
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
         """Share of each step and each variate in the answers to up to 16 series, or in those of a model of the run."""

@@ -193,6 +193,11 @@ class TableState(Config):
         )
 
     @property
+    def num_inputs(self) -> int:
+        """Inputs of a row."""
+        return len(self.names)
+
+    @property
     def num_outputs(self) -> int:
         """Classes, or 1 for a number."""
         return 1 if self.classes is None else len(self.classes)

@@ -14,10 +14,10 @@ from multiway.data.scaling import evenly
 from multiway.metrics.classes import accuracy, average_precision
 from multiway.metrics.regression import mae
 from multiway.tasks.answers import Answer, in_folder
-from multiway.tasks.encoded_task import SampleFacts
 from multiway.tasks.misses import wrong_answers
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answer_samples
+from multiway.tasks.sample_task import SampleFacts
+from multiway.tasks.target_task import answer_samples
 
 SHUFFLES = 5
 EVERY = "all"

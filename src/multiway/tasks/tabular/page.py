@@ -67,8 +67,6 @@ def _metrics(run: Run) -> Sequence[Metric]:
 SUBJECT = pages.Subject(
     kicker="Report on a table",
     rows="rows",
-    selected_by=lambda run: "lowest validation loss",
-    models=targets.WORDS,
     setting=lambda run: {
         "Target": run.state.target_name,
         "Columns": str(len(run.state.numbers + run.state.categories)),

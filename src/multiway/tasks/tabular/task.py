@@ -2,13 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from multiway.auditing import AuditReport
 from multiway.auditing.tables import audit_table
@@ -16,18 +17,22 @@ from multiway.config import Plain
 from multiway.data.looking import read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
-from multiway.models.target_baselines import build_baseline, usual_baselines
+from multiway.errors import ConfigError
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
+from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.protocol import NETWORK
+from multiway.tasks.protocol import NETWORK, Settled
 from multiway.tasks.run import Run
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.sample_candidate import Basis
+from multiway.tasks.sample_task import describe_splits, learn_and_encode
 from multiway.tasks.scores import sentence_of
 from multiway.tasks.tabular.config import TABULAR, TabularConfig
 from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import TableFacts, importance_of_some, measure_of, write_importance
 from multiway.tasks.tabular.page import PAGE, threshold_notes
+from multiway.tasks.target_task import answer_targets, compute_precisely, predict_targets, summarise, target_task
 
 
 def learn_state(config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
@@ -39,7 +44,7 @@ def encode_splits(
     config: TabularConfig, samples: Samples[Cells], splits: Splits, *, progress: bool = False
 ) -> Prepared[Cells, TableState]:
     """Samples encoded by what the training rows say; these have means of other rows alone."""
-    prepared = SampleTask.arranged(TASK, config, samples, splits, progress=progress)
+    prepared = learn_and_encode(ENCODING, config, samples, splits, progress=progress)
     if not prepared.state.means:
         return prepared
     train, inputs = splits["train"], prepared.encoded.inputs.clone()
@@ -53,15 +58,25 @@ def audit_rows(config: TabularConfig, run: Run | None = None) -> AuditReport:
     return audit_table(prepared, None if run is None else run.state.scaler)
 
 
-def choose_baselines(config: TabularConfig, state: TableState, *, progress: bool = False) -> TabularConfig:
-    """Baselines of such a target, where none were named."""
-    baselines = usual_baselines(config.baselines, is_class=state.classes is not None)
-    return config.model_copy(update={"baselines": baselines})
+def choose_baselines(
+    config: TabularConfig, prepared: Prepared[Cells, TableState], spent: float, *, progress: bool = False
+) -> Settled:
+    """Baselines of such a target, where none were named; the trees only with scikit-learn."""
+    state, every = prepared.state, TASK.candidates()
+    known = [name for name, each in every.items() if name != NETWORK and each.allowed(Basis(config, state))]
+    for name in config.baselines or ():
+        if name not in known:
+            what = "numbers" if state.classes is None else "classes"
+            raise ConfigError(f"baselines of {what} are {', '.join(known)}. Got {name}. Leave it out.")
+    chosen = config.baselines
+    if chosen is None:
+        chosen = tuple(name for name in known if every[name].is_installed())
+    return Settled(config.model_copy(update={"baselines": chosen}), state)
 
 
 def predict_rows(run: Run, prepared: Prepared[Cells, TableState], split: str) -> targets.Predictions:
     """Rows, with the probabilities or numbers of every candidate, and which class is rare."""
-    return dataclasses.replace(SampleTask.predict(TASK, run, prepared, split), rare=run.state.rare)
+    return dataclasses.replace(predict_targets(run, prepared, split), rare=run.state.rare)
 
 
 def find_thresholds(run: Run, prepared: Prepared[Cells, TableState]) -> dict[str, Tensor]:
@@ -77,34 +92,21 @@ def check_thresholds(run: Run) -> None:
     targets.thresholds_of(run.calibration, run.candidates)
 
 
-def threshold_of(run: Run) -> float | None:
-    """That of the answer, where a class is rare."""
-    return targets.thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
-
-
-def summarise(run: Run) -> str:
+def write_sentence(run: Run) -> str:
     """Two test scores, of a rare class its average precision."""
-    return SampleTask.sentence(TASK, run) if run.state.rare is None else sentence_of(run, "ap", "auc")
+    return summarise(run) if run.state.rare is None else sentence_of(run, "ap", "auc")
 
 
 def answer_rows(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """Every row with its class and probabilities, or its number; and from where on a rare class is predicted."""
-    answer = SampleTask.answer(TASK, run, data, out, options)
+    answer = answer_targets(run, data, out, options, own_columns=read_own_rows)
     return dataclasses.replace(answer, notes=[*answer.notes, *threshold_notes(run)])
 
 
-def build_model(config: TabularConfig, state: TableState, name: str) -> nn.Module:
-    """A network, or a baseline."""
-    inputs = len(state.names)
-    if name != NETWORK:
-        return build_baseline(name, inputs, state.num_outputs)
-    return config.network(in_features=inputs, num_outputs=state.num_outputs)
-
-
-def facts_of_test(run: Run, predictions: targets.Predictions) -> Plain:
-    """How much worse the answer is with each column shuffled."""
-    falls = importance_of_some(run, run.prepared.raw.take(run.prepared.rows("test")))
-    return {"importance": falls, "importance_of": measure_of(run).words}
+def describe_run(run: Run, prepared: Prepared[Cells, TableState], predictions: targets.Predictions) -> Plain:
+    """Splits, and how much worse the answer to the test rows is with each column shuffled."""
+    falls = importance_of_some(run, prepared.raw.take(prepared.rows("test")))
+    return {**describe_splits(run, prepared), "importance": falls, "importance_of": measure_of(run).words}
 
 
 def read_own_rows(config: TabularConfig, source: object, samples: Samples[Cells]) -> pd.DataFrame:
@@ -125,29 +127,26 @@ def explain_columns(run: Run, out: Path | None, options: Plain) -> Answer:
     return write_importance(run, prepared.raw.take(prepared.rows("test")), out)
 
 
-TASK: SampleTask[TabularConfig, Cells, TableState] = SampleTask(
+ENCODING = Encoding(learn=learn_state, arrange=encode_splits)
+TASK = target_task(
+    ENCODING,
     **TABULAR.parts,
     needs="rows. Give a table",
     state=TableState,
     facts=TableFacts,
     page=PAGE,
-    scored=(*targets.OF_RARE, *targets.METRICS),
-    sampled=256,
-    is_precise=True,
-    learnt=learn_state,
-    arranged=encode_splits,
+    metrics=lambda config: (*targets.OF_RARE, *targets.METRICS),
+    candidates=partial(discover, "multiway.tasks.tabular.candidates", "tabular"),
     audit=audit_rows,
     settle=choose_baselines,
+    outputs=compute_precisely,
     predict=predict_rows,
     calibrate=find_thresholds,
     check_stored=check_thresholds,
-    threshold=threshold_of,
-    sentence=summarise,
-    answer=answer_rows,
-    build=build_model,
-    test_facts=facts_of_test,
+    sentence=write_sentence,
+    describe=describe_run,
     cell_facts=lambda runs: {"test_rows": runs[0].facts["splits"]["test"]["samples"]},
-    own_columns=read_own_rows,
     far=find_far,
+    answer=answer_rows,
     explain=explain_columns,
 )

@@ -7,12 +7,13 @@ from pydantic import Field, model_validator
 
 from multiway.config import Config, Flag, Plain, merge
 from multiway.data.options import EncoderOptions, FileOptions, Folds
+from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import RunConfig, check_class_losses, check_model, network_fields
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
-TextBaseline = Literal["majority", "tfidf", "vectors"]
-OF_TEXTS: tuple[TextBaseline, ...] = ("majority", "tfidf", "vectors")
+TextBaseline = Annotated[str, baseline_of("multiway.tasks.text.candidates", "text")]
+OF_TEXTS = ("majority", "tfidf", "vectors")
 TARGET_NAMES = ("label", "target", "class", "category", "sentiment", "y")
 TRAINED = ("train", "audit")
 InputKind = Literal["words", "vectors", "tokens"]
@@ -98,6 +99,7 @@ class TextConfig(RunConfig):
         Flag(
             "What the network sees: words from scratch, vectors of a frozen encoder, or an encoder that is tuned.",
             commands=TRAINED,
+            usual=None,
         ),
     ] = "words"
     """What the network sees: words of the training rows' vocabulary, learnt from scratch; vectors of a frozen encoder;
@@ -106,7 +108,7 @@ class TextConfig(RunConfig):
     words: WordOptions = WordOptions()
     text: Encoder = Encoder()
     """Encoder of vectors and tokens; `max_tokens` holds for words too."""
-    baselines: tuple[TextBaseline, ...] = OF_TEXTS
+    baselines: Annotated[tuple[TextBaseline, ...], Flag("Some of majority, tfidf and vectors.", commands=())] = OF_TEXTS
     """Class shares; logistic regression on TF-IDF; logistic regression on the vectors of the encoder."""
     training: TrainingConfig = TrainingConfig.parse(usual_training("words"))
 

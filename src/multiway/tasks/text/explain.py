@@ -17,7 +17,7 @@ from multiway.report.sections import CaseAnswer, Marked, PagePart
 from multiway.report.text import percent
 from multiway.tasks.misses import misses_of
 from multiway.tasks.run import Run
-from multiway.tasks.samples import answer_samples
+from multiway.tasks.target_task import answer_samples
 from multiway.tasks.targets import class_values
 
 SHOWN, LONGEST, FAINT = 8, 60, 0.2

@@ -1,18 +1,16 @@
 """The task `text`, and `TextClassifier`, the task in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from multiway.auditing import AuditReport
 from multiway.auditing.texts import audit_texts
 from multiway.config import Plain
-from multiway.data.encoders import token_encoder
-from multiway.data.encoders.hashed import longest, words_in
+from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings
 from multiway.data.matching import Far, far_share
 from multiway.data.options import EncoderOptions
@@ -20,22 +18,20 @@ from multiway.data.samples import Prepared, Rows, Samples
 from multiway.data.splitting import Splits, notes_on_draws
 from multiway.errors import Fix
 from multiway.metrics.classes import accuracy
-from multiway.models import TunedText, create_model
-from multiway.models.target_baselines import build_baseline
 from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
-from multiway.tasks.encoded_task import SampleFacts
-from multiway.tasks.estimator import estimator
+from multiway.tasks.candidate import discover
+from multiway.tasks.declarations import Encoding
 from multiway.tasks.lifecycle import reread
-from multiway.tasks.options import network_fields
-from multiway.tasks.protocol import NETWORK, Row
+from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
-from multiway.tasks.samples import SampleTask
+from multiway.tasks.sample_task import SampleFacts, describe_splits
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
-from multiway.tasks.text.config import OF_TEXTS, TEXT, TextConfig, network_sizes
-from multiway.tasks.text.encode import LONGEST, TextState, encode_vectors
+from multiway.tasks.target_task import answer_targets, target_task
+from multiway.tasks.text.config import TEXT, TextConfig
+from multiway.tasks.text.encode import TextState
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
     Strings,
@@ -103,43 +99,31 @@ def audit_run(config: TextConfig, run: Run | None = None) -> AuditReport:
     return audit_texts(TASK.prepare(TextConfig.parse(words), TASK.locate(config.data or "")))
 
 
-def name_encoder(config: TextConfig, state: TextState, *, progress: bool = False) -> TextConfig:
+def name_encoder(
+    config: TextConfig, prepared: Prepared[Strings, TextState], spent: float, *, progress: bool = False
+) -> Settled:
     """Name the encoder, which may be another one on another machine."""
-    return config.replace(text=config.text.replace(encoder=state.encoder))
+    state = prepared.state
+    return Settled(config.replace(text=config.text.replace(encoder=state.encoder)), state)
 
 
-def build_model(config: TextConfig, state: TextState, name: str) -> nn.Module:
-    """The network, on its encoder where that is tuned; or a baseline."""
-    if name == NETWORK:
-        features = state.num_ids if state.inputs == "words" else state.width
-        sizes = network_sizes(config.inputs, features, state.length, len(state.classes))
-        network = create_model(config.model_name, **network_fields(config.model, **sizes))
-        return TunedText(token_encoder(config.text).network(), network) if state.inputs == "tokens" else network
-    return build_baseline(name, state.num_ids if name == "tfidf" else state.width, len(state.classes))
-
-
-def model_inputs(run: Run, name: str, samples: Samples[Tensor]) -> Samples[Tensor]:
-    """TF-IDF counts words, and a regression on vectors needs those."""
-    state, texts = run.state, samples.names["text"]
-    if name == "tfidf":
-        return samples.with_inputs(torch.from_numpy(state.ids(texts, longest(texts, LONGEST))))
-    if name == "vectors" and state.inputs != "vectors":
-        return samples.with_inputs(encode_vectors(texts, run.config.text).values)
-    return samples
-
-
-def describe_run(run: Run, prepared: Prepared[Strings, TextState]) -> Plain:
+def describe_run(run: Run, prepared: Prepared[Strings, TextState], predictions: targets.Predictions) -> Plain:
     """Samples of each split, and what the network has learnt of the training texts."""
     training, count = prepared.part("train"), getattr(run.model, "attention_parameters", None)
     right = accuracy(training.truth, TASK.outputs(run, NETWORK, training))
-    return {**SampleTask.describe(TASK, run, prepared), "train_acc": right, "attention_parameters": count}
+    return {**describe_splits(run, prepared), "train_acc": right, "attention_parameters": count}
 
 
 def facts_of_cell(runs: Sequence[Run]) -> Row:
     """Test samples, accuracy in training, and parameters of attention."""
     shares, count = [run.facts["train_acc"] for run in runs], runs[0].facts["attention_parameters"]
-    own = {"train_acc": mean(shares), "train_acc_sd": deviation(shares), "attention_parameters": count}
-    return {**SampleTask.cell_facts(TASK, runs), **{name: value for name, value in own.items() if value is not None}}
+    own = {
+        "test_samples": runs[0].facts["splits"]["test"]["samples"],
+        "train_acc": mean(shares),
+        "train_acc_sd": deviation(shares),
+        "attention_parameters": count,
+    }
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def find_far(run: Run, samples: Samples[Strings]) -> Sequence[Far]:
@@ -161,67 +145,47 @@ def explain_texts(run: Run, out: Path | None, options: Plain) -> Answer:
     return in_folder(words, out, "words.csv", notes if out else [*notes, GRAPHS], {"spectra.csv": graphs})
 
 
-TASK: SampleTask[TextConfig, Strings, TextState] = SampleTask(
+TASK = target_task(
+    Encoding(
+        learn=learn_state,
+        encode=encode_texts,
+        arrange=encode_splits,
+        split_field=Fix("read.split", like="NAME"),
+    ),
     **TEXT.parts,
     needs="texts. Give a table, or one text on each line,",
     state=TextState,
     facts=TextFacts,
-    counting=("tfidf",),
-    split_field=Fix("read.split", like="NAME"),
-    scored=(*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"]),
     page=class_page(
         pages.Subject(
             kicker="Report on texts",
             rows="texts",
-            selected_by=lambda run: "lowest validation loss",
-            models=targets.WORDS,
             setting=_setting,
             interval="over texts, or over groups where they are known (bootstrap)",
         ),
         wrong_texts,
     ),
-    learnt=learn_state,
-    encode=encode_texts,
-    arranged=encode_splits,
-    own_columns=read_own_rows,
+    metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["hard_auc"]),
+    candidates=partial(discover, "multiway.tasks.text.candidates", "text"),
     audit=audit_run,
     settle=name_encoder,
-    build=build_model,
-    seen_by=model_inputs,
     describe=describe_run,
     cell_facts=facts_of_cell,
     far=find_far,
+    answer=partial(answer_targets, own_columns=read_own_rows),
     explain=explain_texts,
 )
 
 
-@estimator
 class TextClassifier(SampleClassifier):
     """Classify texts with a head on a frozen encoder, an encoder that is tuned, or a network from scratch.
 
     Texts are a list, a series or an array of str.
 
-    Args:
-        inputs: vectors (of a frozen encoder), tokens (the encoder is tuned) or words (from scratch); if not given,
-            vectors where the encoder is a network, else words.
-        encoder: auto, minilm, hashed, or any encoder of Hugging Face by name or folder.
-        epochs: Passes over the training texts at most.
-        validation: Share of the texts that choose the best epoch.
-        test: Share of the texts that are scored once, at the end.
-        baselines: Some of majority, tfidf and vectors.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `TextConfig`, nested: `{"model": {"dim": 32}, "training": {"patience": 3}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
     """
 
     task = "text"
-
-    _: dataclasses.KW_ONLY
-    inputs: str | None = None
-    encoder: str = "auto"
-    baselines: Sequence[str] = OF_TEXTS
 
     def _labelled(self, X: object, y: object) -> object:
         return super()._labelled(list_texts(X), y)

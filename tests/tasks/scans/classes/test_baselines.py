@@ -1,5 +1,7 @@
 """Logistic regression on pooled voxels; the loss of classes against torch's; probabilities over reflections."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +9,12 @@ from torch.nn import functional as F
 
 from multiway.data.samples import Samples
 from multiway.data.sources.scans.intensity import IntensityScale
-from multiway.models.baselines import Linear, PooledLogistic, fit_logistic, fit_pooled
+from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
+from multiway.tasks.declarations import Context
+from multiway.tasks.sample_candidate import Lesson
+from multiway.tasks.scans.classes import TASK
 from multiway.tasks.scans.encode import VolumeState
-from multiway.tasks.scans.networks import VolumeLoss, batches_to_evaluate, build_classifier, scan_probabilities
+from multiway.tasks.scans.networks import VolumeLoss, scan_probabilities
 from multiway.training import seed_everything
 from tasks.scans.classes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32
@@ -29,13 +34,14 @@ def draw(config):
         classes=("low", "high"), channels=1, sizes=SIZES, axes=("depth", "height", "width"), scale=scale
     )
     seed_everything(config.training.seed)
-    return build_classifier(config, state, "network")
+    return TASK.build(config, state, "network")
 
 
 def test_logistic_regression_is_that_of_means_of_blocks():
     config, training, held = make_config(), make_source(), make_source(20, seed=1)
     model, plain = PooledLogistic(SIZES, 1, 2), Linear(7**3, 2)
-    facts = fit_pooled(model, training.target_tensor, *(batches_to_evaluate(part, config) for part in (training, held)))
+    run = SimpleNamespace(config=config)
+    facts = TASK.candidates()["logistic"].fit(model, *(Lesson(part, run, Context()) for part in (training, held)))
     (x, y), (held_x, held_y) = (
         (model.features(whole["inputs"]), whole["target"])
         for whole in (each.gather(torch.arange(len(each))) for each in (training, held))

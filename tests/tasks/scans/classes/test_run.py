@@ -9,7 +9,7 @@ from interruption import stop_after
 from multiway import workflows
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.metrics import classes
-from multiway.models.baselines import Majority, fit_pooled
+from multiway.models.baselines import Majority
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scans import VolumeConfig
@@ -40,7 +40,7 @@ def test_a_run_leaves_everything_that_is_named(finished):
 
 def test_the_majority_answers_with_the_shares_of_the_training():
     model = Majority(2)
-    fit_pooled(model, torch.tensor([0, 0, 0, 1]), (), ())
+    model.fit(torch.tensor([0, 0, 0, 1]))
     assert model.shares.tolist() == [0.75, 0.25]
 
 

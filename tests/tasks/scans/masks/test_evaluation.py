@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multiway.tasks.scans.networks import Constant, Threshold, Voxelwise
+from multiway.tasks.scans.candidates.segment.background import Constant
+from multiway.tasks.scans.candidates.segment.logistic import Voxelwise
+from multiway.tasks.scans.candidates.segment.threshold import Threshold
 from multiway.tasks.scans.scores import case_weights, mean_dice, measure, overlap_rows
 from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 from tolerances import ROUNDING64

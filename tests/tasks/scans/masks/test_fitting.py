@@ -3,18 +3,19 @@
 import pytest
 
 from multiway.errors import ConfigError
-from multiway.tasks.scans.encode import find_patch, mask_baselines
+from multiway.tasks.scans.encode import check_threshold, find_patch
+from multiway.tasks.scans.masks import TASK
 from multiway.tasks.scans.patches import GridPatches
 from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 
 
 def test_baselines_fit_the_data(tmp_path):
     volumes, config = prepared_at(write_boxes(tmp_path))
-    assert mask_baselines(config, volumes.state) == ("background", "threshold", "unet")
+    assert TASK.names(config, volumes.state) == ("network", "background", "threshold", "unet")
     scene, config = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
-    assert mask_baselines(config, scene.state) == ("background", "logistic", "unet")
+    assert TASK.names(config, scene.state) == ("network", "background", "logistic", "unet")
     with pytest.raises(ConfigError, match="a threshold needs one channel"):
-        mask_baselines(config.replace(baselines=("threshold",)), scene.state)
+        check_threshold(config.replace(baselines=("threshold",)), scene.state)
 
 
 def test_patches_fit_the_model_and_the_data(tmp_path):

@@ -102,7 +102,7 @@ def test_an_interrupted_run_continues_to_the_same_weights(run, boxes, folder, mo
 
     always = merge(FAST, {"data": str(boxes), "training": {"checkpoint_seconds": 0}})
     with monkeypatch.context() as patch:
-        patch.setattr("multiway.tasks.scans.masks.PatchLoss", Stopping)
+        patch.setattr("multiway.tasks.scans.candidates.segment.network.PatchLoss", Stopping)
         with pytest.raises(Interrupted):
             lifecycle.start(TASK, TASK.configure(always), path)
     with pytest.raises(RunError, match="not finished"):
@@ -124,7 +124,7 @@ def test_a_stop_in_the_plain_network_names_the_run_to_resume(boxes, folder, monk
             assert run.path != run.root  # the loop names the root, see the tests of training
             raise Interrupted(f"Continue with `multiway train --resume {run.root}`.")
 
-    monkeypatch.setattr("multiway.tasks.encoded_task.train", stopped)
+    monkeypatch.setattr("multiway.tasks.sample_candidate.train", stopped)
     with pytest.raises(Interrupted, match=rf"--resume {folder / 'named'}`"):
         lifecycle.start(TASK, config_of(boxes), folder / "named")
 
@@ -230,15 +230,15 @@ def test_attention_maps_are_written_per_mode(run, scene_run, folder):
 
 
 def test_the_report_and_the_comparison_are_whole_pages(run, scene_run):
-    page = TASK.report([run])
+    page = TASK.page.report([run])
     assert page.startswith("<!doctype html>") and page.count("data:image/png;base64,") in (1, 2)
     assert page.count('<path class="mask-true"') == page.count('<path class="mask-predicted"') in (1, 2)
     assert "Report on masks" in page and "http" not in page.split("</head>")[1]
     assert "The weights with the highest validation Dice are kept." in page and "multiway train segment --data" in page
     assert "undefined" in page  # the distance of a model that marks nothing
-    assert "by class" in TASK.report([scene_run, scene_run])
-    assert "cannot be compared" in TASK.compare([[run], [scene_run]])
-    assert "cannot be compared" not in TASK.compare([[run], [run]])
+    assert "by class" in TASK.page.report([scene_run, scene_run])
+    assert "cannot be compared" in TASK.page.compare([[run], [scene_run]])
+    assert "cannot be compared" not in TASK.page.compare([[run], [run]])
 
 
 def test_a_row_of_results_holds_every_model(run):

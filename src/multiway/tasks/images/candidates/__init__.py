@@ -1,0 +1,1 @@
+"""Candidates of images, one a file: each is registered by being there."""

@@ -1,0 +1,1 @@
+"""Candidates of scans, by task."""

@@ -1,0 +1,1 @@
+"""Candidates of scans with classes, one a file: each is registered by being there."""

@@ -1,0 +1,1 @@
+"""Candidates of tabular, one a file: each is registered by being there."""

@@ -1,0 +1,241 @@
+"""Classes or numbers of samples of any kind: candidates compared on validation or out of folds, scored, answered."""
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from multiway.config import Plain
+from multiway.data.samples import Prepared, Rows, Samples
+from multiway.data.scaling import Scaler
+from multiway.data.splitting import check_splits, folds
+from multiway.errors import MultiwayError
+from multiway.tasks import targets
+from multiway.tasks.answers import Answer, join_own_columns, write_answer
+from multiway.tasks.choice import Evidence
+from multiway.tasks.declarations import Encoding
+from multiway.tasks.protocol import NETWORK, Context, State, Task, choose_by
+from multiway.tasks.run import Models, Run
+from multiway.tasks.sample_candidate import FOLDS
+from multiway.tasks.sample_task import arrange, find_later, sample_task
+from multiway.tasks.scores import sentence_of
+from multiway.training.processes import best_device, device_of
+
+PREDICTED = 256
+"""Samples that are predicted at once."""
+FEW, MOST = 500, 5_000_000
+"""Independent cases of validation below which models are fitted on folds too, and numbers of inputs up to which."""
+AWFUL = 1e30
+"""In place of an output that is no number."""
+
+
+class SampleState(State, Protocol):
+    """What a loaded run needs to rebuild its models and to encode later samples."""
+
+    @property
+    def classes(self) -> Sequence[str] | None:
+        """Names of the classes, in the order of the outputs; None where the target is a number."""
+
+    @property
+    def target(self) -> Scaler | None:
+        """Scale of a target that is a number."""
+
+
+def target_task(encoding: Encoding, **parts: Any) -> Task:
+    """A task on samples with a class or a number each, whose state is a `SampleState`; see `sample_task`."""
+    usual: Plain = {
+        "choose": partial(choose_by, measure_targets),
+        "outputs": compute_outputs,
+        "predict": predict_targets,
+        "sentence": summarise,
+        "cell_facts": lambda runs: {"test_samples": runs[0].facts["splits"]["test"]["samples"]},
+        "answer": answer_targets,
+    }
+    return sample_task(encoding, **{**usual, **parts})
+
+
+def compute_outputs(run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
+    """Probabilities `(samples, classes)`, or numbers `(samples,)`; each depends on its sample alone."""
+    classes = run.state.classes
+    if not len(samples):
+        return np.empty((0, *(() if classes is None else (len(classes),))))
+    seen = run.task.candidates()[name].inputs(run, samples)
+    return targets.decode_outputs(outputs_of(run.models[name], seen), run.state.target)
+
+
+@torch.no_grad()
+def compute_precisely(run: Run, name: str, samples: Samples[Tensor]) -> NDArray[np.float64]:
+    """The same of samples of few numbers each, computed in float64 at once."""
+    model = copy.deepcopy(run.models[name]).cpu().double().eval()
+    return targets.decode_outputs(model(samples.inputs.double()), run.state.target)
+
+
+@torch.no_grad()
+def outputs_of(model: nn.Module, samples: Samples[Tensor], at_once: int = PREDICTED) -> Tensor:
+    """What a model gives for every sample, in their order, in float64."""
+    model.eval()
+    with best_device(model):
+        where = device_of(model)
+        batches = (model(batch["inputs"].to(where)).cpu() for batch in samples.batches(at_once))
+        return torch.cat(list(batches)).double()
+
+
+def outputs_on(run: Run, prepared: Prepared[Any, Any], split: str) -> targets.Outputs:
+    """Outputs of every model on a split."""
+
+    def outputs() -> targets.Outputs:
+        part = prepared.part(split)
+        return {name: run.task.outputs(run, name, part) for name in run.models}
+
+    return run.once(prepared, split, outputs)
+
+
+def predict_targets(run: Run, prepared: Prepared[Any, Any], split: str) -> targets.Predictions:
+    """Samples, with the probabilities or numbers of every candidate."""
+    samples, outputs = prepared.named(split), outputs_on(run, prepared, split)
+    return targets.Predictions(
+        samples=samples.names,
+        names=run.state.classes,
+        truth=samples.truth,
+        groups=samples.groups,
+        metrics=run.task.metrics(run.config),
+        outputs={**outputs, run.answer.name: run.answer.mixed(outputs)},
+        thresholds=targets.thresholds_of(run.calibration, run.candidates),
+    )
+
+
+def summarise(run: Run) -> str:
+    """Two test scores."""
+    return sentence_of(run, *(("mse", "mae") if run.state.classes is None else ("acc", "auc")))
+
+
+def threshold_of(run: Run) -> float | None:
+    """From which probability of the second of two classes on it is the answer; None, one half, where none is rare."""
+    if getattr(run.state, "rare", None) is None:
+        return None
+    return targets.thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
+
+
+def name_samples(config: Any, source: object, samples: Samples[Any]) -> pd.DataFrame:
+    """Names of samples, which stand before their answers."""
+    return pd.DataFrame(dict(samples.names))
+
+
+def answer_targets(
+    run: Run,
+    data: str | None,
+    out: Path | None,
+    options: Plain,
+    *,
+    own_columns: Callable[[Any, object, Samples[Any]], pd.DataFrame] = name_samples,
+) -> Answer:
+    """Every sample of some data with its class and probabilities, or its number.
+
+    own_columns: Gives the columns that stand before the answers.
+    """
+    source = find_later(run.task, data, out)
+    later = run.task.prepare(run.config, source, run.state, labelled=False)
+    far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
+    answers = targets.answer_frame(answer_samples(run, later.encoded), run.state.classes, threshold_of(run))
+    frame, notes = join_own_columns(own_columns(run.config, source, later.raw), answers)
+    return write_answer(frame, out, (*later.notes, *far, *notes))
+
+
+def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
+    """Outputs of the model that answers for a run, or of the blend."""
+    return run.answer.mixed({name: run.task.outputs(run, name, samples) for name in run.answer.shares})
+
+
+def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = True) -> Evidence:
+    """Losses of every model on validation, or out of folds where that is small.
+
+    A network is fitted on as many folds as it can be soon, and compared on these; where they are too few, on the
+    validation samples.
+    """
+    held = prepared.rows("validation")
+    outputs = {name: finite(values) for name, values in outputs_on(run, prepared, "validation").items()}
+    evidence = losses_of_squares(run, prepared.named("validation"), outputs)
+    counts = count_folds(run, prepared) if refit and _is_small(prepared.raw, held) else {}
+    if not counts:
+        return evidence
+    known = np.sort(np.concatenate([prepared.rows("train"), held]))
+    samples = prepared.raw.take(known)
+    whole = {name: _spread(values, np.searchsorted(known, held), len(known)) for name, values in outputs.items()}
+    whole |= {name: np.full_like(whole[name], np.nan) for name in counts}
+    try:
+        for fold, names in fit_folds(run, samples, counts, len(held) / len(known)):
+            part, rows = fold.prepared.part("test"), fold.prepared.rows("test")
+            for name in names:
+                whole[name][rows] = finite(run.task.outputs(fold, name, part))
+    except MultiwayError as error:  # a fold of few samples may lack what a model needs
+        run.facts["notes"] = [*run.facts["notes"], f"Validation alone chose the answer, as a fold failed: {error}"]
+        return evidence
+    word = "folds" if samples.times is None else "rolling folds"
+    partly = f"{counts[NETWORK]} {word}" if NETWORK in counts else "validation"
+    return losses_of_squares(run, samples, whole, measured=f"{FOLDS} {word}", partly=partly)
+
+
+def count_folds(run: Run, prepared: Prepared[Any, Any]) -> dict[str, int]:
+    """On how many folds each model can be fitted soon, those on none left out; by its work, not by a clock."""
+    inputs = prepared.encoded.inputs
+    if not isinstance(inputs, Tensor) or inputs.numel() > MOST:
+        return {}
+    every = run.task.candidates()
+    counts = {name: every[name].count_folds(run) for name in run.models}
+    return {name: count for name, count in counts.items() if count}
+
+
+def fit_folds(
+    run: Run, samples: Samples[Any], counts: Mapping[str, int], validation: float
+) -> Iterator[tuple[Run, list[str]]]:
+    """Runs that were fitted as this one, each without a part of some samples, its test split; and their models."""
+    task = run.task
+    assert task.encoding is not None
+    for number, splits in enumerate(folds(samples, FOLDS, validation, run.config.training.seed)):
+        check_splits(samples, splits)
+        part = arrange(task.encoding, run.config, samples, splits)
+        models = Models(task, run.config, part.state)
+        fold = Run(task=task, config=run.config, state=part.state, models=models, prepared=part)
+        names = [name for name, count in counts.items() if number < count]
+        for name in names:
+            task.fit(fold, name, part, Context())
+            models[name].to("cpu").eval()
+        fold.models = {name: models[name] for name in names}
+        yield fold, names
+
+
+def finite(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Outputs of a model, all of them numbers."""
+    return np.nan_to_num(outputs, nan=AWFUL, posinf=AWFUL, neginf=-AWFUL)
+
+
+def losses_of_squares(
+    run: Run, samples: Samples[Any], outputs: Mapping[str, NDArray[np.float64]], **more: Any
+) -> Evidence:
+    """Brier scores of classes, squared errors of scaled numbers, over samples or over groups of them."""
+    state, units = run.state, None if samples.groups is None else np.array(samples.groups, dtype=str)
+    is_rare = getattr(state, "rare", None) is not None
+    of = {"units": units, "unit": samples.word if units is None else "groups", "is_rare": is_rare, **more}
+    if state.classes is not None:
+        return Evidence.from_squares(outputs, np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
+    scaled = {name: state.target.transform(values[:, None]) for name, values in outputs.items()}
+    return Evidence.from_squares(scaled, state.target.transform(samples.truth[:, None]), loss="scaled MSE", **of)
+
+
+def _is_small(samples: Samples[Any], held: Rows) -> bool:
+    groups = None if samples.groups is None else {samples.groups[row] for row in held.tolist()}
+    return len(held if groups is None else groups) < FEW
+
+
+def _spread(values: NDArray[np.float64], places: Rows, count: int) -> NDArray[np.float64]:
+    """Values at their places among so many; NaN elsewhere."""
+    spread = np.full((count, *values.shape[1:]), np.nan)
+    spread[places] = values
+    return spread
