@@ -1,23 +1,35 @@
-"""An extension of Griffe, which reads the reference out of the code: estimators are dataclasses, constants have values.
+"""An extension of Griffe, which reads the reference out of the code: estimators have arguments, constants values.
 
-`bin/docs` loads it with the tools of the site, so it imports nothing of this repository.
+`bin/docs` loads it with the tools of the site, so it imports nothing of this repository: `docs.build.site` writes the
+arguments of estimators, which come from the settings of their tasks, beside the pages.
 """
 
 import ast
+import json
+from pathlib import Path
 from typing import Any
 
 import griffe
 
-ESTIMATOR = "multiway.tasks.estimator.estimator"
+ARGUMENTS = Path(__file__).parents[2] / "build" / "arguments.json"
 
 
 class Signatures(griffe.Extension):
-    """Lets Griffe write the constructor of what `@estimator` stands over; shows the value of a named default."""
+    """Gives estimators their constructor and what is said of its arguments; shows the value of a named default."""
+
+    def __init__(self) -> None:
+        self.estimators = json.loads(ARGUMENTS.read_text()) if ARGUMENTS.is_file() else {}
 
     def on_class_instance(self, *, cls: griffe.Class, **kwargs: Any) -> None:
-        for decorator in cls.decorators:
-            if decorator.callable_path == ESTIMATOR:
-                decorator.value = griffe.ExprName("dataclasses.dataclass")
+        if cls.path in self.estimators:
+            told = self.estimators[cls.path]
+            cls.docstring = griffe.Docstring(told["words"], parent=cls)
+            parameters = (
+                griffe.Parameter(name, annotation=kind, kind=griffe.ParameterKind.keyword_only, default=default)
+                for name, (kind, default) in told["arguments"].items()
+            )
+            own = griffe.Function("__init__", parameters=griffe.Parameters(*parameters), parent=cls)
+            cls.set_member("__init__", own)
 
     def on_function(self, *, func: griffe.Function, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
         for parameter in func.parameters:

@@ -5,6 +5,7 @@
 
 import ast
 import functools
+import inspect
 import json
 import re
 import shutil
@@ -18,6 +19,8 @@ from docs.build import claims_page, results_page
 
 import multiway
 from multiway.lazy import extensions
+from multiway.tasks.estimator import Estimator
+from multiway.tasks.settings import TASKS, settings_of
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -120,6 +123,9 @@ def write_pages() -> None:
     (PAGES / "results.md").write_text(results_page.page())
     with (PAGES / "papers" / "README.md").open("a") as file:
         file.write(f"\n{claims_page.page()}")
+    for task in TASKS:
+        with (PAGES / "guides" / f"{task}.md").open("a") as file:
+            file.write(f"\n{options_table(task)}")
     for page in PAGES.rglob("*.md"):
         page.write_text(as_on_the_site(page.read_text(), page.parent))
     for notebook in (PAGES / "notebooks").glob("*.ipynb"):
@@ -130,12 +136,38 @@ def write_pages() -> None:
         entries = "\n\n".join(f"::: {place}" for _, place in sorted(places.items()))
         with (PAGES / "reference" / f"{page}.md").open("a") as file:
             file.write(f"\n## All names\n\n{entries}\n")
+    (BUILD / "arguments.json").write_text(json.dumps(dict(describe_estimators())))
     parts = {part: _listed(part) for part in ("guides", "notebooks", "papers", "reference")}
     files = {"source": ROOT / "src", "extension": ROOT / "docs" / "build" / "signatures.py"}
     (BUILD / "zensical.toml").write_text(
         CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)
     )
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
+
+
+def options_table(task: str) -> str:
+    """Every option of the training of a task, from the flags of its config: what its guide ends with."""
+    rows = [
+        f"| `--{each.name.replace('_', '-')}` | `{each.field}` | {_usual(each.default)} | {each.help} |"
+        for each in settings_of(task).options_of("train").values()
+    ]
+    head = f"## Options of `multiway train {task}`\n\n| option | field | usual value | |\n|---|---|---|---|"
+    return "\n".join([head, *rows, ""])
+
+
+def _usual(value: object) -> str:
+    return "" if value in (None, ()) else f"`{value}`"
+
+
+def describe_estimators() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every estimator by its place: what is said of it, and of each argument its type and its usual value."""
+    for name in dir(multiway):
+        found = getattr(multiway, name)
+        if inspect.isclass(found) and issubclass(found, Estimator):
+            known = inspect.signature(found).parameters.values()
+            kinds = {each.name: inspect.formatannotation(each.annotation).replace("typing.", "") for each in known}
+            arguments = {each.name: (kinds[each.name], repr(each.default)) for each in known}
+            yield f"{found.__module__}.{name}", {"words": found.__doc__, "arguments": arguments}
 
 
 def as_on_the_site(text: str, folder: Path) -> str:

@@ -51,6 +51,10 @@ class Config(BaseModel):
         return self.model_dump(mode="json")
 
 
+OF_FIELD = object()
+"""In place of a usual value that is that of the field."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Flag:
     """On the annotation of a field: the option and the argument of estimators that set it.
@@ -59,37 +63,50 @@ class Flag:
 
     help: What it is, a sentence.
     name: Of the option and the argument, where it is not that of the field.
+    option: Of the option, where it is not that of the argument.
     commands: Which take the option; none where it is an argument alone.
     read: From the text of an option to a value, by the annotation if not given; ValueError says what is wanted.
     choices: The values it can have, by the annotation if not given.
     key: Where the field is a mapping: the name in it that is set.
+    usual: Value of the argument where none is given; None leaves it to the config.
+    is_argument: Whether estimators have it.
     """
 
     help: str
     _: dataclasses.KW_ONLY
     name: str = ""
+    option: str = ""
     commands: tuple[str, ...] = ("train", "check", "audit")
     read: Callable[[str], object] | None = None
     choices: tuple[str, ...] = ()
     key: str = ""
+    usual: object = OF_FIELD
+    is_argument: bool = True
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
     """A field with a flag.
 
+    name: Of the option.
+    argument: Of estimators; empty where they have none.
     field: Its place in the config, such as "read.missing".
     default: Its usual value.
+    usual: That of the argument.
+    kind: Its type.
     is_switch: Whether the option has no value.
     """
 
     name: str
+    argument: str
     field: str
     help: str
     commands: tuple[str, ...]
     read: Callable[[str], object]
     choices: tuple[str, ...]
     default: object
+    usual: object
+    kind: Any
     is_switch: bool
 
 
@@ -101,15 +118,20 @@ def settings_in(config: type[BaseModel], usual: Plain | None = None, place: str 
     for name, field in config.model_fields.items():
         kind = _without_none(field.annotation)
         for flag in (each for each in field.metadata if isinstance(each, Flag)):
-            default = usual.get(name)
+            default, argument = usual.get(name), flag.name or flag.key or name
+            if flag.key:
+                default = default.get(flag.key) if isinstance(default, Mapping) else None
             yield Setting(
-                name=flag.name or flag.key or name,
+                name=flag.option or argument,
+                argument=argument if flag.is_argument else "",
                 field=f"{place}{name}.{flag.key}".removesuffix("."),
                 help=flag.help,
                 commands=flag.commands,
                 read=flag.read or (str if flag.key else reader_of(kind)),
                 choices=flag.choices or (get_args(kind) if get_origin(kind) is Literal else ()),
-                default=default.get(flag.key) if flag.key and isinstance(default, Mapping) else default,
+                default=default,
+                usual=default if flag.usual is OF_FIELD else flag.usual,
+                kind=str | None if flag.key else field.annotation,
                 is_switch=kind is bool,
             )
     for name, field in config.model_fields.items():

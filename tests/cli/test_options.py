@@ -45,11 +45,11 @@ def test_a_set_that_is_none_is_refused(text):
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-def test_epochs_are_a_setting_of_the_training():
-    assert options.overrides(["training.batch_size=4"], 3) == {"training": {"batch_size": 4, "epochs": 3}}
-    assert options.overrides(None, None) == {}
+def test_a_setting_is_given_once():
+    assert options.settings("train", "series", {"epochs": "3"}) == {"training": {"epochs": 3}}
+    assert options.overrides("series", {"epochs": "3"}, ["training.batch_size=4"]) == {"training": {"batch_size": 4}}
     with pytest.raises(ConfigError, match=r"--epochs and --set training\.epochs are the same setting"):
-        options.overrides(["training.epochs=4"], 3)
+        options.overrides("series", {"epochs": "3"}, ["training.epochs=4"])
 
 
 def test_a_set_through_a_value_is_refused():

@@ -1,11 +1,15 @@
 """What estimators share: where arguments stand in the config, classes by probability, our own score."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import multiway
+from multiway.config import settings_in
 from multiway.tasks.estimator import Classifier, own_score
+from multiway.tasks.settings import settings_of
 
 
 def test_arguments_reach_the_part_of_the_config_that_has_them():
@@ -24,6 +28,19 @@ def test_arguments_after_the_first_are_named():
     with pytest.raises(TypeError, match="positional argument"):
         multiway.Forecaster(8, 16)
     assert repr(multiway.Forecaster(8, seed=5)) == "Forecaster(horizon=8, seed=5)"
+
+
+@pytest.mark.parametrize("name", ["Forecaster", "TabularRegressor", "Segmenter"])
+def test_arguments_are_the_settings_of_the_task(name):
+    """By their flags: names, usual values and words; no argument hides a method."""
+    estimator = getattr(multiway, name)
+    settings = settings_in(settings_of(estimator.task).config)
+    known = {each.argument: each for each in settings if each.argument in estimator.places}
+    parameters = inspect.signature(estimator).parameters
+    assert [*parameters] == [*estimator.places, "settings", "progress"] and known.keys() == estimator.places.keys()
+    for argument, setting in known.items():
+        assert f"    {argument}: {setting.help}" in estimator.__doc__ and not hasattr(estimator, argument)
+        assert parameters[argument].default == estimator.usual.get(argument, setting.usual)
 
 
 class Shares(Classifier):

@@ -52,9 +52,7 @@ def test_a_fix_is_accepted_as_it_is_written():
 def test_the_arguments_of_the_method_come_first():
     prices = make_prices()
     estimator = multiway.StockMovementClassifier(settings={"model": {"modality": "text"}})
-    with pytest.raises(
-        DataError, match=r"Give them \(texts=\"FILE\"\), or settings={\"model\": {\"modality\": \"price\"}}\."
-    ):
+    with pytest.raises(DataError, match=r"Give them \(texts=\"FILE\"\), or modality=\"price\"\."):
         estimator.fit(prices)
 
 

@@ -1,11 +1,14 @@
 """The workflows leave to the task what is the task's: seen with one that only records its calls."""
 
 import dataclasses
+import inspect
 import json
 import sys
 import types
+import typing
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 from pydantic import Field
@@ -14,11 +17,14 @@ from torch import nn
 import multiway_papers as papers
 from interruption import left_over
 from multiway import lazy, workflows
+from multiway.cli import options
+from multiway.config import Flag
 from multiway.data import CheckReport
 from multiway.data.writing import check_target
 from multiway.errors import ConfigError, MultiwayError, RunError
 from multiway.tasks import settings
 from multiway.tasks.answers import Answer
+from multiway.tasks.estimator import Estimator
 from multiway.tasks.kind import Kind
 from multiway.tasks.options import Answering
 from multiway.tasks.protocol import NETWORK, Metric, Settled, Task
@@ -32,7 +38,7 @@ from multiway_papers.queue import read_queue
 
 class ToyConfig(Answering):
     data: str | None = None
-    width: int = 1
+    width: Annotated[int, Flag("How wide the toy is.")] = 1
     read: dict[str, object] = Field(default_factory=dict)
     training: TrainingConfig = TrainingConfig.parse({})
 
@@ -193,6 +199,19 @@ def test_what_a_task_cannot_do_is_said(toy, tmp_path):
         workflows.backtest(tmp_path / "run")
     with pytest.raises(ConfigError, match=r"compress: runs of volumes give no sample\. Use multiway\.compress\.plan"):
         workflows.compress(tmp_path / "run", [".*=nd"])
+
+
+def test_a_field_with_a_flag_is_an_option_and_an_argument(toy):
+    """Nothing else names it."""
+
+    class ToyEstimator(Estimator):
+        task = "volumes"
+
+    option = typing.get_args(options.task_options("train", ["volumes"])["width"])[1]
+    assert option.default == "--width" and option.help == "How wide the toy is."
+    assert option.show_default == "1" and options.settings("train", "volumes", {"width": "5"}) == {"width": 5}
+    assert inspect.signature(ToyEstimator).parameters["width"].default == 1
+    assert "    width: How wide the toy is." in ToyEstimator.__doc__ and ToyEstimator(width=5).config().width == 5
 
 
 def test_a_check_passes_settings_on_and_overrides_win(toy):

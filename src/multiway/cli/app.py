@@ -2,13 +2,13 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from multiway import workflows
-from multiway.cli import data, doctor, options, runs, train
+from multiway.cli import options, train
 from multiway.cli.show import Output
 from multiway.lazy import extensions, load_extension
 
@@ -16,24 +16,21 @@ TASKS = workflows.TASKS
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 
 
-def command(
-    function: Callable[..., Output | None], name: str, tasks: Iterable[str] | None = None
-) -> Callable[..., None]:
+def command(function: Callable[..., Output | None], own: Mapping[str, Any] | None = None) -> Callable[..., None]:
     """A function that prints what the given one answers, and exits with 1 where that is bad.
 
     Args:
         function: What the command does.
-        name: Of the command, as options of tasks name it.
-        tasks: Tasks whose options it has; they reach the function as a mapping `own`.
+        own: Types of its options of tasks, by name; the values reach the function as a mapping `own`.
     """
-    own = {} if tasks is None else options.task_options(name, tuple(tasks))
+    more = own or {}
     fixed = [parameter for key, parameter in inspect.signature(function).parameters.items() if key != "own"]
-    added = [_keyword(key, None, kind) for key, kind in own.items()]
+    added = [_keyword(key, None, kind) for key, kind in more.items()]
 
     @functools.wraps(function)
     def printed(*, as_json: bool, **given: Any) -> None:
-        values = {key: given.pop(key) for key in own}
-        if tasks is not None:
+        values = {key: given.pop(key) for key in more}
+        if own is not None:
             given["own"] = {key: value for key, value in values.items() if value is not None}
         answer = function(**given)
         if answer is not None:
@@ -67,38 +64,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 known = typer.Typer(help="Known data sets: where they are, and fetching them.", no_args_is_help=True)
-training = typer.Typer(callback=command(train.group_command, "train"), invoke_without_command=True)
+training = typer.Typer(
+    callback=command(train.group_command, options.task_options("train", TASKS, shared=True)),
+    invoke_without_command=True,
+)
 tuning = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
 
-COMMANDS = (
-    (data.check_command, TASKS),
-    (runs.evaluate_command, None),
-    (runs.predict_command, TASKS),
-    (runs.backtest_command, TASKS),
-    (runs.update_command, None),
-    (runs.explain_command, TASKS),
-    (runs.report_command, None),
-    (runs.compare_command, None),
-    (data.audit_command, TASKS),
-    (runs.compress_command, None),
-    (doctor.doctor_command, None),
-)
-"""In the order of the help, each with the tasks whose options it has."""
-for function, tasks in COMMANDS:
-    name = function.__name__.removesuffix("_command")
-    app.command(name)(command(function, name, tasks))
-known.command("list")(command(data.list_command, "list"))
-known.command("fetch")(command(data.fetch_command, "fetch"))
-known.command("make")(command(data.make_command, "make"))
-for task in TASKS:
-    purpose = workflows.settings_of(task).purpose
-    training.command(task, help=purpose)(command(train.training_of(task), "train", [task]))
-    tuning.command(task, help=f"Search settings on validation: {purpose}")(
-        command(train.tuning_of(task), "train", [task])
-    )
 for place in extensions("commands"):
     group, _, name = place.rpartition(".")
-    {"": app, "data": known}[group].command(name)(command(load_extension("commands", place), name))
+    function = load_extension("commands", place)
+    own = options.task_options(name, TASKS) if "own" in inspect.signature(function).parameters else None
+    {"": app, "data": known}[group].command(name)(command(function, own))
+for task in TASKS:
+    purpose = workflows.settings_of(task).purpose
+    own = options.task_options("train", [task])
+    training.command(task, help=purpose)(command(train.training_of(task), own))
+    tuning.command(task, help=f"Search settings on validation: {purpose}")(command(train.tuning_of(task), own))
 app.add_typer(known, name="data")
 app.add_typer(training, name="train")
 app.add_typer(tuning, name="tune")

@@ -44,29 +44,7 @@ Model = Annotated[
     str | None,
     typer.Option("--model", help="Ask this model of the run; the one that answers if not given.", show_default=False),
 ]
-AnswerBy = Annotated[
-    str | None,
-    typer.Option(
-        "--answer",
-        help="Which model answers: auto, what validation prefers; network; or one by its name.",
-        show_default="auto",
-    ),
-]
 Seeds = Annotated[int, typer.Option(min=1, help="Runs that differ only in their seed.")]
-Epochs = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Passes over the training data, as --set training.epochs=N; the task's usual number if not given."
-    ),
-]
-Track = Annotated[
-    str | None,
-    typer.Option(
-        "--track",
-        help="Show validations as they come, in tensorboard or trackio; nowhere if not given.",
-        show_default=False,
-    ),
-]
 Recipe = Annotated[
     str | None,
     typer.Option(
@@ -103,30 +81,29 @@ def dash(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def task_options(command: str, tasks: Sequence[str]) -> dict[str, Any]:
-    """Types of the options that tasks have of a command, by name; one that several tasks have stands once."""
-    options: dict[str, workflows.Setting] = {}
+def task_options(command: str, tasks: Sequence[str], *, shared: bool = False) -> dict[str, Any]:
+    """Types of the options that tasks have of a command, by name; one that several tasks have stands once.
+
+    shared: Only those that all of them have.
+    """
+    having: dict[str, dict[str, workflows.Setting]] = {}
     for task in tasks:
-        options = {**workflows.settings_of(task).options_of(command), **options}
-    return {
-        name: _read_value(options[name], _tasks_with(name, command, tasks), tasks) for name in _in_order(command, tasks)
-    }
+        for name, option in workflows.settings_of(task).options_of(command).items():
+            having.setdefault(name, {})[task] = option
+    return {name: _annotate(found, tasks) for name, found in having.items() if not shared or len(found) == len(tasks)}
 
 
-def _in_order(command: str, tasks: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(name for task in tasks for name in workflows.settings_of(task).options_of(command)))
-
-
-def _tasks_with(name: str, command: str, tasks: Sequence[str]) -> list[str]:
-    return [task for task in tasks if name in workflows.settings_of(task).options_of(command)]
-
-
-def _read_value(option: "workflows.Setting", having: Sequence[str], tasks: Sequence[str]) -> Any:
+def _annotate(having: dict[str, "workflows.Setting"], tasks: Sequence[str]) -> Any:
+    """The type of an option, by the tasks that have it; the first of them says what it is."""
+    option, defaults = next(iter(having.values())), {str(option.default) for option in having.values()}
     default = "none" if option.default in (None, ()) else str(option.default)
+    of_all = "every task" if len(tasks) > 1 else tasks[0]
     settings: dict[str, Any] = {
         "help": option.help,
-        "rich_help_panel": f"Options of {tasks[0]}" if len(tasks) == 1 else f"For {' and '.join(having)}",
-        "show_default": "if not given" not in option.help and ("off" if option.is_switch else default),
+        "metavar": "<name,name,...>" if option.read is workflows.read_names else None,
+        "rich_help_panel": f"Options of {of_all}" if len(having) == len(tasks) else f"For {' and '.join(having)}",
+        "show_default": "if not given" not in option.help
+        and ("off" if option.is_switch else default if len(defaults) == 1 else "by the task"),
     }
     kind = bool if option.is_switch else one_of(option.name, option.choices)
     return Annotated[kind | None, typer.Option(dash(option.name), **settings)]
@@ -137,8 +114,8 @@ def read_options(command: str, task: str, own: dict[str, Any]) -> dict[str, Any]
     known, values = workflows.settings_of(task).options_of(command), {}
     for name, text in own.items():
         if name not in known:
-            others = " and ".join(_tasks_with(name, command, workflows.TASKS))
-            raise ConfigError(f"{dash(name)} is for {others}, not for {task}. Leave it out.")
+            having = (other for other in workflows.TASKS if name in workflows.settings_of(other).options_of(command))
+            raise ConfigError(f"{dash(name)} is for {' and '.join(having)}, not for {task}. Leave it out.")
         try:
             values[name] = text if known[name].is_switch else known[name].read(str(text))
         except ValueError as error:
@@ -197,20 +174,15 @@ def train_command_of(task: str, data: str, words: Sequence[str], proposal: Seque
     return " ".join([f"multiway train {task} --data {shlex.quote(data)}", *map(shlex.quote, words), *needed])
 
 
-def overrides(
-    sets: list[str] | None, epochs: int | None, answer: str | None = None, track: str | None = None
-) -> dict[str, Any]:
-    """What `--set`, `--epochs`, `--answer` and `--track` say of a training."""
-    given = nest_settings(sets or []) | ({} if answer is None else {"answer": answer})
-    chosen = {name: value for name, value in {"epochs": epochs, "track": track}.items() if value is not None}
-    training = given.get("training", {})
-    if not chosen or not isinstance(training, dict):
-        return given
-    if twice := [name for name in chosen if name in training]:
-        raise ConfigError(
-            f"train: --{twice[0]} and --set training.{twice[0]} are the same setting. Leave out one of them."
-        )
-    return {**given, "training": {**training, **chosen}}
+def overrides(task: str, own: dict[str, Any], sets: list[str] | None) -> dict[str, Any]:
+    """What `--set` says of a training, which no option says as well."""
+    given, known = nest_settings(sets or []), workflows.settings_of(task).options_of("train")
+    places = workflows.leaves(given)
+    for name in own:
+        if known[name].field in places:
+            both = f"{dash(name)} and --set {known[name].field}"
+            raise ConfigError(f"train: {both} are the same setting. Leave out one of them.")
+    return given
 
 
 def nest_settings(assignments: list[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 
 from multiway import workflows
 from multiway.cli import options, show
-from multiway.cli.options import AnswerBy, Epochs, Quiet, Recipe, Seeds, Sets, Track
+from multiway.cli.options import Quiet, Recipe, Seeds, Sets
 from multiway.cli.show import Output
 from multiway.errors import ConfigError
 
@@ -38,11 +38,10 @@ def group_command(
     data: Data = None,
     out: RunOut = None,
     seeds: Seeds = 1,
-    epochs: Epochs = None,
-    answer: AnswerBy = None,
-    track: Track = None,
     sets: Sets = None,
     quiet: Quiet = False,
+    *,
+    own: dict[str, Any],
 ) -> Output | None:
     """Train on a file or a recipe, score on its test rows with the baselines, and leave a run folder."""
     if ctx.invoked_subcommand is not None:
@@ -53,7 +52,9 @@ def group_command(
         return _answer(workflows.resume(resume, progress=not quiet))
     if recipe is None:
         raise typer.BadParameter("name a task (`multiway train forecast ...`), a --recipe or a run to --resume")
-    given, changes = {} if data is None else {"data": data}, options.overrides(sets, epochs, answer, track)
+    task = workflows.TASKS[0]  # any, since all tasks have these options
+    given, changes = options.settings("train", task, own), options.overrides(task, own, sets)
+    given |= {} if data is None else {"data": data}
     return _answer(workflows.train(given, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet))
 
 
@@ -81,16 +82,13 @@ def training_of(task: str) -> Callable[..., Output]:
         out: RunOut = None,
         recipe: Recipe = None,
         seeds: Seeds = 1,
-        epochs: Epochs = None,
-        answer: AnswerBy = None,
-        track: Track = None,
         sets: Sets = None,
         quiet: Quiet = False,
         *,
         own: dict[str, Any],
     ) -> Output:
         given = options.settings("train", task, own) | ({} if data is None else {"data": data})
-        changes = options.overrides(sets, epochs, answer, track)
+        changes = options.overrides(task, own, sets)
         return _answer(
             workflows.train(
                 given, task=task, recipe=recipe, overrides=changes, out=out, seeds=seeds, progress=not quiet
@@ -137,7 +135,6 @@ def tuning_of(task: str) -> Callable[..., Output]:
         sampler: Sampler = "random",
         pruner: Pruner = "none",
         storage: Storage = None,
-        epochs: Epochs = None,
         sets: Sets = None,
         quiet: Quiet = False,
         *,
@@ -145,7 +142,7 @@ def tuning_of(task: str) -> Callable[..., Output]:
     ) -> Output:
         given = options.settings("train", task, own) | {"data": data}
         tuned = workflows.tune(
-            task, given, space=space, overrides=options.overrides(sets, epochs), trials=trials, seed=seed,
+            task, given, space=space, overrides=options.overrides(task, own, sets), trials=trials, seed=seed,
             minutes=minutes, sampler=sampler, pruner=pruner, out=out, storage=storage, progress=not quiet,
         )  # fmt: skip
         return Output(lines=[*show.align_rows(tuned.table()), *tuned.lines()], document=tuned.to_dict)

@@ -56,17 +56,14 @@ class ModelBudget:
             check_share("plan", option, getattr(self, option))
         if self.max_milliseconds is not None and not 0 < self.max_milliseconds < math.inf:
             raise ConfigError(f"plan: max_milliseconds is a time above 0. Got {self.max_milliseconds}.")
-        if len(self._given) > 1:
-            raise ConfigError(f"plan: one budget chooses the ranks. Got {' and '.join(self._given)}.")
-
-    @property
-    def _given(self) -> list[str]:
-        return [option for option in UNITS if getattr(self, option) is not None]
+        limits = [option for option in UNITS if getattr(self, option) is not None]
+        if len(limits) > 1:
+            raise ConfigError(f"plan: one budget chooses the ranks. Got {' and '.join(limits)}.")
 
     @property
     def unit(self) -> str | None:
         """The limit that is given: max_parameters, max_flops, max_milliseconds, or None."""
-        return next(iter(self._given), None)
+        return next((option for option in UNITS if getattr(self, option) is not None), None)
 
 
 class LayerChoice(NamedTuple):
@@ -109,7 +106,9 @@ class RankSearch:
         """The dense layer, and every smaller one within the largest error."""
         most, dense = self.budget.max_error, count_parameters(target.module)
         options = [each for each in fit.options() if each.parameters < dense and (most is None or each.error <= most)]
-        options = options if self.meter is None else some_of(options)
+        if self.meter is not None and options:  # each is built and counted or timed: some, each step the same factor
+            places = sorted({round(len(options) ** (step / (TRIED - 1))) for step in range(TRIED)})
+            options = [options[place - 1] for place in places]
         choices, weight = [LayerChoice(self.cost(target.module, target, seen))], target.module.get_parameter("weight")
         for option, harm in zip(options, self._harms(target, fit, options), strict=True):
             is_counted = self.meter is None
@@ -228,12 +227,6 @@ def within_error(options: Sequence[RankChoice], max_error: float) -> RankChoice 
 def within_share(options: Sequence[RankChoice], max_share: float, dense: int) -> RankChoice | None:
     """The most accurate choice within a share of the dense layer's parameters."""
     return next((option for option in reversed(options) if option.parameters <= max_share * dense), None)
-
-
-def some_of(options: Sequence[RankChoice]) -> list[RankChoice]:
-    """Some of many choices, each step the same factor."""
-    places = sorted({round(len(options) ** (step / (TRIED - 1))) for step in range(TRIED)}) if options else []
-    return [options[place - 1] for place in places]
 
 
 def choose_within(

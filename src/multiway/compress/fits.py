@@ -182,11 +182,14 @@ class ByThreshold(abc.ABC):
     def options(self) -> list[RankChoice]:
         """One for each threshold; the error promised is the bound of successive SVDs, which the layer stays within."""
         allowed = [0.0, *(10 ** (-4 * step / THRESHOLDS) for step in range(THRESHOLDS + 1))]
-        choices = {tuple(first_within(errors, limit) for errors in self.errors) for limit in allowed}
+        choices = set()
+        for limit in allowed:  # the smallest ranks that lose no more
+            ranks = (next(rank for rank, lost in enumerate(each, 1) if lost <= limit) for each in self.errors)
+            choices.add(tuple(ranks))
         options = []
-        for ranks in choices:
-            bound = math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, ranks, strict=True)))
-            options.append(RankChoice(self._parameters(ranks), bound, ranks))
+        for choice in choices:
+            bound = math.hypot(*(errors[rank - 1] for errors, rank in zip(self.errors, choice, strict=True)))
+            options.append(RankChoice(self._parameters(choice), bound, choice))
         return falling(options)
 
     @abc.abstractmethod
@@ -282,11 +285,6 @@ class TermsFit(ByDoubling[nn.Linear]):
 
 def _terms(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...], rank: int, *, has_bias: bool) -> NdLayer:
     return NdLayer(in_sizes, out_sizes, rank=rank, bias="full" if has_bias else False, flat=True)
-
-
-def first_within(errors: Sequence[float], allowed: float) -> int:
-    """The smallest rank that loses no more."""
-    return next(rank for rank, lost in enumerate(errors, 1) if lost <= allowed)
 
 
 def falling(options: Sequence[RankChoice]) -> list[RankChoice]:

@@ -24,7 +24,7 @@ from multiway.compress.rules import CP, LowRank, Rule, TensorTrain, balanced_siz
 from multiway.errors import ShapeError
 from multiway.nn import CPConv, TTEmbedding, TTLinear, TuckerConv
 from multiway.nn.factorised_convolutions import Convolution
-from multiway.nn.tt_embedding import check_factors, factors_above, padded_rows, zero_row
+from multiway.nn.tt_embedding import check_factors, factors_above, pad_rows, zero_row
 
 
 def fit_of_layer(rule: Rule, module: nn.Module) -> Fit:
@@ -90,7 +90,7 @@ class TableFit:
     def __init__(self, rule: Rule, table: nn.Embedding) -> None:
         self.table = table
         words, sizes = self.sizes = factor_sizes(rule, *table.weight.shape)
-        matrix = linear_over(padded_rows(table.weight.detach(), math.prod(words)).mT)
+        matrix = linear_over(pad_rows(table.weight.detach(), math.prod(words)).mT)
         self.fit = PairFit(matrix, words, sizes, as_train=True) if len(words) == 2 else TrainFit(matrix, words, sizes)
 
     def options(self) -> list[RankChoice]:

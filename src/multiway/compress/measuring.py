@@ -92,12 +92,12 @@ def compare_layers(dense: nn.Module, compressed: nn.Module, x: Tensor) -> Times:
 def compare_models(model: nn.Module, swapped: Callable[[], AbstractContextManager[Any]], data: Any) -> Times:
     """Seconds of the whole model on the data, as it is and while its layers are swapped."""
 
-    def timed(state: AbstractContextManager[Any]) -> float:
+    def seconds(state: AbstractContextManager[Any]) -> float:
         with state:
             return sum(_seconds(model, batch) for batch in batches_of(data))
 
     with evaluating(model):
-        return _in_turns(lambda: timed(nullcontext()), lambda: timed(swapped()), MODEL_SECONDS)
+        return _in_turns(lambda: seconds(nullcontext()), lambda: seconds(swapped()), MODEL_SECONDS)
 
 
 def _in_turns(before: Callable[[], float], after: Callable[[], float], seconds: float) -> Times:

@@ -16,8 +16,11 @@ READERS: tuple[type[nn.Module], ...] = (nn.MultiheadAttention, KroneckerAttentio
 """Modules that read the weights of all layers below them."""
 WEIGHTS = (".weight", ".in_proj_weight")
 """What code says that reads the weight of a layer, or of an attention."""
-LEFT_FAST_PATHS: tuple[type[nn.Module], ...] = (nn.TransformerEncoderLayer, nn.TransformerEncoder)
-"""Modules that read weights on a path which a swap switches off."""
+FAST_PATHS: tuple[tuple[type[nn.Module], str, Any], ...] = (
+    (nn.TransformerEncoderLayer, "activation_relu_or_gelu", 0),
+    (nn.TransformerEncoder, "use_nested_tensor", False),
+)
+"""Modules that read weights on a path which a swap switches off, and the setting that says so."""
 NOT_RUN = ("__init__", "extra_repr", "reset_parameters", "init_weights", "_init_weights", "_reset_parameters")
 """Methods that a model that is trained does not call any more."""
 
@@ -38,7 +41,7 @@ def leave_fast_paths(model: nn.Module, names: Sequence[str]) -> list[tuple[str, 
     changed = []
     for name in names:
         for above, parent in ancestors(model, name).items():
-            setting, off = _fast_path(parent)
+            setting, off = next((path for kind, *path in FAST_PATHS if isinstance(parent, kind)), ("", None))
             if setting and getattr(parent, setting) != off:
                 changed.append((above, setting, getattr(parent, setting)))
                 setattr(parent, setting, off)
@@ -49,14 +52,6 @@ def take_fast_paths(model: nn.Module, settings: Sequence[tuple[str, str, Any]]) 
     """Undo what `leave_fast_paths` changed."""
     for name, setting, value in reversed(settings):
         setattr(model.get_submodule(name), setting, value)
-
-
-def _fast_path(parent: nn.Module) -> tuple[str, Any]:
-    if isinstance(parent, nn.TransformerEncoderLayer):
-        return "activation_relu_or_gelu", 0
-    if isinstance(parent, nn.TransformerEncoder):
-        return "use_nested_tensor", False
-    return "", None
 
 
 def reads(parent: nn.Module, name: str) -> bool:
@@ -71,7 +66,7 @@ def read_in_code(cls: type[nn.Module]) -> frozenset[str]:
 
     A class that has no `forward` is called by methods of any name.
     """
-    if issubclass(cls, LEFT_FAST_PATHS):
+    if issubclass(cls, tuple(kind for kind, *_ in FAST_PATHS)):
         return frozenset()
     methods = _methods_of(cls)
     waiting = ["forward"] if "forward" in methods else [name for name in methods if name not in NOT_RUN]

@@ -83,16 +83,12 @@ def distil(
     """
 
     def nearing(learner: nn.Module, batch: Any) -> Tensor:
-        distance = relative_distance(floats(call(learner, batch)), teacher_outputs(teacher, batch))
+        with evaluating(teacher), torch.no_grad():
+            expected = floats(call(teacher, batch))
+        distance = relative_distance(floats(call(learner, batch)), expected)
         return distance if loss is None else distance + loss(learner, batch)
 
     return finetune(model, batches, nearing, epochs=epochs, rate=rate)
-
-
-def teacher_outputs(model: nn.Module, batch: Any) -> list[Tensor]:
-    """Floating outputs in evaluation mode, without gradients."""
-    with evaluating(model), torch.no_grad():
-        return floats(call(model, batch))
 
 
 def relative_distance(outputs: Iterable[Tensor], expected: Iterable[Tensor]) -> Tensor:

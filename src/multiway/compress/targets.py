@@ -59,7 +59,11 @@ def find_targets(
             elif id(module) not in targets:
                 names = tuple(other for other, same in modules.items() if same is module)
                 targets[id(module)] = Target(names, module, rule)
-        _check_some(pattern, matched[pattern], targets, refused, modules)
+        if not any(id(modules[name]) in targets for name in matched[pattern]):
+            name = next((name for name in matched[pattern] if _looks_swappable(modules[name])), matched[pattern][0])
+            raise ConfigError(
+                f"compress: nothing that the pattern {pattern!r} matches can be swapped. {name}: {refused[name]}."
+            )
     return list(targets.values()), [
         Refused(name, reason)
         for name, reason in refused.items()
@@ -96,20 +100,6 @@ def _matches(pattern: str, modules: Mapping[str, nn.Module]) -> list[str]:
             f"compress: the pattern {pattern!r} matches no module's whole name. {known}; '.*' stands for any beginning."
         )
     return matches
-
-
-def _check_some(
-    pattern: str,
-    names: list[str],
-    targets: Mapping[int, Target],
-    refused: Mapping[str, str],
-    modules: Mapping[str, nn.Module],
-) -> None:
-    if not any(id(modules[name]) in targets for name in names):
-        name = next((name for name in names if _looks_swappable(modules[name])), names[0])
-        raise ConfigError(
-            f"compress: nothing that the pattern {pattern!r} matches can be swapped. {name}: {refused[name]}."
-        )
 
 
 def _looks_swappable(module: nn.Module) -> bool:

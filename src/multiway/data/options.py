@@ -98,22 +98,22 @@ class ReadOptions(FileOptions):
 
     as_text = ("time_column", "id_column")
 
-    time_column: Annotated[str | None, Flag("Column of times; found if not given.", name="time")] = None
+    time_column: Annotated[str | None, Flag("Column of times; found if not given.", option="time")] = None
     """Column of times; found by name and content if not given."""
     id_column: Annotated[
         Annotated[tuple[str, ...], BeforeValidator(several)] | None,
         Flag(
             "Columns that name the series of a long table: store or store,item; found if not given.",
-            name="id",
+            option="id",
             read=read_names,
         ),
     ] = None
     """Columns of series names, in a long table: one, or several that name a series together."""
-    value_column: Annotated[str | None, Flag("Column of values of a long table; found if not given.", name="value")] = (
-        None
-    )
+    value_column: Annotated[
+        str | None, Flag("Column of values of a long table; found if not given.", option="value")
+    ] = None
     """Column of values, in a long table."""
-    variates: Annotated[tuple[str, ...] | None, Flag("Columns to use, separated by commas.")] = None
+    variates: Annotated[tuple[str, ...] | None, Flag("Columns to use; all if not given.")] = None
     """Series to keep, in this order; all if not given."""
     missing: Annotated[
         Literal["error", "mask", "ffill"], Flag("What to do with missing cells: error, mask or ffill.")
@@ -134,7 +134,7 @@ class ReadOptions(FileOptions):
     """Step between times as a pandas alias (h, 10min, D, MS); inferred if not given."""
     resample: Annotated[
         Literal["last", "mean", "sum"] | None,
-        Flag("What a step of --frequency has of rows off it: last, mean or sum; refused if not given."),
+        Flag("What a step of the frequency has of rows off it: last, mean or sum; refused if not given."),
     ] = None
     """What a step of `frequency` has of several rows, or of rows off it: the last value up to it, or the mean or sum of
     those from it to the next; the end of a month (ME), quarter or year has its own rows. A step without a row is
@@ -181,12 +181,18 @@ class PictureOptions(Limits):
     that is at most 64 times what their files take."""
 
 
+ValidationShare = Annotated[
+    float, Flag("Share of the data that chooses the best epoch.", commands=()), Field(gt=0, lt=1)
+]
+TestShare = Annotated[float, Flag("Share of the data that is scored once, at the end.", commands=()), Field(gt=0, lt=1)]
+
+
 class Shares(Config):
     """How much of the data validates and tests; the rest is trained on."""
 
-    validation: float = Field(0.15, gt=0, lt=1)
+    validation: ValidationShare = 0.15
     """Share to choose the best epoch on."""
-    test: float = Field(0.2, gt=0, lt=1)
+    test: TestShare = 0.2
     """Share to test on, once, at the end."""
 
     @model_validator(mode="after")

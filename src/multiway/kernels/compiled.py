@@ -64,6 +64,11 @@ class Link(NamedTuple):
     columns: int
     after: int
 
+    @property
+    def is_single(self) -> bool:
+        """Whether the matrix is one factor."""
+        return self.last - self.first == 1
+
 
 class Chain:
     """A chain of products on every row: factors, then biases. All that is known before there is a batch.

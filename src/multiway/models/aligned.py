@@ -193,7 +193,10 @@ class AlignedSeasons(DrawnIn):
         self.phases = torch.tensor(range(self.season) if phases is None else phases)
         count = min((len(rows) - self.lookback - self.horizon + 1) // self.season, LATEST)
         if not float(self.penalty):
-            self.penalty.fill_(self._best_noise(values, int(self.phases[-1]), count))
+            # That with the least absolute error ahead of the later half of windows that share no step
+            starts = self._starts(int(self.phases[-1]), count, self._apart)
+            losses = {noise: self._fit_windows(values, starts, noise)[0][:, len(starts) // 2 :] for noise in NOISES}
+            self.penalty.fill_(min(losses, key=lambda noise: float(losses[noise].abs().nanmean())))
         each = (self._starts(phase, count) for phase in self.phases.tolist())
         fits = [self._fit_windows(values, starts, float(self.penalty)) for starts in each]
         self.weight = torch.stack([weight for _, weight in fits])
@@ -207,12 +210,6 @@ class AlignedSeasons(DrawnIn):
         errors, _ = self._fit_windows(values, starts, float(self.penalty))
         ahead = starts[:, None] + self.lookback + torch.arange(self.horizon)
         return self.back(values[ahead] - errors.permute(1, 2, 0))
-
-    def _best_noise(self, values: Tensor, phase: int, count: int) -> float:
-        """That with the least absolute error ahead of the later half of windows that share no step."""
-        starts = self._starts(phase, count, self._apart)
-        losses = {noise: self._fit_windows(values, starts, noise)[0][:, len(starts) // 2 :] for noise in NOISES}
-        return min(losses, key=lambda noise: float(losses[noise].abs().nanmean()))
 
     @property
     def _apart(self) -> int:

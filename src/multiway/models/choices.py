@@ -91,8 +91,14 @@ def build_attention(config: AttentionConfig, dim: int, *, causal: bool = False) 
     """A layer that maps `(..., tokens, dim)` to the same, with `valid=` for tokens that are there."""
     if config.kind == "graph":
         return nn.TensorGraphAttention(
-            dim, num_heads=config.num_heads, in_sizes=config.sizes, tt_ranks=config.rank, preset=config.preset,
-            damping=config.damping, learn_damping=config.learn_damping, causal=causal,
-        )  # fmt: skip
+            dim,
+            num_heads=config.num_heads,
+            in_sizes=config.sizes,
+            tt_ranks=config.rank,
+            preset=config.preset,
+            damping=config.damping,
+            learn_damping=config.learn_damping,
+            causal=causal,
+        )
     kind = nn.DotProductAttention if config.kind == "dot_product" else nn.AdditiveAttention
     return kind(dim, num_heads=config.num_heads, causal=causal)

@@ -168,7 +168,8 @@ class HOTForecaster(torch_nn.Module):
         self._normalise = NORMALISERS[config.window_norm]
         dim, patches = config.dim, config.lookback // config.patch_length
         self.embedding = nn.PatchEmbedding((1, config.patch_length), 1, dim)
-        self.activation = _activation(config) if config.patch_activation else None
+        after_patches = torch_nn.ReLU(), torch_nn.LayerNorm(dim), nn.Dropout(config.dropout)
+        self.activation = torch_nn.Sequential(*after_patches) if config.patch_activation else None
         vectors = torch.empty(config.num_variates, 1, dim)
         self.variates = torch_nn.Parameter(vectors) if config.variate_embedding else None
         self.level = torch_nn.Linear(2, dim) if config.level_features else None
@@ -185,7 +186,10 @@ class HOTForecaster(torch_nn.Module):
         self.covariates = torch_nn.Linear(length * of_past, dim) if of_past else None
         self.ahead = torch_nn.Linear(length * config.known, dim) if config.known else None
         self.steps = torch_nn.Linear(dim, length * numbers) if config.known else None
-        self.floor = _build_floor(config)
+        self.floor: LinearFloor | None = None
+        if config.linear_floor != "none":
+            sizes = 1 if config.floor_shared else config.num_variates, config.horizon, config.lookback
+            self.floor = LinearFloor(*sizes, trained=config.linear_floor == "trained")
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -198,9 +202,13 @@ class HOTForecaster(torch_nn.Module):
                 torch_nn.init.zeros_(last.bias)
 
     def forward(
-        self, past: Tensor, past_observed: Tensor | None = None, covariates: Regressors | None = None, *,
+        self,
+        past: Tensor,
+        past_observed: Tensor | None = None,
+        covariates: Regressors | None = None,
+        *,
         every: bool = False,
-    ) -> Tensor:  # fmt: skip
+    ) -> Tensor:
         """Forecast the steps after each window; with `every`, all quantiles, one after another along the batch."""
         levels = self._run(past, past_observed, covariates)
         return levels.movedim(-1, 0).flatten(0, 1) if every else self._median(levels)
@@ -341,14 +349,3 @@ class HOTForecaster(torch_nn.Module):
         centre: Tensor = window.normal.centre if self.floor is None else self.floor(window.filled)
         levels: Tensor = correction * window.normal.scale[..., None] + centre[..., None]
         return levels
-
-
-def _activation(config: HOTForecasterConfig) -> torch_nn.Sequential:
-    return torch_nn.Sequential(torch_nn.ReLU(), torch_nn.LayerNorm(config.dim), nn.Dropout(config.dropout))
-
-
-def _build_floor(config: HOTForecasterConfig) -> LinearFloor | None:
-    if config.linear_floor == "none":
-        return None
-    matrices = 1 if config.floor_shared else config.num_variates
-    return LinearFloor(matrices, config.horizon, config.lookback, trained=config.linear_floor == "trained")

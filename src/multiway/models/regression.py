@@ -93,7 +93,8 @@ class Regression(nn.Module):
         """Forecast, in scaled units."""
         effects, lookback = self.effects(covariates.known), past.shape[1]
         forecast = self.floor(past - effects[:, :lookback]) + effects[:, lookback:]
-        return forecast + self.of_seen(covariates.seen)  # type: ignore[no-any-return]
+        last = covariates.seen[:, covariates.seen.shape[1] - self.recent.shape[1] :]
+        return forecast + torch.einsum("btsf,htf->bhs", last, self.recent)  # type: ignore[no-any-return]
 
     def effects(self, known: Tensor) -> Tensor:
         """What the covariates explain of every step, `(…, steps, series)`."""
@@ -106,8 +107,3 @@ class Regression(nn.Module):
         fixed, varying, calendar = known.split([self.static, self.varying, self.calendar], -1)
         products = (fixed[..., None] * varying[..., None, :]).flatten(-2)
         return torch.cat([varying, products[..., : self.products], calendar], -1)
-
-    def of_seen(self, seen: Tensor) -> Tensor:
-        """What the last steps of covariates of the past add, `(batch, horizon, series or 1)`."""
-        last = seen[:, seen.shape[1] - self.recent.shape[1] :]
-        return torch.einsum("btsf,htf->bhs", last, self.recent)

@@ -60,9 +60,13 @@ class SeriesClassifierConfig(Config):
             layer=self.layer, sizes=self.sizes or sizes, hidden=self.hidden or hidden, rank=self.rank
         )
         return BlockChoice(
-            num_heads=self.num_heads, feed_forward=forward, norm_first=self.norm_first, activation=self.activation,
-            dropout=self.dropout, attention=self.attention,
-        )  # fmt: skip
+            num_heads=self.num_heads,
+            feed_forward=forward,
+            norm_first=self.norm_first,
+            activation=self.activation,
+            dropout=self.dropout,
+            attention=self.attention,
+        )
 
 
 class SeriesClassifier(torch_nn.Module):

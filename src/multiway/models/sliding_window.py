@@ -65,11 +65,19 @@ def sliding_window(
     for windows in _batches(itertools.product(*grid), batch_size):
         positions = [tuple(slice(span.start, span.start + len(span.weights)) for span in window) for window in windows]
         answers = predict(torch.stack([padded[:, *position] for position in positions]))
-        _check_answers(answers, len(windows), patch)
+        if answers.ndim != len(patch) + 2 or len(answers) != len(windows) or tuple(answers.shape[2:]) != patch:
+            raise ShapeError(
+                f"sliding_window: predict must return (batch, classes, *patch) with batch {len(windows)} and patch "
+                f"{patch}. Got {tuple(answers.shape)}."
+            )
         if out is None:
-            out = _zeros_like(answers, padded)
+            wide = torch.promote_types(answers.dtype, torch.float32)
+            out = torch.zeros(answers.shape[1], *padded.shape[1:], dtype=wide, device=padded.device)
         for window, position, answer in zip(windows, positions, answers, strict=True):
-            out[:, *position] += _weigh(answer.to(out), window)
+            weighed = answer.to(out)
+            for mode, (_, weights) in enumerate(window):
+                weighed = weighed * weights.to(weighed.dtype).view(-1, *[1] * (len(window) - 1 - mode))
+            out[:, *position] += weighed
     assert out is not None  # a grid has at least one window
     return out[:, *(slice(start, start + size) for start, size in zip(before, sizes, strict=True))]
 
@@ -88,13 +96,6 @@ def _windows_along(size: int, side: int, overlap: float, weighting: str, device:
     return [_Window(start, (shape / total[start : start + side]).to(device)) for start in starts]
 
 
-def _weigh(answer: Tensor, window: Sequence[_Window]) -> Tensor:
-    """Multiply each mode of `(classes, *patch)` by its weights."""
-    for mode, (_, weights) in enumerate(window):
-        answer = answer * weights.to(answer.dtype).view(-1, *[1] * (len(window) - 1 - mode))
-    return answer
-
-
 def _pad(volume: Tensor, patch: Sequence[int], before: Sequence[int]) -> Tensor:
     """Fill modes shorter than the patch with zeros; a volume that is large enough is not copied."""
     sizes = volume.shape[1:]
@@ -104,11 +105,6 @@ def _pad(volume: Tensor, patch: Sequence[int], before: Sequence[int]) -> Tensor:
     padded = volume.new_zeros(volume.shape[0], *reached)
     padded[:, *(slice(start, start + size) for start, size in zip(before, sizes, strict=True))] = volume
     return padded
-
-
-def _zeros_like(answers: Tensor, padded: Tensor) -> Tensor:
-    wide = torch.promote_types(answers.dtype, torch.float32)
-    return torch.zeros(answers.shape[1], *padded.shape[1:], dtype=wide, device=padded.device)
 
 
 def _batches(windows: Iterator[tuple[_Window, ...]], batch_size: int) -> Iterator[list[tuple[_Window, ...]]]:
@@ -128,11 +124,3 @@ def _check(patch: tuple[int, ...], sizes: tuple[int, ...], overlap: float, batch
         raise ConfigError(f"sliding_window: batch_size must be at least 1. Got {batch_size}.")
     if weighting not in ("gaussian", "uniform"):
         raise ConfigError(f"sliding_window: weighting is 'gaussian' or 'uniform'. Got {weighting!r}.")
-
-
-def _check_answers(answers: Tensor, count: int, patch: tuple[int, ...]) -> None:
-    if answers.ndim != len(patch) + 2 or answers.shape[0] != count or tuple(answers.shape[2:]) != patch:
-        raise ShapeError(
-            f"sliding_window: predict must return (batch, classes, *patch) with batch {count} and patch {patch}. Got "
-            f"{tuple(answers.shape)}."
-        )

@@ -97,7 +97,10 @@ class Smoothing(nn.Module):
         It searches all forms for a few series, and those that it found for the others: a search takes twenty fits.
         """
         every = [values[-MOST["ets"] :] for values in training]
-        known = {series: [self._possible(series, form)] for series, form in (forms or {}).items()}
+        known = {}
+        for series, form in (forms or {}).items():  # one that adds, where a series has fallen to zero since then
+            adding = {**form, "model": form["model"].replace("M", "A")}
+            known[series] = [form if self.units.positive[series] else adding]
         searched = [series for series in spread(len(every), SEARCHED) if series not in known]
         for series in [*searched, *(series for series in range(len(every)) if series not in searched)]:
             found = [] if series in searched else known.get(series) or distinct(self.forms)
@@ -105,10 +108,6 @@ class Smoothing(nn.Module):
             fitted = [model for model in tries if model is not None]
             if fitted:
                 self.keep(series, min(fitted, key=lambda model: float(model["aicc"])))
-
-    def _possible(self, series: int, form: dict[str, Any]) -> dict[str, Any]:
-        """The form, or the one that adds in its place where a series has fallen to zero since it was chosen."""
-        return form if self.units.positive[series] else {**form, "model": form["model"].replace("M", "A")}
 
     def keep(self, series: int, model: dict[str, Any]) -> None:
         """Take over a model that statsforecast fitted."""

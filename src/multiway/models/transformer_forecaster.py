@@ -54,9 +54,12 @@ class TransformerForecaster(torch_nn.Module):
         super().__init__()
         self.config = config
         choice = BlockChoice(
-            num_heads=config.num_heads, feed_forward=config.feed_forward, activation=config.activation,
-            dropout=config.dropout, attention=config.attention,
-        )  # fmt: skip
+            num_heads=config.num_heads,
+            feed_forward=config.feed_forward,
+            activation=config.activation,
+            dropout=config.dropout,
+            attention=config.attention,
+        )
         self.embedding = torch_nn.Linear(config.num_seen, config.dim)
         self.blocks = torch_nn.Sequential(*(TransformerBlock(config.dim, choice) for _ in range(config.num_blocks)))
         self.head = torch_nn.Linear(config.dim, config.num_outputs)

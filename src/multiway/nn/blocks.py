@@ -116,11 +116,11 @@ class HOTBlock(nn.Module):
         """Run the block; masks reach the attention as they are."""
         hidden = x
         if self.attention is not None and self.attention_norm is not None:
-            masks = _given(valid=valid, mode_masks=mode_masks)
+            masks = _drop_missing(valid=valid, mode_masks=mode_masks)
             hidden = x + self.dropout(self.attention(self.attention_norm(x), **masks))
         if self.cross_attention is not None:
             tokens, context = self._crossing(hidden, context)
-            masks = _given(valid=valid, context_valid=context_valid)
+            masks = _drop_missing(valid=valid, context_valid=context_valid)
             hidden = hidden + self.dropout(self.cross_attention(tokens, context, **masks))
         else:
             _refuse_context(context)
@@ -169,8 +169,8 @@ class HOTBlock(nn.Module):
         return hidden + self.dropout(self.ffn(self.ffn_norm(hidden)))  # type: ignore[no-any-return]
 
 
-def _given(**masks: Any) -> dict[str, Any]:
-    """Not every attention knows every mask."""
+def _drop_missing(**masks: Any) -> dict[str, Any]:
+    """The masks that are given, as not every attention knows every mask."""
     return {name: mask for name, mask in masks.items() if mask is not None}
 
 

@@ -66,7 +66,7 @@ def check_heads_divide(layer: str, dim: int, num_heads: int) -> None:
         raise ShapeError(f"{layer}: num_heads must divide dim. Got dim={dim}, num_heads={num_heads}.")
 
 
-def checked_sizes(
+def check_sizes(
     where: str, in_sizes: Sequence[int], out_sizes: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Both lists as tuples."""
@@ -103,13 +103,10 @@ def whole_numbers(given: Any) -> tuple[int, ...] | None:
 
 def check_dtype(layer: str, name: str, x: Tensor, weight: Tensor) -> None:
     """Refuse an input of another type than the layer's parameters, unless autocast brings both to one."""
-    if x.dtype == weight.dtype or _is_autocast(x):
+    is_wide = not x.is_meta and x.is_floating_point()
+    if x.dtype == weight.dtype or (is_wide and torch.is_autocast_enabled(x.device.type)):
         return
     raise DtypeError(
         f"{layer}: {name} must have the type of the layer's parameters, {weight.dtype}. Got {x.dtype}; convert one of "
         f"them, as {name}.to({weight.dtype})."
     )
-
-
-def _is_autocast(x: Tensor) -> bool:
-    return not x.is_meta and x.is_floating_point() and torch.is_autocast_enabled(x.device.type)

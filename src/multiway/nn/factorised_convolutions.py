@@ -234,9 +234,14 @@ class CPConv(ChainedConvolution):
         sizes = [weight.shape[mode] for mode in modes]
         generator = torch.Generator().manual_seed(0)  # the start is random; the answer should not be
         terms = ops.kronecker_decompose(
-            weight.reshape(-1, 1), sizes, ranks[0], column_sizes=[1] * len(sizes), starts=1, iterations=50,
+            weight.reshape(-1, 1),
+            sizes,
+            ranks[0],
+            column_sizes=[1] * len(sizes),
+            starts=1,
+            iterations=50,
             generator=generator,
-        )  # fmt: skip
+        )
         stacked = dict(zip(modes, (torch.stack(factors)[..., 0] for factors in zip(*terms, strict=True)), strict=True))
         with torch.random.fork_rng(devices=[]):
             layer = cls(like, (len(terms),))

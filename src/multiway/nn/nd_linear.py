@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError, closest
-from multiway.nn.checks import check_dtype, check_fit, checked_sizes, whole_numbers
+from multiway.nn.checks import check_dtype, check_fit, check_sizes, whole_numbers
 from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 INITS = ("variance", "xavier", "package")
@@ -65,8 +65,8 @@ class NdLinear(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.in_sizes, self.out_sizes = checked_sizes("NdLinear", in_sizes, out_sizes)
-        rank = _checked_rank(rank)
+        self.in_sizes, self.out_sizes = check_sizes("NdLinear", in_sizes, out_sizes)
+        rank = _check_rank(rank)
         self.rank, self.descending, self.flat = rank, descending, flat
         self.init = _choose("init", init, INITS)
         self.bias_kind = None if bias is False else "modes" if bias is True else _choose("bias", bias, BIASES)
@@ -96,8 +96,10 @@ class NdLinear(nn.Module):
         bounds = self._bounds()
         for weight, bound in zip(self.weights, bounds, strict=True):
             nn.init.uniform_(weight, -bound, bound)
-            if self.init == "variance":
-                _bring_to_norm(weight, bound / math.sqrt(3))
+            if self.init == "variance":  # every term is scaled to the norm that such entries have on average
+                with torch.no_grad():
+                    norms = weight.norm(dim=(-2, -1), keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny)
+                    weight.mul_(bound / math.sqrt(3) * math.sqrt(weight.shape[-1] * weight.shape[-2]) / norms)
         for bias, bound in zip(self.biases, bounds, strict=False):
             nn.init.uniform_(bias, -bound, bound) if self.init == "package" else nn.init.zeros_(bias)
         if self.full_bias is not None:
@@ -119,7 +121,7 @@ class NdLinear(nn.Module):
         if x.dtype != weights[0].dtype:
             check_dtype("NdLinear", "x", x, weights[0])
         full_bias = self.full_bias if self.bias_kind == "full" else None
-        if x.ndim == 1 + len(self.in_sizes) and not self.flat and x.shape[1:] == self.in_sizes:
+        if x.shape[1:] == self.in_sizes and not self.flat:
             return ops.nd_linear(x, weights, biases, full_bias=full_bias, descending=self.descending)
         lead = self._lead(x)
         rows = x.reshape(math.prod(lead), *self.in_sizes)
@@ -155,9 +157,9 @@ class NdLinear(nn.Module):
             ShapeError: The sizes do not multiply to the layer's features.
             ConfigError: `rank` is below 1. More terms than the sizes can tell apart are not made.
         """
-        in_sizes, out_sizes = checked_sizes("NdLinear.from_linear", in_sizes, out_sizes)
+        in_sizes, out_sizes = check_sizes("NdLinear.from_linear", in_sizes, out_sizes)
         check_fit("NdLinear.from_linear", linear, in_sizes, out_sizes)
-        rank = _checked_rank(rank)
+        rank = _check_rank(rank)
         bias = False if linear.bias is None else "full"
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             factors = _fit(linear.weight, in_sizes, out_sizes, rank)
@@ -231,15 +233,7 @@ def _fit(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int], rank
     return [factor * scale[:, None, None] for factor, scale in zip(stacked, scales, strict=True)]
 
 
-def _bring_to_norm(weight: Tensor, deviation: float) -> None:
-    """Scale every term to the norm that entries of this standard deviation have on average."""
-    with torch.no_grad():
-        axes = (-2, -1)
-        norms = weight.norm(dim=axes, keepdim=True).clamp_min(torch.finfo(weight.dtype).tiny)
-        weight.mul_(deviation * math.sqrt(weight.shape[-1] * weight.shape[-2]) / norms)
-
-
-def _checked_rank(rank: int) -> int:
+def _check_rank(rank: int) -> int:
     whole = whole_numbers([rank])
     if whole is None or whole[0] < 1:
         raise ConfigError(f"NdLinear: rank, the number of terms, must be a whole number from 1 on. Got rank={rank}.")

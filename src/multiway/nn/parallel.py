@@ -111,7 +111,7 @@ def _distribute(module: nn.Module, axes: dict[int, int], mesh: DeviceMesh) -> No
                 owner._parameters[name] = nn.Parameter(part, requires_grad=parameter.requires_grad)
 
 
-def _placed(module: Spread, mode: int, axes: int) -> Placement:
+def _find_placement(module: Spread, mode: int, axes: int) -> Placement:
     """How a process's outputs, of so many axes, are a part of all."""
     if isinstance(module, KroneckerAttention):
         return Partial()
@@ -129,7 +129,7 @@ class _Forward:
     def __call__(self, *inputs: Any, **named: Any) -> Tensor:
         with _own_parts(self.module, self.mesh):
             y = self.own(*map(self._whole, inputs), **{name: self._whole(each) for name, each in named.items()})
-        place = _placed(self.module, self.mode, y.ndim)
+        place = _find_placement(self.module, self.mode, y.ndim)
         if not self.gather and not isinstance(place, Partial):
             return y
         gathered: Tensor = DTensor.from_local(y, self.mesh, [place], run_check=False).full_tensor()

@@ -200,7 +200,7 @@ def _choose_sizes(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Check the lists that were given and make those that were not."""
     if in_sizes is None and out_sizes is None:
-        return _quantised(dim, out_dim)
+        return _count_twos(dim, out_dim)
     ins = tuple(in_sizes if in_sizes is not None else out_sizes or ())
     outs = tuple(out_sizes if out_sizes is not None else ins)
     for name, sizes, total in (("in_sizes", ins, dim), ("out_sizes", outs, out_dim)):
@@ -213,7 +213,7 @@ def _choose_sizes(
     return ins, outs
 
 
-def _quantised(dim: int, out_dim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _count_twos(dim: int, out_dim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """All sizes 2; ones at the end of the smaller side."""
     for name, size in (("dim", dim), ("out_dim", out_dim)):
         if size < 1 or size & (size - 1):

@@ -59,18 +59,14 @@ class TokenAttention(nn.Module, abc.ABC):
         tokens = x if valid is None else torch.where(valid[..., None], x, 0)
         heads = torch.unflatten(self.query_key_value(tokens), -1, (3, self.num_heads, -1))
         query, key, value = heads.movedim(-3, 0).transpose(-2, -3)
-        maps = ops.masked_softmax(self.scores(query, key), self._seen(x, valid))
+        seen = None if valid is None else valid[..., None, None, :]  # by every token, (..., 1, 1 or length, length)
+        if self.causal:
+            past = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device).tril()
+            seen = past if seen is None else past & seen
+        maps = ops.masked_softmax(self.scores(query, key), seen)
         joined = (maps @ value).transpose(-2, -3).flatten(-2)
         out = joined if self.out is None else self.out(joined)
         return (out if valid is None else torch.where(valid[..., None], out, 0)), maps
-
-    def _seen(self, x: Tensor, valid: Tensor | None) -> Tensor | None:
-        """True where a token may look at another, `(..., 1, length, length)`."""
-        seen = None if valid is None else valid[..., None, None, :]
-        if not self.causal:
-            return seen
-        past = torch.ones(x.shape[-2], x.shape[-2], dtype=torch.bool, device=x.device).tril()
-        return past if seen is None else past & seen
 
     def _check(self, x: Tensor, valid: Tensor | None) -> None:
         name = type(self).__name__

@@ -55,7 +55,7 @@ class TTEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.num_words, self.sizes = num_words, tuple(sizes)
-        self.padding_idx = checked_padding(padding_idx, num_words, self.sizes)
+        self.padding_idx = check_padding(padding_idx, num_words, self.sizes)
         self.words = factors_above(num_words, len(self.sizes)) if words is None else tuple(words)
         self.tt_ranks, self.deviation = all_ranks(tt_ranks, len(self.sizes), "TTEmbedding"), deviation
         check_factors(self.words, self.sizes, num_words)
@@ -130,7 +130,7 @@ class TTEmbedding(nn.Module):
         """
         table = embedding.weight.detach()
         words = factors_above(len(table), len(sizes)) if words is None else tuple(words)
-        matrix = padded_rows(table, math.prod(words)).mT.double()
+        matrix = pad_rows(table, math.prod(words)).mT.double()
         ranks = None if tt_ranks is None else all_ranks(tt_ranks, len(sizes), "TTEmbedding")
         cores, _ = ops.tt_svd(matrix, words, sizes, tt_ranks=ranks, max_error=max_error)
         return cls.of_cores(table, cores, padding_idx=zero_row(table, embedding.padding_idx))
@@ -158,7 +158,7 @@ def zero_row(table: Tensor, index: int | None) -> int | None:
     return index if index is not None and not bool(table[index].any()) else None
 
 
-def padded_rows(table: Tensor, count: int) -> Tensor:
+def pad_rows(table: Tensor, count: int) -> Tensor:
     """The table with rows of zeros up to a number of rows."""
     return torch.cat([table, table.new_zeros(count - len(table), table.shape[1])])
 
@@ -173,7 +173,7 @@ def factors_above(number: int, count: int) -> tuple[int, ...]:
     return tuple(factors)
 
 
-def checked_padding(index: int | None, num_words: int, sizes: Sequence[int]) -> int | None:
+def check_padding(index: int | None, num_words: int, sizes: Sequence[int]) -> int | None:
     """The id of padding, of a table that has ids and features."""
     if num_words < 1 or not sizes or min(sizes) < 1 or (index is not None and not -num_words <= index < num_words):
         raise ConfigError(

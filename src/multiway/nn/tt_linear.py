@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from multiway import ops
 from multiway.errors import ConfigError, ShapeError
-from multiway.nn.checks import check_dtype, check_fit, checked_sizes, whole_numbers
+from multiway.nn.checks import check_dtype, check_fit, check_sizes, whole_numbers
 from multiway.nn.factorised import Approximation, linear_of, relative_error
 
 
@@ -53,7 +53,7 @@ class TTLinear(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.in_sizes, self.out_sizes = checked_sizes("TTLinear", in_sizes, out_sizes)
+        self.in_sizes, self.out_sizes = check_sizes("TTLinear", in_sizes, out_sizes)
         self.tt_ranks = all_ranks(tt_ranks, len(self.in_sizes))
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
         shapes = zip(self.tt_ranks[:-1], self.in_sizes, self.out_sizes, self.tt_ranks[1:], strict=True)
@@ -138,7 +138,7 @@ class TTLinear(nn.Module):
             ShapeError: The sizes do not multiply to the layer's features.
             ConfigError: Not one of `tt_ranks` and `max_error`.
         """
-        in_sizes, out_sizes = checked_sizes("TTLinear.from_linear", in_sizes, out_sizes)
+        in_sizes, out_sizes = check_sizes("TTLinear.from_linear", in_sizes, out_sizes)
         check_fit("TTLinear.from_linear", linear, in_sizes, out_sizes)
         ranks = None if tt_ranks is None else all_ranks(tt_ranks, len(in_sizes))
         weight = linear.weight.detach()

@@ -48,6 +48,7 @@ from multiway.ops.linear_models import Moments as Moments
 from multiway.ops.linear_models import Solution as Solution
 from multiway.ops.linear_models import logistic_path as logistic_path
 from multiway.ops.linear_models import naive as naive
+from multiway.ops.linear_models import over_parts as over_parts
 from multiway.ops.linear_models import ridge_moments as ridge_moments
 from multiway.ops.linear_models import ridge_path as ridge_path
 from multiway.ops.linear_models import seasonal_naive as seasonal_naive
@@ -93,4 +94,3 @@ from multiway.ops.tensor_train import tt_linear as tt_linear
 from multiway.ops.tensor_train import tt_matrix as tt_matrix
 from multiway.ops.tensor_train import tt_norm as tt_norm
 from multiway.ops.tensor_train import tt_svd as tt_svd
-from multiway.ops.threads import over_parts as over_parts

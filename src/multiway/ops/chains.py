@@ -65,8 +65,12 @@ def nd_linear_chain(shapes: Shapes, rows: int, bias: str | None) -> Chain | None
         usual = price_cut(in_sizes, out_sizes, (terms,) * len(in_sizes), rows)[0] + 2 * JOINING * (len(in_sizes) - 2)
         usual += per_mode * FOLDING * len(in_sizes)
     else:
-        cost, plan = best_plan(in_sizes, out_sizes, frozenset(), rows, _step_cost)
-        links = [_link(step, out_sizes) for step in plan]
+        cost, plan = best_plan(in_sizes, out_sizes, frozenset(), rows, _cost)
+        links = []
+        for step in plan:  # the identity, if any, is the fastest index of rows and columns
+            rest = step.columns // math.prod(out_sizes[step.start : step.stop])
+            strides = (0, 0, rest * step.inner, rest, 0)
+            links.append(Link(step.start, step.stop, rest, *strides, step.before, step.inner, step.columns, step.after))
         usual = price_plan(in_sizes, out_sizes, rows, per_mode, bias == "descending")[0]
     return _chain(cost, usual, factors, links, in_sizes, out_sizes, rows, terms=terms, bias=bias)
 
@@ -122,14 +126,10 @@ def _cheapest_two(
 ) -> tuple[float, list[Link]]:
     """The best cut of a sum of Kronecker products: one half of the factors applied after the other, or all at once."""
     halves = [_two_sided(in_sizes, out_sizes, terms[cut], cut) for cut in range(1, len(in_sizes))]
-    ways = [links for both in halves for links in both] + [_dense(in_sizes, out_sizes)]
-    return min((sum(_link_cost(link, rows) for link in links), links) for links in ways)
-
-
-def _dense(in_sizes: tuple[int, ...], out_sizes: tuple[int, ...]) -> list[Link]:
-    """The one link that forms the whole matrix; terms add up in it."""
     size_in, size_out = math.prod(in_sizes), math.prod(out_sizes)
-    return [Link(0, len(in_sizes), 1, 0, 0, size_in, 1, 0, 1, size_in, size_out, 1)]
+    whole = [Link(0, len(in_sizes), 1, 0, 0, size_in, 1, 0, 1, size_in, size_out, 1)]  # terms add up in it
+    ways = [links for both in halves for links in both] + [whole]
+    return min((sum(_cost(link, rows) for link in links), links) for links in ways)
 
 
 def _two_sided(
@@ -149,59 +149,36 @@ def _two_sided(
     return right_first, left_first
 
 
-def _link(step: Step, out_sizes: tuple[int, ...]) -> Link:
-    """A step of a plan; its identity, if any, is the fastest index of rows and columns."""
-    rest = step.columns // math.prod(out_sizes[step.start : step.stop])
-    strides = (0, 0, rest * step.inner, rest, 0)
-    return Link(step.start, step.stop, rest, *strides, step.before, step.inner, step.columns, step.after)
-
-
-def _step_cost(step: Step, rows: int) -> float:
-    return _shape_cost(step.before, step.inner, step.columns, step.after, rows, joined=not step.is_single)
-
-
-def _link_cost(link: Link, rows: int) -> float:
-    return _shape_cost(link.before, link.inner, link.columns, link.after, rows, joined=link.last - link.first > 1)
-
-
-def _shape_cost(before: int, inner: int, columns: int, after: int, rows: int, *, joined: bool) -> float:
-    forming = columns * inner * (JOINED if joined else FORMING)
-    rows = rows * before
-    both_ways = 2 * _product(rows, inner, columns, after) + _product(rows, columns, inner, after)
-    return forming + both_ways + _matrix_gradient(rows, inner, columns, after)
+def _cost(step: Step | Link, rows: int) -> float:
+    """Of its matrix, of the product forward, twice as the backward pass repeats it, and of both gradients."""
+    _, inner, columns, after = view = (rows * step.before, step.inner, step.columns, step.after)
+    rows, (short, long) = view[0], sorted((inner, columns))
+    forming = columns * inner * (FORMING if step.is_single else JOINED)
+    forward, narrow = _product(*view), _narrow_product(*view)
+    if narrow is not None:
+        gradient = GRADIENT * narrow
+    elif after == 1:
+        gradient = _small_product(short, long, rows)
+    else:
+        gradient = rows * (_small_product(short, long, after) + TURNING * long * after)
+    return forming + (2 * forward + _product(rows, columns, inner, after)) + gradient
 
 
 def _product(rows: int, inner: int, columns: int, after: int) -> float:
-    if _is_narrow(inner, columns, after):
-        return _narrow_product(rows, inner, columns, after)
+    narrow = _narrow_product(rows, inner, columns, after)
+    if narrow is not None:
+        return narrow
     return _small_product(rows, columns, inner) if after == 1 else rows * _small_product(columns, after, inner)
 
 
-def _matrix_gradient(rows: int, inner: int, columns: int, after: int) -> float:
-    short, long = sorted((inner, columns))
-    if _is_narrow(inner, columns, after):
-        return GRADIENT * _narrow_product(rows, inner, columns, after)
-    if after == 1:
-        return _small_product(short, long, rows)
-    return rows * (_small_product(short, long, after) + TURNING * long * after)
-
-
-def _is_narrow(inner: int, columns: int, after: int) -> bool:
-    """What `is_narrow` of `narrow.h` says."""
+def _narrow_product(rows: int, inner: int, columns: int, after: int) -> float | None:
+    """A product as `narrow.h` has it, or None where that does not take it (`is_narrow`)."""
     vectors, kinds = math.ceil(columns * after / LANES), after // math.gcd(after, LANES)
-    if vectors * inner * LANES > LAID or after > LANES // 2:
-        return False
-    return _pack(inner, columns, after) > 1 if after == 1 else kinds == 1 or vectors > kinds
-
-
-def _pack(inner: int, columns: int, after: int) -> int:
-    """Rows that a vector holds."""
-    return max(1, min(LANES // (columns * after), 2 * LANES // (inner * after)))
-
-
-def _narrow_product(rows: int, inner: int, columns: int, after: int) -> float:
-    vectors = rows / _pack(inner, columns, after) * math.ceil(columns * after / LANES)
-    return PRODUCT + 2 * LANES * vectors * (inner + TILE)
+    packed = max(1, min(LANES // (columns * after), 2 * LANES // (inner * after)))  # rows that a vector holds
+    pays = packed > 1 if after == 1 else kinds == 1 or vectors > kinds
+    if vectors * inner * LANES > LAID or after > LANES // 2 or not pays:
+        return None
+    return PRODUCT + 2 * LANES * (rows / packed * vectors) * (inner + TILE)
 
 
 def _small_product(rows: int, columns: int, inner: int) -> float:

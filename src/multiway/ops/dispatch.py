@@ -81,11 +81,11 @@ def fast_nd_linear(
     parameters = [*weights, *biases] if full_bias is None else [*weights, *biases, full_bias]
     kind = "full" if full_bias is not None else None if not biases else "descending" if descending else "ascending"
     shapes, count = tuple([tensor.shape for tensor in parameters]), len(weights)
-    if torch.compiler.is_compiling():
+    if in_graph():
         check_nd_linear(x.shape[1:], shapes, count, kind)
-        if may_be_operator(x, *parameters) and has_nd_linear_chain(shapes[:count], kind):
+        has_chain, plan = usual_nd_linear_way(shapes[:count], kind, descending)
+        if has_chain and may_be_operator(x, *parameters):
             return call_operator("nd_linear", x, parameters, count, kind or "")
-        plan = usual_way(shapes[:count], len(biases) > 0, descending)
         return products.run_plan(plan, x, weights, biases, full_bias, descending)
     # In a layer that is being traced, sizes in a shape are tensors; `len` gives a number.
     compiled, plan = nd_linear_way(equation, chains.round_rows(len(x)), x.shape[1:], shapes, count, kind, descending)
@@ -130,9 +130,10 @@ def fast_tt_linear(
     shapes, count = tuple([tensor.shape for tensor in parameters]), len(cores)
     if in_graph():
         check_train(x.shape[1:], shapes, count)
-        if may_be_operator(x, *parameters) and has_tensor_train_chain(shapes[:count], bias is not None):
+        has_chain, cut = usual_tt_linear_way(shapes[:count], bias is not None)
+        if has_chain and may_be_operator(x, *parameters):
             return call_operator("tt_linear", x, parameters, count)
-        return products.tensor_train_product(x, cores, bias, usual_train_cut(shapes[:count]))
+        return products.tensor_train_product(x, cores, bias, cut)
     compiled, cut = tt_linear_way(equation, chains.round_rows(len(x)), x.shape[1:], shapes, count)
     out = compiled((x, *parameters)) if compiled else None
     return products.tensor_train_product(x, cores, bias, cut) if out is None else out
@@ -244,24 +245,18 @@ def may_be_operator(*tensors: Tensor) -> bool:
     return x.is_cpu and not torch.is_autocast_enabled("cpu") and all(each.dtype is torch.float32 for each in tensors)
 
 
-def usual_way(shapes: Shapes, has_biases: bool, descending: bool) -> plans.Cut | tuple[plans.Step, ...]:
-    """For a graph, which serves batches of every size."""
-    return plans.nd_linear_way(tuple(map(tuple, shapes)), plans.ROWS, has_biases, descending)
+def usual_nd_linear_way(weights: Shapes, kind: str | None, descending: bool) -> tuple[bool, Any]:
+    """For a graph, which serves batches of every size: whether a chain is worth its while, and a plan or a cut."""
+    shapes, rows = tuple(map(tuple, weights)), plans.ROWS
+    plan = plans.nd_linear_way(shapes, rows, kind in ("ascending", "descending"), descending)
+    return chains.nd_linear_chain(shapes, rows, kind) is not None, plan
 
 
-def usual_train_cut(shapes: Shapes) -> plans.Cut:
-    """For a graph."""
-    return plans.train_cut(tuple(map(tuple, shapes)), plans.ROWS)
-
-
-def has_nd_linear_chain(shapes: Shapes, bias: str | None) -> bool:
-    """Whether a compiled chain is worth its while in a graph."""
-    return has_kernels() and chains.nd_linear_chain(tuple(map(tuple, shapes)), plans.ROWS, bias) is not None
-
-
-def has_tensor_train_chain(shapes: Shapes, has_bias: bool) -> bool:
-    """Likewise, of cores."""
-    return has_kernels() and chains.tensor_train_chain(tuple(map(tuple, shapes)), plans.ROWS, has_bias) is not None
+def usual_tt_linear_way(cores: Shapes, has_bias: bool) -> tuple[bool, plans.Cut]:
+    """Likewise, for a train."""
+    shapes = tuple(map(tuple, cores))
+    has_chain = chains.tensor_train_chain(shapes, plans.ROWS, has_bias) is not None
+    return has_chain, plans.train_cut(shapes, plans.ROWS)
 
 
 def has_kernels() -> bool:
@@ -269,7 +264,7 @@ def has_kernels() -> bool:
     return library() is not None
 
 
-for choose in (usual_way, usual_train_cut, has_nd_linear_chain, has_tensor_train_chain, has_kernels):
+for choose in (usual_nd_linear_way, usual_tt_linear_way, has_kernels):
     # What torch.compiler.assume_constant_result sets; itself it imports the compiler, which takes as long as torch
     vars(choose)["_dynamo_marked_constant"] = True
 

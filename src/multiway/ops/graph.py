@@ -68,7 +68,7 @@ def attention_adjacency(
     """
     time = time_adjacency(key.shape[-2], damping, causal=causal, device=key.device, dtype=key.dtype)
     scaled = scale_keys(key)
-    return weighed(scaled @ scaled.mT, time)
+    return weigh_scores(scaled @ scaled.mT, time)
 
 
 def graph_filter(
@@ -94,8 +94,8 @@ def graph_filter(
             f"x {tuple(x.shape)} and adjacency {tuple(adjacency.shape)}, batch first."
         )
     before, after = degree_scales(adjacency.sum(-1), normalisation)
-    scaled = rescaled(x, before)
-    return rescaled(scaled + adjacency @ scaled, after)
+    scaled = rescale(x, before)
+    return rescale(scaled + adjacency @ scaled, after)
 
 
 def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float, Tensor | float]:
@@ -111,12 +111,12 @@ def degree_scales(received: Tensor, normalisation: str) -> tuple[Tensor | float,
     return (degree.rsqrt(), degree.rsqrt()) if normalisation == "symmetric" else (1.0, 1 / degree)
 
 
-def rescaled(x: Tensor, scale: Tensor | float) -> Tensor:
+def rescale(x: Tensor, scale: Tensor | float) -> Tensor:
     """Rows times their factors; the number one costs no pass."""
     return x * scale if isinstance(scale, Tensor) else x
 
 
-def weighed(scores: Tensor, time: Tensor) -> Tensor:
+def weigh_scores(scores: Tensor, time: Tensor) -> Tensor:
     """ReLU(Ω ⊙ S), in the place of S where the gradient does not need it."""
     return (scores * time).relu_() if time.requires_grad else scores.mul_(time).relu_()
 
@@ -176,12 +176,17 @@ def banded_graph_filter(
         ShapeError: Keys and values differ in length or batch.
         ConfigError: `damping`, `reach` or `normalisation` is out of range.
     """
-    _check_bands(key, value, damping, reach)
+    check_damping("banded_graph_filter", damping)
+    if reach < 1:
+        raise ConfigError(f"banded_graph_filter: at least one lag must count. Got reach={reach}.")
+    check_signals("banded_graph_filter", key, value)
     if value.shape[-2] == 0:
         return value
     keys, values = _to_blocks(scale_keys(key), reach), _to_blocks(value, reach)
     here, ahead = _adjacency_blocks(keys, damping, causal)
-    before, after = degree_scales(_sum_in_blocks(here, ahead, causal), normalisation)
+    received = here.sum(-1) + _shift(ahead.sum(-2)[..., None], 1)[..., 0]
+    received = received if causal else received + _shift(ahead.sum(-1)[..., None], -1)[..., 0]
+    before, after = degree_scales(received, normalisation)
     scaled = values * before
     out = scaled + here @ scaled + _shift(ahead.mT @ scaled[..., :-1, :, :], 1)
     if not causal:
@@ -207,25 +212,11 @@ def _adjacency_blocks(keys: Tensor, damping: Damping, causal: bool) -> tuple[Ten
     per_block = damping[..., None] if isinstance(damping, Tensor) else damping
     near = time_weights(lags, per_block, causal, keys.dtype)
     far = time_weights(keys.shape[-2] - lags, per_block, causal, keys.dtype)
-    here = weighed(keys @ keys.mT, near)
-    ahead = weighed(keys[..., :-1, :, :] @ keys[..., 1:, :, :].mT, far)
+    here = weigh_scores(keys @ keys.mT, near)
+    ahead = weigh_scores(keys[..., :-1, :, :] @ keys[..., 1:, :, :].mT, far)
     return here, ahead
-
-
-def _sum_in_blocks(here: Tensor, ahead: Tensor, causal: bool) -> Tensor:
-    """Sums of the rows of Ψ, `(..., blocks, size)`."""
-    behind = _shift(ahead.sum(-2)[..., None], 1)[..., 0]
-    received = here.sum(-1) + behind
-    return received if causal else received + _shift(ahead.sum(-1)[..., None], -1)[..., 0]
 
 
 def _shift(blocks: Tensor, by: int) -> Tensor:
     """Lay n - 1 blocks over n: one later (1) or in place (-1), zeros where none is."""
     return F.pad(blocks, (0, 0, 0, 0, 1, 0) if by > 0 else (0, 0, 0, 0, 0, 1))
-
-
-def _check_bands(key: Tensor, value: Tensor, damping: Damping, reach: int) -> None:
-    check_damping("banded_graph_filter", damping)
-    if reach < 1:
-        raise ConfigError(f"banded_graph_filter: at least one lag must count. Got reach={reach}.")
-    check_signals("banded_graph_filter", key, value)

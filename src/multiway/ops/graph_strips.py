@@ -22,7 +22,7 @@ from multiway.ops.graph import (
     check_damping,
     degree_scales,
     graph_filter,
-    rescaled,
+    rescale,
     time_weights,
 )
 
@@ -129,8 +129,8 @@ def filter_by_strips(value: Tensor, strips: Sequence[Strip], form: StripForm) ->
     """Y, and what every step receives over its edges."""
     received = _sum_rows(value, strips, form)
     before, after = degree_scales(received[..., 0], form.normalisation)
-    sent = rescaled(value, before)
-    return rescaled(_add_sent(sent.clone(), sent, strips, form.way), after), received
+    sent = rescale(value, before)
+    return rescale(_add_sent(sent.clone(), sent, strips, form.way), after), received
 
 
 def strip_gradients(
@@ -144,8 +144,8 @@ def strip_gradients(
     """Of keys and values, which are the inputs, by what `filter_by_strips` made of them."""
     (key, value), (out, received) = inputs, made
     before, after = degree_scales(received[..., 0], form.normalisation)
-    arrived, sent = rescaled(grad, after), rescaled(value, before)
-    value_grad = rescaled(_add_sent(arrived.clone(), arrived, strips, BACK[form.way]), before)
+    arrived, sent = rescale(grad, after), rescale(value, before)
+    value_grad = rescale(_add_sent(arrived.clone(), arrived, strips, BACK[form.way]), before)
     if not of_key:
         return None, value_grad
     degree_grad = _degree_gradient((grad, out), (value_grad, value), received, form)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -10,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from multiway.errors import ConfigError, DataError, ShapeError
-from multiway.ops.threads import over_parts
 
 CELLS_PER_CHUNK = 8_000_000
 LAG_CELLS = 500_000
@@ -19,6 +20,8 @@ CURVATURE = 0.5
 """Greatest curvature of a log loss by its logits (Böhning 1992)."""
 ITERATIONS, HISTORY, SLOPE = 200, 20, 1e-7
 
+Part = TypeVar("Part")
+Result = TypeVar("Result")
 Solution = tuple[Tensor, Tensor]
 """Weight `(classes, features)` and bias `(classes,)`."""
 
@@ -132,6 +135,27 @@ def ridge_moments(rows: Float[Tensor, "variates rows"], count: int, lookback: in
     return Moments(gram=gram, cross=cross, square=square, count=cells)
 
 
+def over_parts(function: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Results of a pure function for each part, in their order, the same bits for any number of threads.
+
+    A part has one thread of torch's, and as many parts run at once as it has threads. Gradients do not go through.
+    """
+    threads = torch.get_num_threads()
+
+    def run(part: Part) -> Result:
+        torch.set_num_threads(1)  # torch counts threads for each thread of Python, but for its matrix products
+        with torch.no_grad():
+            return function(part)
+
+    try:
+        if min(threads, len(parts)) < 2:
+            return [run(part) for part in parts]
+        with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+            return list(pool.map(run, parts))
+    finally:
+        torch.set_num_threads(threads)
+
+
 def _lag_moments(rows: Tensor, count: int, lookback: int) -> tuple[Tensor, Tensor, Tensor]:
     products = _lag_products(rows, count, lookback)
     last = lookback - 1
@@ -210,7 +234,8 @@ def _minimise(x: Tensor, y: Tensor, penalty: float, basis: Tensor, weight: Tenso
         weight = _in(basis, free[0])
         loss, by_weight, by_bias = logistic_loss(x, turned, y, weight, free[1] / steep)
         by_weight += penalty * weight
-        free[0].grad, free[1].grad = _out(basis, by_weight), by_bias / steep
+        free[0].grad = by_weight * basis if basis.ndim == 1 else by_weight @ basis
+        free[1].grad = by_bias / steep
         return loss + penalty / 2 * weight.square().sum()
 
     solver.step(objective)
@@ -232,8 +257,3 @@ def logistic_loss(x: Tensor, turned: Tensor, y: Tensor, weight: Tensor, bias: Te
 def _in(basis: Tensor, weight: Tensor) -> Tensor:
     """Weights of the features by those of the basis."""
     return weight * basis if basis.ndim == 1 else weight @ basis.T
-
-
-def _out(basis: Tensor, slope: Tensor) -> Tensor:
-    """Gradient in the basis from that by the weights of the features."""
-    return slope * basis if basis.ndim == 1 else slope @ basis

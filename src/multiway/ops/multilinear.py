@@ -175,12 +175,11 @@ def orthogonality_penalty(weights: Iterable[Tensor], factors: Sequence[float]) -
         weights: One of each mode, `(out, in)` or `(rank, out, in)`.
         factors: λᵢ of each mode.
     """
-    terms = [factor * _distance_from_orthonormal(weight) for weight, factor in zip(weights, factors, strict=True)]
+    terms = []
+    for weight, factor in zip(weights, factors, strict=True):
+        longer = max(weight.shape[-2] - weight.shape[-1], 0)
+        short = weight.mT if longer else weight
+        identity = torch.eye(short.shape[-2], dtype=weight.dtype, device=weight.device)
+        distance = (short @ short.mT - identity).square().sum() + longer * weight.shape[:-2].numel()
+        terms.append(factor * distance)
     return torch.stack(terms).sum()
-
-
-def _distance_from_orthonormal(weight: Tensor) -> Tensor:
-    longer = max(weight.shape[-2] - weight.shape[-1], 0)
-    short = weight.mT if longer else weight
-    identity = torch.eye(short.shape[-2], dtype=weight.dtype, device=weight.device)
-    return (short @ short.mT - identity).square().sum() + longer * weight.shape[:-2].numel()

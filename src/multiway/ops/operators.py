@@ -8,7 +8,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Tensor
 
@@ -26,11 +25,7 @@ def _plain_nd_linear(x: Tensor, parameters: Tensors, modes: int, bias: str) -> T
     return products.run_plan(way, x, weights, biases, full_bias, descending)
 
 
-def _nd_linear_shape(x: Tensor, parameters: Tensors, modes: int, bias: str) -> list[Any]:  # numbers or symbols
-    return [x.shape[0], *(weight.shape[-2] for weight in parameters[:modes])]
-
-
-def _nd_linear_chain(x: Tensor, parameters: Tensors, modes: int, bias: str) -> Kernel | None:
+def _find_nd_linear(x: Tensor, parameters: Tensors, modes: int, bias: str) -> Kernel | None:
     """Best for these rows, or for the usual number where operations of torch are a little better for these."""
     shapes, kind = chains.shapes_of(parameters[:modes]), bias or None
     best = chains.nd_linear_chain(shapes, chains.round_rows(len(x)), kind)
@@ -43,32 +38,34 @@ def _plain_tt_linear(x: Tensor, parameters: Tensors, cores: int) -> Tensor:
     return products.tensor_train_product(x, parameters[:cores], bias, cut)
 
 
-def _tt_linear_shape(x: Tensor, parameters: Tensors, cores: int) -> list[Any]:
-    return [x.shape[0], math.prod(core.shape[2] for core in parameters[:cores])]
-
-
-def _tt_linear_chain(x: Tensor, parameters: Tensors, cores: int) -> Kernel | None:
+def _find_tt_linear(x: Tensor, parameters: Tensors, cores: int) -> Kernel | None:
     shapes, has_bias = chains.shapes_of(parameters[:cores]), len(parameters) > cores
     best = chains.tensor_train_chain(shapes, chains.round_rows(len(x)), has_bias)
     return best or chains.tensor_train_chain(shapes, plans.ROWS, has_bias)
 
 
-def _plain_scores(query: Tensor, parameters: Tensors) -> Tensor:
-    return attention.additive_scores.__wrapped__(query, *parameters)  # type: ignore[attr-defined,no-any-return]
-
-
-def _scores_shape(query: Tensor, parameters: Tensors) -> list[Any]:
-    return [*query.shape[:-1], parameters[0].shape[-2]]
-
-
-def _scores_kernel(query: Tensor, parameters: Tensors) -> Kernel:
-    return dispatch.SCORES
-
-
 OPERATORS = (
-    Operator("nd_linear", ", int modes, str bias", _plain_nd_linear, _nd_linear_shape, _nd_linear_chain),
-    Operator("tt_linear", ", int cores", _plain_tt_linear, _tt_linear_shape, _tt_linear_chain),
-    Operator("additive_scores", "", _plain_scores, _scores_shape, _scores_kernel),
+    Operator(
+        "nd_linear",
+        ", int modes, str bias",
+        plain=_plain_nd_linear,
+        shape=lambda x, parameters, modes, bias: [x.shape[0], *(weight.shape[-2] for weight in parameters[:modes])],
+        find=_find_nd_linear,
+    ),
+    Operator(
+        "tt_linear",
+        ", int cores",
+        plain=_plain_tt_linear,
+        shape=lambda x, parameters, cores: [x.shape[0], math.prod(core.shape[2] for core in parameters[:cores])],
+        find=_find_tt_linear,
+    ),
+    Operator(
+        "additive_scores",
+        "",
+        plain=lambda query, parameters: attention.additive_scores.__wrapped__(query, *parameters),  # type: ignore[attr-defined]
+        shape=lambda query, parameters: [*query.shape[:-1], parameters[0].shape[-2]],
+        find=lambda query, parameters: dispatch.SCORES,
+    ),
 )
 for operator in OPERATORS:
     operator.register()

@@ -115,18 +115,13 @@ def best_plan(
         return 0.0, ()
     best: tuple[float, tuple[Step, ...]] = (math.inf, ())
     for step in every_step(sizes, out_sizes, done):
-        if not _is_next(step, len(sizes), done, turn):
-            continue
+        if (turn > 0 and step.start != len(done)) or (turn < 0 and step.stop != len(sizes) - len(done)):
+            continue  # in turn, what is done is the start or the end of the modes
         modes = range(step.start, step.stop)
         after = tuple(out_sizes[mode] if mode in modes else size for mode, size in enumerate(sizes))
         cost, rest = best_plan(after, out_sizes, done | set(modes), rows, price, turn)
         best = min(best, (cost + price(step, rows), (step, *rest)))
     return best
-
-
-def _is_next(step: Step, count: int, done: frozenset[int], turn: int) -> bool:
-    """Whether a step may come now; in turn, what is done is the start or the end of the modes."""
-    return turn == 0 or (step.start == len(done) if turn > 0 else step.stop == count - len(done))
 
 
 def every_step(sizes: tuple[int, ...], out_sizes: tuple[int, ...], done: frozenset[int]) -> Iterator[Step]:

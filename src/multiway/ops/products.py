@@ -190,17 +190,10 @@ def tensor_train_product(
         bias: `(out,)`.
         cut: From `cheapest_cut`; position 0 for a single core, which is a matrix.
     """
-    left, right = _halves(cores, cut.position)
+    right = merge_cores(cores[cut.position :])[..., 0].transpose(1, 2)  # (r, out, in)
+    left = merge_cores(cores[: cut.position])[0].permute(2, 1, 0) if cut.position else right.new_ones(1, 1, 1)
     folded = None if bias is None else bias.view(left.shape[1], right.shape[1])
     return kronecker_sum_apply(x.view(-1, left.shape[2], right.shape[2]), left, right, folded, way=cut.way).flatten(1)
-
-
-def _halves(cores: Sequence[Tensor], cut: int) -> tuple[Tensor, Tensor]:
-    """Left (r, out, in) and right (r, out, in); a single core is the right half of a left one that does nothing."""
-    right = merge_cores(cores[cut:])[..., 0].transpose(1, 2)
-    if cut == 0:
-        return right.new_ones(1, 1, 1), right
-    return merge_cores(cores[:cut])[0].permute(2, 1, 0), right
 
 
 def merge_cores(cores: Sequence[Tensor]) -> Float[Tensor, "rank in out next_rank"]:
@@ -242,29 +235,17 @@ def kronecker_sum_apply(
             f"kronecker_sum_apply: x {tuple(x.shape)}, batch first, needs left factors (terms, out, {x.shape[1]}) "
             f"and as many right ones (terms, out, {x.shape[2]}). Got {tuple(left.shape)} and {tuple(right.shape)}."
         )
-    return _WAYS[way](x, left, right, bias)
-
-
-def _right_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
-    terms, out1, in1 = left.shape
-    out2 = right.shape[1]
-    # (batch, in1, terms · out2), seen as (batch, in1 · terms, out2): one matrix for all terms
-    mixed = F.linear(x, right.flatten(0, 1)).view(x.shape[0], in1 * terms, out2)
-    return stack_product(left.permute(1, 2, 0).reshape(out1, in1 * terms), mixed, bias)
-
-
-def _multiply_left_first(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
-    terms, out1, in1 = left.shape
-    out2, in2 = right.shape[1:]
+    (terms, out1, in1), (_, out2, in2) = left.shape, right.shape
+    if way == "dense":
+        flat = F.linear(x.flatten(1), kronecker_sum_matrix(left, right), None if bias is None else bias.flatten())
+        return flat.view(x.shape[0], out1, out2)
+    if way == "right":
+        # (batch, in1, terms · out2), seen as (batch, in1 · terms, out2): one matrix for all terms
+        mixed = F.linear(x, right.flatten(0, 1)).view(x.shape[0], in1 * terms, out2)
+        return stack_product(left.permute(1, 2, 0).reshape(out1, in1 * terms), mixed, bias)
     mixed = stack_product(left.transpose(0, 1).reshape(out1 * terms, in1), x, None)
     out = F.linear(mixed.view(x.shape[0], out1, terms * in2), right.transpose(0, 1).reshape(out2, terms * in2))
     return out if bias is None else out + bias.to(out.dtype)
-
-
-def _dense(x: Tensor, left: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
-    out1, out2 = left.shape[1], right.shape[1]
-    flat = F.linear(x.flatten(1), kronecker_sum_matrix(left, right), None if bias is None else bias.flatten())
-    return flat.view(x.shape[0], out1, out2)
 
 
 def kronecker_sum_matrix(
@@ -283,6 +264,3 @@ def stack_product(
     """One matrix times every member of a stack. bmm, not matmul: that one transposes the stack for the gradient."""
     matrices = matrix.expand(stack.shape[0], -1, -1)
     return torch.bmm(matrices, stack) if bias is None else torch.baddbmm(bias, matrices, stack)
-
-
-_WAYS = {"right": _right_first, "left": _multiply_left_first, "dense": _dense}

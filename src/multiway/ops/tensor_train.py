@@ -85,12 +85,18 @@ def tt_svd(
     for in_, out, limit in zip(in_sizes[:-1], out_sizes[:-1], ranks, strict=True):
         left, values, right = torch.linalg.svd(rest.reshape(rank * in_ * out, -1), full_matrices=False)
         left_over = max(budget - math.fsum(error**2 for error in dropped), 0.0)
-        keep = _count_kept(values, limit, math.sqrt(left_over / (len(ranks) - len(dropped))))
+        tails = values.double().square().flip(0).cumsum(0).sqrt()  # norm of the last 1, 2, … values
+        allowed = math.sqrt(left_over / (len(ranks) - len(dropped)))
+        keep = max(1, len(values) - int((tails <= allowed).sum())) if limit is None else min(limit, len(values))
         cores.append(left[:, :keep].reshape(rank, in_, out, keep))
         dropped.append(float(values[keep:].norm()))
         rest, rank = values[:keep, None] * right[:keep], keep
     cores.append(rest.reshape(rank, in_sizes[-1], out_sizes[-1], 1))
-    return balance_cores(cores), dropped
+    norms = torch.stack([core.norm() for core in cores])
+    if bool((norms > 0).all()):  # one norm for all, so that one learning rate suits them
+        common = norms.clamp_min(torch.finfo(norms.dtype).tiny).log().mean().exp()
+        cores = [core * (common / norm) for core, norm in zip(cores, norms, strict=True)]
+    return cores, dropped
 
 
 def tt_norm(cores: Sequence[Tensor]) -> Float[Tensor, ""]:
@@ -100,15 +106,6 @@ def tt_norm(cores: Sequence[Tensor]) -> Float[Tensor, ""]:
     for core in cores:
         gram = torch.einsum("ab,aijc,bijd->cd", gram, core, core)
     return gram[0, 0].clamp_min(0).sqrt()
-
-
-def balance_cores(cores: Sequence[Tensor]) -> list[Tensor]:
-    """Give all cores the same norm without changing their product, so that one learning rate suits them all."""
-    norms = torch.stack([core.norm() for core in cores])
-    if not bool((norms > 0).all()):
-        return list(cores)
-    common = norms.clamp_min(torch.finfo(norms.dtype).tiny).log().mean().exp()
-    return [core * (common / norm) for core, norm in zip(cores, norms, strict=True)]
 
 
 def check_cores(cores: Sequence[Tensor]) -> None:
@@ -141,13 +138,6 @@ def _limits(tt_ranks: Sequence[int] | None, max_error: float | None, count: int)
             f"tt_svd: {count} cores need {count + 1} positive ranks, the first and the last 1. Got {list(tt_ranks)}."
         )
     return list(tt_ranks[1:-1])
-
-
-def _count_kept(values: Tensor, limit: int | None, allowed: float) -> int:
-    if limit is not None:
-        return min(limit, len(values))
-    tails = values.double().square().flip(0).cumsum(0).sqrt()  # norm of the last 1, 2, … values
-    return max(1, len(values) - int((tails <= allowed).sum()))
 
 
 def _check_target(matrix: Tensor, in_sizes: Sequence[int], out_sizes: Sequence[int]) -> None:

@@ -1,19 +1,20 @@
 """What every estimator shares: parameters and config, fit, save and load, in scikit-learn's manners."""
 
 import abc
-import dataclasses
 import functools
 import inspect
+import operator
+import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from multiway import hub
-from multiway.config import Config, Plain, merge, nest
+from multiway.config import Plain, Setting, merge, nest, settings_in
 from multiway.data import datasets
 from multiway.data.samples import Array
 from multiway.errors import ELSEWHERE, ConfigError, DataError, MultiwayError, NotFittedError, check_names, closest, warn
@@ -30,20 +31,11 @@ from multiway.tasks.settings import settings_of
 
 ALL = "all"
 """Name of a split that holds every sample of other data."""
-NOT_IN_CONFIG = ("settings", "progress")
-PLACES = {"model": "model.name", "layer": "model.layer", "seed": "training.seed"}
-"""Arguments whose place in the config is not told by their name."""
-Class = TypeVar("Class")
-
-
-@dataclass_transform()
-def estimator(cls: type[Class]) -> type[Class]:
-    """Make the constructor of an estimator from its fields; errors of it and of the methods say what Python writes."""
-    made = dataclasses.dataclass(eq=False, repr=False)(cls)
-    for name, method in [*vars(made).items()]:
-        if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
-            setattr(made, name, _in_python(method))
-    return made
+OWN = {
+    "settings": 'Other fields of the config, nested: `{{"training": {{"patience": 3}}}}`; see `{config}`.',
+    "progress": "Show a bar or lines on stderr.",
+}
+"""Arguments that every estimator has, besides those that are settings of its task."""
 
 
 def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,12 +44,12 @@ def _in_python(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def called(self: Any, *args: Any, **named: Any) -> Any:
         if not inspect.getfullargspec(method).varkw:
-            where = f"{type(self).__name__}.{method.__name__}".removesuffix(".__init__")
-            check_names(where, named, known, {} if named.keys() <= {*known} else _arguments(type(self)))
+            others = {} if named.keys() <= {*known} else _arguments(type(self))
+            check_names(f"{type(self).__name__}.{method.__name__}", named, known, others)
         try:
             return method(self, *args, **named)
         except MultiwayError as error:
-            places = {place: name for name, place in _places(type(self)).items()}
+            places = {place: name for name, place in self.places.items()}
             spelling = Spelling(options=settings_of(self.task).options, arguments=places, own=known)
             error.args = (spelling.of(error.args),)
             raise
@@ -72,9 +64,24 @@ def _arguments(cls: type) -> dict[str, Collection[str]]:
     return {cls.__name__: inspect.signature(cls).parameters, **own}
 
 
-@estimator
+def _bare(kind: Any) -> Any:
+    """A type without what a config holds its values to."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _bare(parts[0])
+    if origin in (Union, types.UnionType):
+        return functools.reduce(operator.or_, map(_bare, parts))
+    return origin[tuple(map(_bare, parts))] if parts and origin is not Literal else kind
+
+
+def _describe(setting: Setting) -> str:
+    """What an argument is, and what the config has where it is None."""
+    is_open = setting.usual is None and setting.default is not None
+    return f"{setting.help} If not given, {setting.default}." if is_open else setting.help
+
+
 class Estimator:
-    """A task as an estimator: its dataclass fields are constructor arguments, `fit` leaves `run_`.
+    """A task as an estimator: the settings of its config that have a flag are arguments, `fit` leaves `run_`.
 
     `predict` gives one value per sample in the order of the data, `evaluate` a frame of scores, `explain` what the
     task's explanation holds, and `scores_` the frame of the run's own scores.
@@ -83,18 +90,59 @@ class Estimator:
     task: ClassVar[str]
     kind: ClassVar[str] = "none"
     """Of scikit-learn's kinds of estimators: classifier, regressor, or none."""
+    first: ClassVar[str] = ""
+    """The argument that can be given without its name."""
+    apart: ClassVar[tuple[str, ...]] = ("read.",)
+    """Beginnings of fields that are no arguments: what is in memory needs no reading."""
+    usual: ClassVar[Plain] = {}
+    """Arguments whose usual values are others than those of the task."""
+    places: ClassVar[dict[str, str]]
+    """Place in the config of each argument: {"epochs": "training.epochs"}."""
 
-    _: dataclasses.KW_ONLY
-    epochs: int | None = None
-    seed: int = 0
-    settings: Plain | None = None
-    progress: bool = False
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Take the arguments from the config; errors of all methods say what Python writes."""
+        super().__init_subclass__(**more)
+        for name, method in [*vars(cls).items()]:
+            if inspect.isfunction(method) and not name.startswith("_"):
+                setattr(cls, name, _in_python(method))
+        if not hasattr(cls, "task"):
+            return
+        config = settings_of(cls.task).config
+        settings = {each.argument: each for each in settings_in(config) if not each.field.startswith(cls.apart)}
+        settings = {name: settings[name] for name in sorted(settings, key=lambda name: name != cls.first) if name}
+        cls.places = {name: setting.field for name, setting in settings.items()}
+        parameters = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD if name == cls.first else inspect.Parameter.KEYWORD_ONLY,
+                default=cls.usual.get(name, setting.usual),
+                annotation=_bare(setting.kind | None if setting.usual is None else setting.kind),
+            )
+            for name, setting in settings.items()
+        ]
+        own = {"settings": (None, dict[str, Any] | None), "progress": (False, bool)}
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (default, kind) in own.items()
+        ]
+        cls.__signature__ = inspect.Signature(parameters)
+        told = {name: _describe(setting) for name, setting in settings.items()}
+        told |= {name: words.format(config=config.__name__) for name, words in OWN.items()}
+        listed = "\n".join(f"    {name}: {words}" for name, words in told.items())
+        cls.__doc__ = f"{inspect.cleandoc(vars(cls).get('__doc__') or '')}\n\nArgs:\n{listed}\n"
 
-    if not TYPE_CHECKING:
+    __signature__: ClassVar[inspect.Signature]
 
-        def __getattr__(self, name):
-            near = closest(name, dir(type(self))) if name in ELSEWHERE else "."
-            raise AttributeError(f"{type(self).__name__} has no attribute {name}{near}", name=name, obj=self)
+    def __init__(self, *values: Any, **named: Any) -> None:
+        known = self.__signature__.parameters
+        check_names(type(self).__name__, named, known, {} if named.keys() <= {*known} else _arguments(type(self)))
+        bound = self.__signature__.bind(*values, **named)
+        bound.apply_defaults()
+        vars(self).update(bound.arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        near = closest(name, dir(type(self))) if name in ELSEWHERE else "."
+        raise AttributeError(f"{type(self).__name__} has no attribute {name}{near}", name=name, obj=self)
 
     def config(self, known: object = None) -> Any:
         """The arguments as the config of a run; an argument that is None keeps its usual value.
@@ -103,7 +151,7 @@ class Estimator:
         """
         task = task_of(self.task)
         settings = settings_for(known, self.task)
-        for name, place in _places(type(self)).items():
+        for name, place in self.places.items():
             value = getattr(self, name)
             if value is not None:
                 settings = merge(settings, nest(place, value))
@@ -157,7 +205,7 @@ class Estimator:
         run = runs.load(Path(path))
         if run.task.name != cls.task:
             raise ConfigError(f"{cls.__name__}.load: {path} is a run of {run.task.name}, not of {cls.task}.")
-        new = cls(**_parameters(run.config, _places(cls)))
+        new = cls(**_parameters(run.config, cls.places))
         new._take(run)
         return new
 
@@ -181,7 +229,7 @@ class Estimator:
 
     def get_params(self, deep: bool = True) -> Plain:
         """Constructor arguments by name."""
-        return {name: getattr(self, name) for name in sorted(_defaults(type(self)))}
+        return {name: getattr(self, name) for name in sorted(self.__signature__.parameters)}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments.
@@ -189,14 +237,14 @@ class Estimator:
         Raises:
             ArgumentError: A name is unknown.
         """
-        check_names(type(self).__name__, params, sorted(_defaults(type(self))))
+        check_names(type(self).__name__, params, sorted(self.__signature__.parameters))
         for name, value in params.items():
             setattr(self, name, value)
         return self
 
     def __repr__(self) -> str:
-        defaults = _defaults(type(self))
-        changed = {name: value for name, value in self.get_params().items() if not _same(value, defaults[name])}
+        known, given = self.__signature__.parameters, self.get_params()
+        changed = {name: value for name, value in given.items() if not _same(value, known[name].default)}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -213,12 +261,11 @@ class Estimator:
         )
 
 
-@estimator
 class Classifier(Estimator, abc.ABC):
     """An estimator of classes: `fit` leaves `classes_`, in the order of the probabilities."""
 
     kind = "classifier"
-    classes_: Array = dataclasses.field(init=False)
+    classes_: Array
 
     @abc.abstractmethod
     def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
@@ -241,7 +288,6 @@ class Classifier(Estimator, abc.ABC):
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
 
-@estimator
 class Regressor(Estimator, abc.ABC):
     """An estimator of numbers, one per sample."""
 
@@ -288,21 +334,6 @@ def own_score(scores: pd.DataFrame, metric: str, where: Mapping[str, str] | None
     return float(rows["value"].astype(float).iloc[0])
 
 
-def _places(cls: type[Estimator]) -> dict[str, str]:
-    """Place in the config of each constructor argument: {"epochs": "training.epochs"}."""
-    config = task_of(cls.task).config
-    return {name: PLACES.get(name) or _place(config, name) for name in _defaults(cls) if name not in NOT_IN_CONFIG}
-
-
-def _place(config: type[Config], name: str) -> str:
-    """A field of the config, or of the one part that has it."""
-    if name in config.model_fields:
-        return name
-    parts = {part: field.annotation for part, field in config.model_fields.items()}
-    (owner,) = (part for part, kind in parts.items() if name in getattr(kind, "model_fields", ()))
-    return f"{owner}.{name}"
-
-
 def _parameters(config: Any, places: dict[str, str]) -> Plain:
     """Constructor arguments that give the same config, without its data."""
     plain = config.plain()
@@ -314,13 +345,8 @@ def _parameters(config: Any, places: dict[str, str]) -> Plain:
 
 def _pop(plain: Plain, path: list[str]) -> Any:
     for part in path[:-1]:
-        plain = plain[part]
+        plain = plain[part] or {}
     return plain.pop(path[-1], None)
-
-
-def _defaults(cls: type) -> Plain:
-    parameters = inspect.signature(cls).parameters
-    return {name: parameter.default for name, parameter in parameters.items()}
 
 
 def _same(value: object, default: object) -> bool:

@@ -6,11 +6,11 @@ import itertools
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from multiway.config import Config, Plain, Setting, merge, nest, read_whole
+from multiway.config import Config, Flag, Plain, Setting, merge, nest, read_whole
 from multiway.data.options import Limits, Shares
 from multiway.errors import Fix, closest
 from multiway.training.config import TrainingConfig
@@ -22,6 +22,13 @@ AUTO = "auto"
 """The answer that a config names where validation decides."""
 
 Sizes = int | tuple[int, ...]
+LAYER = Flag(
+    "Maps of the network: nd_linear, linear, tensor_train or low_rank; the last two need a rank of the model.",
+    key="layer",
+    usual="nd_linear",
+    commands=(),
+)
+"""Of a network whose maps can be of several kinds."""
 
 
 def starting_from(usual: Plain) -> BeforeValidator:
@@ -61,7 +68,10 @@ def network_fields(model: Mapping[str, object], **set_by_data: object) -> Plain:
 class Answering(Config):
     """The config of a run whose answer is one of its models, or a blend of them."""
 
-    answer: str = AUTO
+    answer: Annotated[
+        str,
+        Flag("Which model answers: auto, what validation prefers; network; or one by its name.", commands=("train",)),
+    ] = AUTO
     """Which model answers: what validation prefers (`auto`), `network`, or a model by its name."""
 
 

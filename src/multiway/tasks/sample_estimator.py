@@ -1,6 +1,5 @@
 """What estimators of samples with targets share: tables, series, texts and images."""
 
-import dataclasses
 from collections.abc import Sized
 from typing import Any, Self
 
@@ -13,18 +12,13 @@ from multiway.data.samples import Array, Prepared, Samples
 from multiway.data.sources.cells import as_text, with_truths
 from multiway.errors import DataError
 from multiway.tasks import targets
-from multiway.tasks.estimator import Classifier, Estimator, classes_as_given, estimator
+from multiway.tasks.estimator import Classifier, Estimator, classes_as_given
 from multiway.tasks.run import Run
 from multiway.tasks.target_task import answer_samples, threshold_of
 
 
-@estimator
 class SampleEstimator(Estimator):
     """Predict the targets of samples in memory; `fit` sets `run_` and `scores_` (a frame)."""
-
-    _: dataclasses.KW_ONLY
-    validation: float = 0.15
-    test: float = 0.2
 
     def fit(self, X: Sized, y: object = None) -> Self:
         """Fit on samples and their targets; nothing is written to disk.
@@ -67,7 +61,6 @@ class SampleEstimator(Estimator):
         return answer_samples(run, samples)
 
 
-@estimator
 class SampleClassifier(SampleEstimator, Classifier):
     """Classify samples in memory; `fit` also sets `classes_`."""
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 from pydantic import Field, field_validator
 
-from multiway.config import Config
+from multiway.config import Config, Flag
 
 if TYPE_CHECKING:  # a config is read without torch
     from torch import Tensor, nn
@@ -18,7 +18,11 @@ USUAL_EPOCHS, USUAL_STEPS, MOST_EPOCHS = 2, 500, 20
 class TrainingConfig(Config):
     """Optimiser, schedule, stopping and precision."""
 
-    epochs: int | None = Field(None, ge=1)
+    epochs: Annotated[
+        int | None,
+        Flag("Passes over the training data at most.", commands=("train",), usual=None),
+        Field(ge=1),
+    ] = None
     """Passes over the training windows at most; if not given two, or as many as make 500 steps, but 20 at most."""
     batch_size: int = Field(32, ge=1)
     """Samples per batch over all processes."""
@@ -63,10 +67,19 @@ class TrainingConfig(Config):
     precision: Literal["float32", "bf16"] = "float32"
     compile: bool = False
     """Pass the model through `torch.compile`."""
-    seed: int = Field(0, ge=0)
+    seed: Annotated[
+        int, Flag("Seed of everything random but a random split, which has its own.", commands=()), Field(ge=0)
+    ] = 0
     checkpoint_seconds: float = Field(30.0, ge=0)
     """Longest time between two saved states; 0 saves after every step."""
-    track: Literal["tensorboard", "trackio"] | None = None
+    track: Annotated[
+        Literal["tensorboard", "trackio"] | None,
+        Flag(
+            "Show validations as they come, in tensorboard or trackio; nowhere if not given.",
+            commands=("train",),
+            is_argument=False,
+        ),
+    ] = None
     """Where the validations of a run with a folder are shown as they come; None keeps them in its log alone."""
 
     @field_validator("milestones")

@@ -1,14 +1,15 @@
 """Every setting of the task `language`."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from multiway.config import Config, Flag, Plain
-from multiway.data.options import Budget, Shares
+from multiway.data.options import Budget, Shares, TestShare, ValidationShare
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import NetworkConfig, Sizes, read_count, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, Sizes, read_count, starting_from
 from multiway.tasks.settings import Predict, TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -37,9 +38,9 @@ class TextOptions(Budget):
 class TextSplit(Shares):
     """Shares of the text, the last of it for the test; files called train, validation and test are such splits."""
 
-    validation: float = Field(0.1, gt=0, lt=1)
+    validation: ValidationShare = 0.1
     """Share to choose the best epoch on."""
-    test: float = Field(0.1, gt=0, lt=1)
+    test: TestShare = 0.1
     """Share to test on, once, at the end."""
 
 
@@ -66,7 +67,12 @@ class LanguageConfig(NetworkConfig):
     read: TextOptions = TextOptions()
     split: TextSplit = TextSplit()
     tokens: TokenOptions = TokenOptions()
-    baselines: tuple[Baseline, ...] = ("unigram", "trigram")
+    model: Annotated[Plain, dataclasses.replace(LAYER, usual="linear")] = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: Annotated[tuple[Baseline, ...], Flag("Some of unigram and trigram.", commands=())] = (
+        "unigram",
+        "trigram",
+    )
     """Kneser-Ney models of single tokens, and of three in a row."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """A sample is a window of tokens."""

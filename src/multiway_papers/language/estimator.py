@@ -1,50 +1,25 @@
 """`LanguageModel`: the task in scikit-learn's manners."""
 
-import dataclasses
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from multiway.tasks.estimator import Estimator, estimator, locate, own_score
+from multiway.tasks.estimator import Estimator, locate, own_score
 from multiway_papers.language.encode import TokenDocuments
 from multiway_papers.language.scores import answers, token_table
 
 
-@estimator
 class LanguageModel(Estimator):
     """Say each token of a text from those before it, scored on held-out text with counts of tokens as baselines.
 
     Texts are a list or a series, a path, or the name of a known data set.
 
-    Args:
-        layer: linear, nd_linear, tensor_train or low_rank: the maps of the feed-forward.
-        tokenizer: bpe, bytes, or a folder or the name of a tokenizer of Hugging Face.
-        vocabulary: Tokens of bpe at most.
-        context: Tokens that are read at once.
-        epochs: Passes over the training text at most.
-        validation: Share of the text that chooses the best epoch.
-        test: Share of the text, its end, that is scored once.
-        baselines: Some of unigram and trigram.
-        seed: Seed of everything random.
-        settings: Other fields of `LanguageConfig`, nested: `{"model": {"dim": 64}, "training": {"patience": 3}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_` and `scores_` (a frame).
     """
 
     task = "language"
-
-    _: dataclasses.KW_ONLY
-    layer: str = "linear"
-    tokenizer: str = "bpe"
-    vocabulary: int = 4096
-    context: int = 128
-    validation: float = 0.1
-    test: float = 0.1
-    baselines: Sequence[str] = ("unigram", "trigram")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit on texts; nothing is written to disk, and y is not looked at.

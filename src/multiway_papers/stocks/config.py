@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import Field, field_validator, model_validator
 
 from multiway.config import Config, Flag, Plain
-from multiway.data.options import Budget, EncoderOptions, Shares
+from multiway.data.options import Budget, EncoderOptions, Shares, ValidationShare
 from multiway.lazy import load_extensions
 from multiway.tasks.candidate import baseline_of
 from multiway.tasks.options import NetworkConfig, Sizes, starting_from
@@ -248,7 +248,7 @@ class StockEncoder(EncoderOptions):
 class DaySplit(Shares):
     """Shares of the target days, the last ones for the test."""
 
-    validation: float = Field(0.1, gt=0, lt=1)
+    validation: ValidationShare = 0.1
     """Share to choose the best epoch on."""
 
 
@@ -277,6 +277,13 @@ class StockConfig(NetworkConfig):
     model: Annotated[
         Plain,
         Flag(
+            'Name of a classifier of stocks, see `multiway.list_models("*stock_classifier*")`.',
+            key="name",
+            name="model",
+            usual="hot_stock_classifier",
+            commands=(),
+        ),
+        Flag(
             "What the network sees.",
             key="modality",
             commands=("train", "audit"),
@@ -292,7 +299,10 @@ class StockConfig(NetworkConfig):
     """Rise or fall of a day, or the levels that its movement stays below with the given probabilities."""
     quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
     """For the target `quantiles`: the probabilities, ascending."""
-    baselines: tuple[Baseline, ...] = USUAL
+    baselines: Annotated[
+        tuple[Baseline, ...],
+        Flag("Some of majority, random, previous, arima, logistic, calendar, tfidf and tfidf_ticker.", commands=()),
+    ] = USUAL
     """Baselines that are fitted and scored under the same protocol; quantiles have those of the training days.
     tfidf, of the words written since the last session, and tfidf_ticker, one for each ticker, are there where texts
     are read. Also random, a fair coin, and arima, of each stock's prices alone, which needs statsforecast."""

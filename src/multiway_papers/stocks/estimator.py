@@ -1,6 +1,5 @@
 """`StockMovementClassifier`: the task in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Self
 
@@ -9,27 +8,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from multiway.errors import ConfigError
-from multiway.tasks.estimator import Estimator, estimator, locate, own_score, tell_far
+from multiway.tasks.estimator import Estimator, locate, own_score, tell_far
 from multiway.tasks.run import Run
 from multiway_papers.stocks.answers import next_sessions
-from multiway_papers.stocks.config import USUAL, StockConfig
 from multiway_papers.stocks.explain import DayExplanation, chosen_pairs, explain_pairs
 
 
-@estimator
 class StockMovementClassifier(Estimator):
     """Predict rise or fall of stocks' next day, scored on later days with simple baselines. Not investment advice.
-
-    Args:
-        model: Name of a classifier of stocks, see `multiway.list_models("*stock_classifier*")`.
-        epochs: Passes over the training days at most.
-        validation: Share of the days that choose the best epoch, before those of the test.
-        test: Share of the days that are scored once, at the end: the last ones.
-        encoder: What makes vectors of texts: auto, minilm, finbert, hashed, or a Hugging Face name or folder.
-        baselines: Some of majority, random, previous, arima, logistic, calendar, tfidf and tfidf_ticker.
-        seed: Seed of everything random.
-        settings: Other fields of `StockConfig`, nested: `{"model": {"dim": 32}, "protocol": {"look_back": 10}}`.
-        progress: Show a bar or lines on stderr.
 
     `fit` sets `run_`, `scores_` (a frame), `tickers_` and `classes_` (0 fall, 1 rise).
     """
@@ -37,12 +23,7 @@ class StockMovementClassifier(Estimator):
     task = "stocks"
     kind = "classifier"
 
-    model: str = StockConfig.NETWORK
-    _: dataclasses.KW_ONLY
-    validation: float = 0.1
-    test: float = 0.2
-    encoder: str = "auto"
-    baselines: Sequence[str] = USUAL
+    first = "model"
 
     def fit(self, prices: object, texts: object = None) -> Self:
         """Fit on frames or paths; nothing is written to disk.

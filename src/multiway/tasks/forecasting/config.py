@@ -131,26 +131,38 @@ class ForecastConfig(Answering):
     them too."""
     read: ReadOptions = ReadOptions()
     split: SplitOptions = SplitOptions()
-    horizon: Annotated[int, Flag("Steps to forecast."), Field(ge=1)] = 96
-    lookback: Annotated[int, Flag("Past steps that the model sees."), Field(ge=1)] = 96
+    horizon: Annotated[
+        int,
+        Flag("Steps to forecast; a season or two where the rows are too few for the default.", usual=None),
+        Field(ge=1),
+    ] = 96
+    lookback: Annotated[
+        int,
+        Flag("Past steps that the models see; fewer where the rows are too few for the default.", usual=None),
+        Field(ge=1),
+    ] = 96
     """Past steps that every model sees."""
     horizons: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """First steps of the forecast that are scored apart, of which all steps are the last; training then weighs their
     mean errors alike, as one model for several horizons needs."""
-    season: int | None = Field(None, ge=1)
+    season: Annotated[
+        int | None, Flag("Steps in a season; from the frequency if not given.", commands=()), Field(ge=1)
+    ] = None
     """Steps in a season, for the seasonal naive forecast; from the frequency if not given."""
-    targets: Annotated[
-        Names, Flag("Series to forecast from the others, separated by commas; every series if not given.")
-    ] = ()
+    targets: Annotated[Names, Flag("Series to forecast from the others; every series if not given.")] = ()
     """Series to forecast from the others, which are then seen alone; without any, every series is forecast."""
-    future: Annotated[Names, Flag("Columns that are known ahead, separated by commas: price,holiday.")] = ()
+    future: Annotated[Names, Flag("Columns that are known ahead: price,holiday.")] = ()
     """Columns that are known ahead, such as prices and holidays: `predict` is given their next rows."""
-    past: Annotated[Names, Flag("Columns that are known up to the last value alone, separated by commas.")] = ()
+    past: Annotated[Names, Flag("Columns that are known up to the last value alone.")] = ()
     """Columns that are known up to the last value alone, such as visitors."""
-    static: Annotated[Names, Flag("Columns of a long table that say what a series is, separated by commas.")] = ()
+    static: Annotated[Names, Flag("Columns of a long table that say what a series is.")] = ()
     """Columns of a long table that say what a series is, such as its region: one value for each series."""
     static_data: Annotated[
-        str | None, Flag("File with a row for each series: the columns that name it, and others that say what it is.")
+        str | None,
+        Flag(
+            "File with a row for each series: the columns that name it, and others that say what it is.",
+            is_argument=False,
+        ),
     ] = None
     """Path of a table with a row for each series: the columns that name it, and others, which are static."""
     holidays: Annotated[
@@ -164,7 +176,13 @@ class ForecastConfig(Answering):
     calendar: bool | Literal["auto"] = "auto"
     """Try hours, weekdays and the time of the year as covariates, which stay where validation gains; "auto" does so
     where there are others."""
-    network: bool | Literal["auto"] = "auto"
+    network: Annotated[
+        bool | Literal["auto"],
+        Flag(
+            'Train a Higher-Order Transformer and a small OLinear; "auto" does from 2,000 training windows on.',
+            commands=(),
+        ),
+    ] = "auto"
     """Train a network. "auto" trains one where there are at least 2,000 training windows, or where `model`, `partner`,
     `members` or `answer` say which: on fewer it has not paid."""
     partner: Literal["auto", "none"] | Peer = "auto"
@@ -175,8 +193,6 @@ class ForecastConfig(Answering):
     and groups of 100 of more."""
     members: int = Field(1, ge=1)
     """Networks of each kind, trained side by side; the forecast is the mean of all."""
-    answer: str = "auto"
-    """Let validation weigh all candidates, or name the one that answers."""
     budget: Annotated[
         float | None,
         Flag(
@@ -205,7 +221,15 @@ class ForecastConfig(Answering):
     in the form, with the weights and within the bands that validation chose. "all" trains a network that has a share of
     the answer once more for each, for the epochs that were best; "closed" leaves it as it is. "none" leaves all as they
     were fitted on the training rows, as published protocols do."""
-    model: Plain = Field(default_factory=dict)
+    model: Annotated[
+        Plain,
+        Flag(
+            'Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.',
+            key="name",
+            name="model",
+            commands=(),
+        ),
+    ] = Field(default_factory=dict)
     """`name` of a forecaster and its fields, without the variates, which the data set, and the steps, set above."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     baselines: tuple[Baseline, ...] = ()
@@ -213,7 +237,7 @@ class ForecastConfig(Answering):
     targets; ridge from all that the networks see."""
     baseline_training: Annotated[Plain, starting_from(TRAINED)] = Field(TRAINED)
     """Fields of `training` that are others for the baselines."""
-    levels: tuple[float, ...] = (80.0, 95.0)
+    levels: Annotated[tuple[float, ...], Flag("Interval levels in percent.", commands=())] = (80.0, 95.0)
     """Interval levels in percent."""
     output: OutputOptions = OutputOptions()
     """Whether forecasts are below zero, and whole numbers."""

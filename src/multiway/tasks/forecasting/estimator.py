@@ -10,7 +10,7 @@ import pandas as pd
 
 from multiway.data.sources.tables import as_library, library_of, source_name
 from multiway.errors import ConfigError, warn
-from multiway.tasks.estimator import Estimator, estimator, locate, own_score
+from multiway.tasks.estimator import Estimator, locate, own_score
 from multiway.tasks.forecasting.config import ForecastConfig
 from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
@@ -40,62 +40,15 @@ class Selected(NamedTuple):
     errors: dict[str, float]
 
 
-@estimator
 class Forecaster(Estimator):
     """Forecast a panel of series by what validation prefers: closed forms, classical models, networks, or their blend.
-
-    Args:
-        horizon: Steps to forecast; 96 if not given, or a season or two where the rows are too few for it.
-        lookback: Past steps that the models see; 96 if not given, or as many as half of the training rows hold.
-        targets: Series to forecast from the others; every series if not given.
-        future: Columns that are known ahead, such as prices and holidays.
-        past: Columns that are known up to the last value alone.
-        static: Columns of a long table that say what a series is.
-        holidays: Countries whose public holidays are known ahead: "US", or "DE-BY" for a part of one.
-        epochs: Passes over the training windows at most.
-        network: Train a Higher-Order Transformer and a small OLinear; "auto" where there are 2,000 training windows.
-        model: Name of the one network, see `multiway.list_models("*_forecaster*")`; by the targets if not given.
-        metric: What decides which candidates answer: "mse", "mae", "mase" or "pinball".
-        id_column: Column of a long table that names the series, or several; found if not given.
-        time_column: Column of times; found if not given.
-        value_column: Column of values in a long table; found if not given.
-        frequency: Step between times, such as "h" or "D"; found if not given.
-        resample: What a step of the frequency has of rows off it: "last", "mean" or "sum"; refused if not given.
-        season: Steps in a season; from the frequency if not given.
-        missing: "error", "mask" or "ffill" for missing cells.
-        duplicates: "error", "first", "last", "mean" or "keep" for repeated times.
-        gaps: "error", "fill" or "ignore" for absent times.
-        levels: Interval levels in percent.
-        seed: Seed of everything random.
-        settings: Other fields of `ForecastConfig`, nested: `{"model": {"dim": 32}}`.
-        progress: Show a bar or lines on stderr.
 
     `fit` sets `run_`, `scores_` (a frame), `selection_`, `coverage_`, `n_features_in_` and `feature_names_in_`.
     """
 
     task = "forecast"
 
-    horizon: int | None = None
-    _: dataclasses.KW_ONLY
-    lookback: int | None = None
-    targets: tuple[str, ...] = ()
-    future: tuple[str, ...] = ()
-    past: tuple[str, ...] = ()
-    static: tuple[str, ...] = ()
-    holidays: tuple[str, ...] = ()
-    network: bool | str = "auto"
-    model: str | None = None
-    metric: str = "mse"
-    id_column: str | tuple[str, ...] | None = None
-    time_column: str | None = None
-    value_column: str | None = None
-    frequency: str | None = None
-    resample: str | None = None
-    season: int | None = None
-    missing: str = "error"
-    duplicates: str = "error"
-    gaps: str = "error"
-    levels: tuple[float, ...] = (80.0, 95.0)
+    first, apart = "horizon", ()
 
     def fit(self, X: object, y: None = None, *, static_df: object = None) -> Self:
         """Fit on a frame (pandas or polars, wide or long), a series, an array of rows by series, or the path of a file.

@@ -1,7 +1,7 @@
 """What a stored run of forecasts says of its data and of the choice on validation, and what needs care in it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pydantic import ConfigDict, Field
 
@@ -158,11 +158,6 @@ def cautions(facts: Row) -> Iterator[str]:
         count = f"{len(unscored):,} of {facts['variates']:,} series"
         verb = "is" if len(unscored) == 1 else "are"
         yield f"{list_some(unscored)}: no test value to score, so {count} {verb} in no score."
-    yield from _on_few_errors(facts)
-    yield from _not_held(facts["coverage"])
-
-
-def _on_few_errors(facts: Row) -> Iterator[str]:
     windows, shares = facts["intervals"]["windows"], facts["intervals"]["by_student"]
     levels = [row["level"] for row, share in zip(facts["coverage"], shares, strict=True) if share > 0]
     if levels:
@@ -173,11 +168,7 @@ def _on_few_errors(facts: Row) -> Iterator[str]:
             f"Forecasts out of time are of {windows} window{'s' if windows != 1 else ''} and an interval at "
             f"{levels[-1]:g} % needs {needed}: the width of {listed} is Student's t{where}."
         )
-
-
-def _not_held(coverage: Sequence[Row]) -> Iterator[str]:
-    """Bands that missed at least twice as many test values as they may."""
-    for row in coverage:
+    for row in facts["coverage"]:  # bands that missed at least twice as many test values as they may
         if 100 - row["actual"] >= 2 * (100 - row["level"]):
             yield (
                 f"The {row['level']:g} % interval held {row['actual']:.0f} % of the test values: "

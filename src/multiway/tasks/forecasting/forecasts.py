@@ -96,13 +96,18 @@ def lowest_of(past: Tensor, config: ForecastConfig, state: ForecastState, low: F
     return np.where(own, 0.0, -np.inf)
 
 
-def as_written(values: Floats, lowest: Floats, config: ForecastConfig, state: ForecastState, side: str = "") -> Floats:
-    """Forecasts `(..., targets)` in the units of the file as a table has them; a `side` is `lo` or `hi` of a band."""
+def as_written(
+    values: Floats, lowest: Floats, config: ForecastConfig, state: ForecastState, use: str, side: str = ""
+) -> Floats:
+    """Forecasts `(..., targets)` in the units of the file as a table has them; a `side` is `lo` or `hi` of a band.
+
+    What all rows are that a use is fitted on, its forecasts are: whole numbers, unless most are zero.
+    """
     kept = np.maximum(values, lowest)
-    chosen = config.output.whole
-    whole = np.array(state.whole) & (state.high > state.low) if chosen == "auto" else np.full(len(state.low), chosen)
+    chosen, (whole, zeros) = config.output.whole, state.whole_for(use)
+    whole = whole & (state.high > state.low) if chosen == "auto" else np.full(len(state.low), chosen)
     if chosen == "auto" and not side:
-        whole &= state.zeros < MOSTLY
+        whole &= zeros < MOSTLY
     rounded = {"": np.rint, "lo": np.floor, "hi": np.ceil}[side](kept)
     return np.where(whole, rounded, kept)
 
@@ -200,7 +205,7 @@ def forecast_columns(
     inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_forecast_scaled(run, use, window(rows)))))
     middle = _forecast_scaled(run, use, inputs)
     lowest = lowest_of(inputs[0], config, run.state, run.state.low_for(use))[0]
-    written = partial(as_written, lowest=lowest, config=config, state=run.state)
+    written = partial(as_written, lowest=lowest, config=config, state=run.state, use=use)
     columns = {OURS: written(scaler.inverse(middle))}
     if _is_other(run):
         return columns
@@ -349,6 +354,7 @@ def _forecasts(
     return {name: values.transpose(0, 2, 1).ravel() for name, values in whole.items()}
 
 
+@torch.no_grad()
 def _with_bands(
     run: Run,
     panel: Panel,
@@ -363,27 +369,19 @@ def _with_bands(
     steps, variates, std = run.config.horizon, len(run.state.targets), run.state.target_scaler.std
     bands, centre = Bands.read(run.calibration), columns[OURS].reshape(-1, variates, steps).swapaxes(1, 2)
     factors = torch.from_numpy(factors_at(run, panel, bands, (rows + run.config.lookback).tolist()))[:, None]
-    scale, offsets = factors * _widths(run, bands, windows, torch.from_numpy(rows)), bands.edges(levels).double()
-    parts = [
-        lowest_of(batch["past"], run.config, run.state, run.state.low_for("test"))
-        for batch in windows.batches(torch.from_numpy(rows))
-    ]
-    lowest = np.concatenate(parts)
+    spread, widths, parts = model_of(run).fitted_for("test").spread, list[Tensor](), []
+    for batch in windows.batches(torch.from_numpy(rows)):
+        widths.append(bands.widths(spread, *inputs_of(batch)))
+        parts.append(lowest_of(batch["past"], run.config, run.state, run.state.low_for("test")))
+    scale = factors * (widths[0] if len(widths[0][0]) == 1 else torch.cat(widths, 1)).double()
+    lowest, offsets = np.concatenate(parts), bands.edges(levels).double()
     edges = {
-        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, side)
+        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, "test", side)
         for level, both in zip(levels, stretch(offsets.unsqueeze(2), scale).numpy(), strict=True)
         for side, edge in zip(("lo", "hi"), both, strict=True)
     }
     flat = {name: each.swapaxes(1, 2).ravel() for name, each in edges.items()}
     return {OURS: columns.pop(OURS), **flat, **columns}
-
-
-@torch.no_grad()
-def _widths(run: Run, bands: Bands, windows: Windows, rows: Tensor) -> Tensor:
-    """Of the bands of some windows, `(2, windows, horizon, variates)`."""
-    spread = model_of(run).fitted_for("test").spread
-    found = [bands.widths(spread, *inputs_of(batch)) for batch in windows.batches(rows)]
-    return found[0].double() if len(found[0][0]) == 1 else torch.cat(found, 1).double()
 
 
 def score_backtest(frame: pd.DataFrame) -> list[Row]:
@@ -393,16 +391,13 @@ def score_backtest(frame: pd.DataFrame) -> list[Row]:
         for name in frame.columns
         if name not in {"unique_id", "ds", "cutoff", "y"} and not name.startswith((f"{OURS}-lo-", f"{OURS}-hi-"))
     ]
-    parts = frame.groupby("cutoff", sort=True)
-    return [
-        {"cutoff": str(cutoff), "model": model, **_means((part[model] - part["y"]).dropna())}
-        for cutoff, part in parts
-        for model in models
-    ]
-
-
-def _means(error: pd.Series) -> dict[str, float]:
-    return {"mse": float((error**2).mean()), "mae": float(error.abs().mean())}
+    rows = []
+    for cutoff, part in frame.groupby("cutoff", sort=True):
+        for model in models:
+            error = (part[model] - part["y"]).dropna()
+            means = {"mse": float((error**2).mean()), "mae": float(error.abs().mean())}
+            rows.append({"cutoff": str(cutoff), "model": model, **means})
+    return rows
 
 
 def late_by(panel: Panel, targets: int, horizon: int, lookback: int) -> NDArray[np.int64]:

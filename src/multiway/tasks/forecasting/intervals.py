@@ -40,6 +40,7 @@ SURE = 2.0
 """Standard errors that they have to save to be told apart."""
 
 
+@torch.no_grad()
 def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1) -> dict[str, Bands]:
     """Bands of every forecast of these stretches, of the answer at more levels than of the others.
 
@@ -51,37 +52,23 @@ def fit_bands(parts: Sequence[Stretch], levels: Sequence[float], models: int = 1
     stride = math.ceil(cells * models / MAX_CELLS)
     errors, steps = errors_of(parts, stride), math.ceil(windows.horizon / stride)
     starts = np.concatenate([part.windows.start_rows()[::stride] for part in parts]).tolist()
-    every = {OURS: ((*LEVELS, *levels), steps, starts, spread_of(parts, stride), features_known(parts, stride))}
+    count = sum(len(part.windows) for part in parts) // stride
+    known: list[Tensor] | None = None
+    if windows.covariates is not None and (features := windows.covariates.known[0].numel()):
+        # features of all are left out where they would not fit into memory
+        known = [] if count * windows.horizon * features <= MAX_CELLS else None
+    spreads = list[Tensor]()
+    for part in parts if known is not None or any(part.spread is not None for part in parts) else ():
+        for batch in part.windows.batches(torch.arange(0, len(part.windows), stride)):
+            inputs = inputs_of(batch)
+            spreads += [] if part.spread is None else [part.spread(*inputs)]
+            ahead = features_ahead(inputs, windows.horizon, windows.num_targets)
+            if known is not None and ahead is not None:
+                known.append(ahead)
+    spread = torch.cat(spreads, 1) if spreads else None
+    own = ((*LEVELS, *levels), steps, starts, spread, None if known is None else torch.cat(known))
+    every = {OURS: own}
     return {name: bands_of_errors(errors.pop(name), *every.get(name, (OF_TENTHS, steps))) for name in list(errors)}
-
-
-@torch.no_grad()
-def spread_of(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
-    """Distances of a network's quantiles of every k-th window, `(2, windows, horizon, variates)`; None without any."""
-    found = [
-        part.spread(*inputs_of(batch))
-        for part in parts
-        if part.spread is not None
-        for batch in part.windows.batches(torch.arange(0, len(part.windows), stride))
-    ]
-    return torch.cat(found, 1) if found else None
-
-
-def features_known(parts: Sequence[Stretch], stride: int = 1) -> Tensor | None:
-    """What is known ahead of every k-th window, `(windows, horizon, variates or 1, features)`.
-
-    None where nothing is, or where features of all would not fit into memory.
-    """
-    last, count = parts[-1].windows, sum(len(part.windows) for part in parts) // stride
-    known = None if last.covariates is None else last.covariates.known
-    if known is None or not known.shape[-1] or count * last.horizon * known[0].numel() > MAX_CELLS:
-        return None
-    found = [
-        features_ahead(inputs_of(batch), last.horizon, last.num_targets)
-        for part in parts
-        for batch in part.windows.batches(torch.arange(0, len(part.windows), stride))
-    ]
-    return torch.cat([each for each in found if each is not None])
 
 
 def bands_of_errors(

@@ -1,7 +1,7 @@
 """Rows that came after others: joined to them by the names of columns, without what the others have or lack."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -46,13 +46,21 @@ def join_rows(sources: Sequence[object], options: ReadOptions, columns: Columns,
         _align_columns(table, tables[0], name, columns, roles) for table, name in zip(tables, names, strict=True)
     ]
     rows, part = pd.concat(aligned, ignore_index=True), np.repeat(np.arange(len(tables)), list(map(len, tables)))
-    told = [*_new_columns(tables, names, columns)]
-    series = _series_of(rows, columns)
+    told, series = list[str](), None
+    for table, name in zip(tables[1:], names[1:], strict=True):
+        new = [each for each in table.columns if each not in tables[0].columns]
+        if new and not columns.ids:  # a column of a wide table is a series
+            told.append(_words_on_new(new, name))
+    with contextlib.suppress(Unreadable):  # reading will say what is wrong
+        series = labels_of(RawTable.whole(rows), columns.ids, Findings("")) if columns.ids else None
     if series is not None:
         rows, part, series = _keep_known(rows, part, series, names, told)
         rows = _fill_static(rows, part, series[1], [name for name in roles.static if name in rows])
     codes = np.zeros(len(rows), np.int32) if series is None else series[1]
-    rows = _after(rows, Parts(part, codes, _find_valued(rows, options, columns, roles)), names, options, columns, told)
+    others = {columns.time, *columns.ids, *roles.columns}
+    cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
+    valued = np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.sentinels])).any(axis=1))
+    rows = _after(rows, Parts(part, codes, valued), names, options, columns, told)
     rows.attrs[SOURCE] = " and ".join(dict.fromkeys(names))
     return Joined(rows, tuple(told))
 
@@ -69,22 +77,8 @@ def _align_columns(table: pd.DataFrame, first: pd.DataFrame, name: str, columns:
     return table.reindex(columns=first.columns)
 
 
-def _new_columns(tables: Sequence[pd.DataFrame], names: Sequence[str], columns: Columns) -> Iterator[str]:
-    """Of wide tables, in which a column is a series."""
-    for table, name in zip(tables[1:], names[1:], strict=True):
-        if not columns.ids and (new := [each for each in table.columns if each not in tables[0].columns]):
-            yield _words_on_new(new, name)
-
-
 def _words_on_new(new: Sequence[str], name: str) -> str:
     return f"{list_some(new)} {'is' if len(new) == 1 else 'are'} new to the run and left out of {name}"
-
-
-def _series_of(rows: pd.DataFrame, columns: Columns) -> tuple[list[str], NDArray[np.int32]] | None:
-    """Names of the series of a long table, and which one each row has; None where reading it will say what is wrong."""
-    with contextlib.suppress(Unreadable):
-        return labels_of(RawTable.whole(rows), columns.ids, Findings("")) if columns.ids else None
-    return None
 
 
 def _keep_known(
@@ -128,13 +122,6 @@ class Parts(NamedTuple):
     source: NDArray[np.int64]
     series: NDArray[np.int32]
     valued: NDArray[np.bool_]
-
-
-def _find_valued(rows: pd.DataFrame, options: ReadOptions, columns: Columns, roles: Roles) -> NDArray[np.bool_]:
-    """Which rows have a value of a series."""
-    others = {columns.time, *columns.ids, *roles.columns}
-    cells = rows[[columns.value] if columns.value else [name for name in rows if name not in others]]
-    return np.asarray((cells.notna() & ~cells.isin([*EMPTY_CELLS, *options.sentinels])).any(axis=1))
 
 
 def _after(

@@ -124,30 +124,24 @@ def on_times_of_all(panel: Panel, share: Share, options: ReadOptions) -> Panel:
     if len(steps) > 1:
         raise DataError(f"{panel.source}: some series have steps of {steps[0]}, others of {steps[1]}. Resample them.")
     times, frequency = panel.times, steps[0] if steps else None
-    for other in _times_of_all(panel):
-        times = times.union(pd.Index(other["time"]))
-    times = _whole_grid(times, frequency, options, panel.source)
+    own = pa.Table.from_pandas(pd.DataFrame({"time": times}), preserve_index=False)
+    for message in everywhere(_pack([own])):
+        for other in _unpack(message):
+            times = times.union(pd.Index(other.to_pandas()["time"]))
+    if frequency is not None and options.gaps != "ignore" and isinstance(times, pd.DatetimeIndex):
+        grid = pd.date_range(times[0], times[-1], freq=frequency).as_unit(times.unit)
+        if options.gaps != "fill" and len(grid) != len(times):
+            raise DataError(
+                f"{panel.source}: no series has a row at some of the times from {times[0]} to {times[-1]}. "
+                "Fill the gap."
+            )
+        times = grid
     values = panel.values
     if not times.equals(panel.times):
         values = np.full((len(times), panel.num_variates), np.nan)
         values[times.get_indexer(panel.times)] = panel.values
     notes = (*panel.notes, "What is noted of the data is of the series of the first process.")
     return dataclasses.replace(panel, values=values, times=times, frequency=frequency, share=share, notes=notes)
-
-
-def _times_of_all(panel: Panel) -> list[pd.DataFrame]:
-    table = pa.Table.from_pandas(pd.DataFrame({"time": panel.times}), preserve_index=False)
-    return [_frame(each) for message in everywhere(_pack([table])) for each in _unpack(message)]
-
-
-def _whole_grid(times: pd.Index, frequency: str | None, options: ReadOptions, source: str) -> pd.Index:
-    """The times themselves, where no step is left out between them."""
-    if frequency is None or options.gaps == "ignore" or not isinstance(times, pd.DatetimeIndex):
-        return times
-    grid = pd.date_range(times[0], times[-1], freq=frequency).as_unit(times.unit)
-    if options.gaps == "fill" or len(grid) == len(times):
-        return grid
-    raise DataError(f"{source}: no series has a row at some of the times from {times[0]} to {times[-1]}. Fill the gap.")
 
 
 def join_scalers(scaler: Scaler) -> Scaler:
@@ -169,11 +163,7 @@ def join_frames(own: pd.DataFrame) -> pd.DataFrame:
     message = join_arrays(np.frombuffer(_pack([pa.Table.from_pandas(own, preserve_index=False)]), np.uint8), 0)
     if not is_main():
         return own
-    return pd.concat(list(map(_frame, _unpack(message.tobytes()))), ignore_index=True)
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    frame: pd.DataFrame = table.to_pandas()
+    frame: pd.DataFrame = pd.concat([table.to_pandas() for table in _unpack(message.tobytes())], ignore_index=True)
     return frame
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from multiway.config import Config, Flag, Plain
 from multiway.data.options import AugmentOptions, PictureOptions, SplitShares
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, check_class_losses, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -77,7 +77,12 @@ class ImageConfig(NetworkConfig):
     read: ImageOptions = ImageOptions()
     split: ImageSplit = ImageSplit()
     augment: ImageAugmentation = ImageAugmentation()
-    baselines: tuple[Baseline, ...] = ("majority", "logistic")
+    model: Annotated[Plain, LAYER] = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: Annotated[tuple[Baseline, ...], Flag("Some of majority and logistic.", commands=())] = (
+        "majority",
+        "logistic",
+    )
     """Shares of the classes; logistic regression on means of blocks of pixels."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     distill: DistillOptions | None = None

@@ -1,6 +1,5 @@
 """The task `images`, its config, and `ImageClassifier`, the task in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
 from multiway.tasks.declarations import Encoding
-from multiway.tasks.estimator import estimator, place_of
+from multiway.tasks.estimator import place_of
 from multiway.tasks.images.config import IMAGES, ImageConfig
 from multiway.tasks.images.encode import HALF, ImageState, moments
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
@@ -138,30 +137,15 @@ TASK = target_task(
 )
 
 
-@estimator
 class ImageClassifier(SampleClassifier):
     """Classify images with a convolutional network, scored on held-out images with baselines.
 
     Images are arrays of bytes, `(images, height, width)` or `(images, height, width, channels)`.
 
-    Args:
-        layer: What maps the features to the hidden layer: nd_linear, linear, tensor_train or low_rank.
-        epochs: Passes over the training images at most.
-        validation: Share of the images that choose the best epoch.
-        test: Share of the images that are scored once, at the end.
-        baselines: Some of majority and logistic.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `ImageConfig`, nested: `{"read": {"size": 32}, "training": {"batch_size": 32}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
     """
 
     task = "images"
-
-    _: dataclasses.KW_ONLY
-    layer: str = "nd_linear"
-    baselines: Sequence[str] = ("majority", "logistic")
 
     def explain(self, X: object, index: int = 0, model: str | None = None) -> ImageExplanation:
         """What spoke for the class that one image is named, and against it; see `ImageExplanation`.

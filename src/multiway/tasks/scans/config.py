@@ -50,7 +50,21 @@ class VolumeConfig(NetworkConfig):
     read: ClassOptions = ClassOptions()
     split: VolumeSplit = VolumeSplit()
     augment: AugmentOptions = AugmentOptions()
-    baselines: tuple[OfClasses, ...] = ("majority", "logistic")
+    model: Annotated[
+        Plain,
+        Flag(
+            'Name of a classifier of volumes, see `multiway.list_models("*volume_classifier*")`.',
+            key="name",
+            name="model",
+            usual=CLASSIFIER,
+            commands=(),
+        ),
+    ] = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: Annotated[
+        tuple[OfClasses, ...],
+        Flag("Some of majority, logistic, cnn, resnet18_3d and resnet50_3d.", commands=()),
+    ] = ("majority", "logistic")
     """Baselines that are fitted and scored under the same protocol."""
     baseline_training: Plain = Field(default_factory=dict)
     """Fields of `training` that are others for the baselines that are trained."""
@@ -98,7 +112,20 @@ class SegmentConfig(RunConfig):
     block: int = Field(12, ge=1)
     """Side of the blocks that a scene is cut into, in pixels; a block belongs to one split."""
 
-    baselines: tuple[OfMasks, ...] | None = None
+    model: Annotated[
+        Plain,
+        Flag(
+            "Name of a network that segments; the one for volumes or for scenes if not given.",
+            key="name",
+            name="model",
+            commands=(),
+        ),
+    ] = Field(default_factory=dict)
+    """Fields of the network without those that the data set; `name` is one of its named sizes."""
+    baselines: Annotated[
+        tuple[OfMasks, ...] | None,
+        Flag("Some of background, threshold, logistic and unet; those that fit the data if not given.", commands=()),
+    ] = None
     """Its baselines: everything that fits the data if not given."""
     patch: tuple[int, ...] | None = None
     """Voxels along each axis that the model sees at once. If not given: the largest training case, but 64 at most; in a

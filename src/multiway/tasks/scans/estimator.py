@@ -1,6 +1,5 @@
 """`VolumeClassifier` and `Segmenter`: the tasks on scans in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,9 +14,8 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scenes import is_scene, read_scene
 from multiway.errors import ConfigError
 from multiway.explain import ModeMap
-from multiway.tasks.estimator import Classifier, Estimator, estimator, locate, own_score, place_of, tell_far
+from multiway.tasks.estimator import Classifier, Estimator, locate, own_score, place_of, tell_far
 from multiway.tasks.run import Run
-from multiway.tasks.scans.config import CLASSIFIER
 from multiway.tasks.scans.explain import MOST_CASES, attention_maps, explain_case
 from multiway.tasks.scans.predict import predict_cases, predict_mask
 from multiway.tasks.scans.read import warn_of_other_voxels
@@ -31,7 +29,6 @@ AS_GIVEN: dict[str, Callable[[str], Any]] = {
 """From the name of a class to a label of that kind."""
 
 
-@estimator
 class ScanEstimator(Estimator):
     """Fit on scans in memory or on disk; `answers` says what a path holds, and what arrays need one of for each."""
 
@@ -74,19 +71,8 @@ class ScanEstimator(Estimator):
         return read_cases(source, self._run().config.read, opened=False, labelled=False)
 
 
-@estimator
 class VolumeClassifier(ScanEstimator, Classifier):
     """Classify volumes with a Higher-Order Transformer, scored on held-out cases with simple baselines.
-
-    Args:
-        model: Name of a classifier of volumes, see `multiway.list_models("*volume_classifier*")`.
-        epochs: Passes over the training cases.
-        validation: Share of the cases that choose the best epoch.
-        test: Share of the cases that are scored once, at the end.
-        baselines: Some of majority, logistic, cnn, resnet18_3d and resnet50_3d.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `VolumeConfig`, nested: `{"model": {"dim": 32}, "training": {"batch_size": 8}}`.
-        progress: Show a bar or lines on stderr.
 
     `fit` sets `run_`, `scores_` (a frame), `classes_` and `n_features_in_` (voxels of a volume, all channels).
     """
@@ -94,11 +80,7 @@ class VolumeClassifier(ScanEstimator, Classifier):
     task = "volumes"
     answers = ("labels", "class per case")
 
-    model: str = CLASSIFIER
-    _: dataclasses.KW_ONLY
-    validation: float = 0.15
-    test: float = 0.2
-    baselines: Sequence[str] = ("majority", "logistic")
+    first = "model"
 
     def _take(self, run: Run) -> None:
         super()._take(run)
@@ -142,19 +124,8 @@ class VolumeClassifier(ScanEstimator, Classifier):
         return explain_case(run, cases, row, gradients=gradients, deletion=deletion, steps=steps, seed=seed)
 
 
-@estimator
 class Segmenter(ScanEstimator):
     """Give every voxel a class with a Higher-Order Transformer, scored on held-out images with simple baselines.
-
-    Args:
-        model: Name of a network that segments; the one for volumes or for scenes if not given.
-        epochs: Passes over the training images.
-        validation: Share of the images that choose the best epoch.
-        test: Share of the images that are scored once, at the end.
-        baselines: Some of background, threshold, logistic and unet; those that fit the data if not given.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `SegmentConfig`, nested: `{"patch": [32, 32, 32], "training": {"batch_size": 2}}`.
-        progress: Show a bar or lines on stderr.
 
     `fit` sets `run_`, `scores_` (a frame) and `classes_`, the values of the training masks.
     """
@@ -162,11 +133,7 @@ class Segmenter(ScanEstimator):
     task = "segment"
     answers = ("masks", "mask per image")
 
-    model: str | None = None
-    _: dataclasses.KW_ONLY
-    validation: float | None = None
-    test: float | None = None
-    baselines: Sequence[str] | None = None
+    first = "model"
 
     def _take(self, run: Run) -> None:
         super()._take(run)

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from multiway.config import Plain
+from multiway.config import Flag, Plain
 from multiway.data.options import SequenceOptions, SplitShares
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import NetworkConfig, check_class_losses, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, check_class_losses, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -30,7 +30,13 @@ class SeriesConfig(NetworkConfig):
 
     read: SequenceOptions = SequenceOptions()
     split: SequenceSplit = SequenceSplit()
-    baselines: tuple[SeriesBaseline, ...] = ("majority", "logistic", "rocket")
+    model: Annotated[Plain, LAYER] = Field(default_factory=dict)
+    """Fields of the network without those that the data set."""
+    baselines: Annotated[tuple[SeriesBaseline, ...], Flag("Some of majority, logistic and rocket.", commands=())] = (
+        "majority",
+        "logistic",
+        "rocket",
+    )
     """Class shares, logistic regression on all values of a series, and ridge on what random kernels give."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
 

@@ -1,6 +1,5 @@
 """The task `series`, its config, and `SeriesClassifier`: it in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from multiway.tasks import targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.candidate import discover
 from multiway.tasks.declarations import Encoding
-from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
@@ -81,31 +79,16 @@ TASK = target_task(
 )
 
 
-@estimator
 class SeriesClassifier(SampleClassifier):
     """Classify series with a transformer of NdLinear layers, scored on held-out series with baselines.
 
     X is an array `(series, steps)` or `(series, steps, variates)`, NaN where a value is missing, or a list of arrays
     `(steps,)` or `(steps, variates)` of unlike lengths.
 
-    Args:
-        layer: Maps of the feed-forward: nd_linear, linear, tensor_train or low_rank.
-        epochs: Passes over the training series.
-        validation: Share of the series that choose the best epoch.
-        test: Share of the series that are scored once, at the end.
-        baselines: Some of majority, logistic and rocket.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `SeriesConfig`, nested: `{"model": {"dim": 16}, "training": {"batch_size": 8}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
     """
 
     task = "series"
-
-    _: dataclasses.KW_ONLY
-    layer: str = "nd_linear"
-    baselines: Sequence[str] = ("majority", "logistic", "rocket")
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
         """Share of each step and each variate in the answers to up to 16 series, or in those of a model of the run."""

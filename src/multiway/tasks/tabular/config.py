@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from multiway.config import Flag, Plain
 from multiway.data.options import FileOptions, SplitShares, TargetKind
 from multiway.tasks.candidate import baseline_of
-from multiway.tasks.options import NetworkConfig, starting_from
+from multiway.tasks.options import LAYER, NetworkConfig, starting_from
 from multiway.tasks.settings import TaskSettings
 from multiway.training.config import TrainingConfig
 
@@ -59,7 +59,12 @@ class TabularConfig(NetworkConfig):
     read: TableOptions = TableOptions()
     split: SplitShares = SplitShares()
     """By time or by group where one is named, else at random; classes in their proportions."""
-    baselines: tuple[Baseline, ...] | None = None
+    model: Annotated[Plain, LAYER] = Field(default_factory=dict)
+    """Fields of the network without those that the data set."""
+    baselines: Annotated[
+        tuple[Baseline, ...] | None,
+        Flag("Some of majority and logistic for classes, of mean and ridge for numbers, and trees.", commands=()),
+    ] = None
     """Of classes majority, logistic and trees, of numbers mean, ridge and trees (scikit-learn); all if not given."""
     training: Annotated[TrainingConfig, starting_from(TRAINING)] = TrainingConfig.parse(TRAINING)
     """`loss` is that of numbers; classes have cross-entropy."""

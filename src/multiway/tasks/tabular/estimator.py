@@ -1,30 +1,25 @@
 """`TabularClassifier` and `TabularRegressor`: the task in scikit-learn's manners."""
 
-import dataclasses
-from collections.abc import Sequence, Sized
-from typing import Any
+from collections.abc import Sized
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from multiway.config import Plain
 from multiway.data.samples import Array
 from multiway.data.sources.tables import as_pandas
 from multiway.lazy import load_extra
-from multiway.tasks.estimator import Regressor, estimator
+from multiway.tasks.estimator import Regressor
 from multiway.tasks.sample_estimator import SampleClassifier, SampleEstimator
 from multiway.tasks.tabular.explain import importance
 
 
-@estimator
 class TabularEstimator(SampleEstimator):
     """What both estimators of tables share: how rows and targets are read, and what the columns are worth."""
 
     task = "tabular"
-
-    _: dataclasses.KW_ONLY
-    layer: str = "nd_linear"
-    baselines: Sequence[str] = ()
 
     def explain(self, X: Sized, y: object, model: str | None = None) -> pd.DataFrame:
         """How much worse other rows are predicted with each column shuffled: columns column, importance and sd.
@@ -82,48 +77,26 @@ class TabularEstimator(SampleEstimator):
         return tags
 
 
-@estimator
 class TabularClassifier(TabularEstimator, SampleClassifier):
     """Classify the rows of a table with a network of NdLinear layers, scored on held-out rows with baselines.
 
     Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
 
-    Args:
-        layer: nd_linear, linear, tensor_train or low_rank; the last two need a rank, in `settings` of the model.
-        epochs: Passes over the training rows at most.
-        validation: Share of the rows that choose the best epoch.
-        test: Share of the rows that are scored once, at the end.
-        baselines: Some of majority, logistic and trees.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `TabularConfig`, nested: `{"model": {"hidden": [32]}, "training": {"patience": 3}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, `feature_names_in_` of frames, and `classes_`.
     """
 
-    baselines: Sequence[str] = ("majority", "logistic", "trees")
+    usual: ClassVar[Plain] = {"baselines": ("majority", "logistic", "trees")}
 
 
-@estimator
 class TabularRegressor(TabularEstimator, Regressor):
     """Predict a number for each row of a table with a network of NdLinear layers, scored on held-out rows.
 
     Rows are arrays of numbers, NaN where missing, or frames with words too. It needs scikit-learn.
 
-    Args:
-        layer: nd_linear, linear, tensor_train or low_rank; the last two need a rank, in `settings` of the model.
-        epochs: Passes over the training rows at most.
-        validation: Share of the rows that choose the best epoch.
-        test: Share of the rows that are scored once, at the end.
-        baselines: Some of mean, ridge and trees.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `TabularConfig`, nested: `{"model": {"hidden": [32]}, "training": {"patience": 3}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame), `n_features_in_`, and `feature_names_in_` of frames.
     """
 
-    baselines: Sequence[str] = ("mean", "ridge", "trees")
+    usual: ClassVar[Plain] = {"baselines": ("mean", "ridge", "trees")}
 
     def predict(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Number of each row, in the units of the target; by the answer of the run, or a model of it.

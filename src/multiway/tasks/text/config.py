@@ -99,6 +99,7 @@ class TextConfig(RunConfig):
         Flag(
             "What the network sees: words from scratch, vectors of a frozen encoder, or an encoder that is tuned.",
             commands=TRAINED,
+            usual=None,
         ),
     ] = "words"
     """What the network sees: words of the training rows' vocabulary, learnt from scratch; vectors of a frozen encoder;
@@ -107,7 +108,7 @@ class TextConfig(RunConfig):
     words: WordOptions = WordOptions()
     text: Encoder = Encoder()
     """Encoder of vectors and tokens; `max_tokens` holds for words too."""
-    baselines: tuple[TextBaseline, ...] = OF_TEXTS
+    baselines: Annotated[tuple[TextBaseline, ...], Flag("Some of majority, tfidf and vectors.", commands=())] = OF_TEXTS
     """Class shares; logistic regression on TF-IDF; logistic regression on the vectors of the encoder."""
     training: TrainingConfig = TrainingConfig.parse(usual_training("words"))
 

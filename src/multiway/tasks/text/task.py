@@ -1,6 +1,5 @@
 """The task `text`, and `TextClassifier`, the task in scikit-learn's manners."""
 
-import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,6 @@ from multiway.tasks import pages, targets
 from multiway.tasks.answers import Answer, in_folder
 from multiway.tasks.candidate import discover
 from multiway.tasks.declarations import Encoding
-from multiway.tasks.estimator import estimator
 from multiway.tasks.lifecycle import reread
 from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
@@ -32,7 +30,7 @@ from multiway.tasks.sample_task import SampleFacts, describe_splits
 from multiway.tasks.scores import deviation, mean
 from multiway.tasks.target_page import class_page
 from multiway.tasks.target_task import answer_targets, target_task
-from multiway.tasks.text.config import OF_TEXTS, TEXT, TextConfig
+from multiway.tasks.text.config import TEXT, TextConfig
 from multiway.tasks.text.encode import TextState
 from multiway.tasks.text.explain import explain_graphs, explain_words, wrong_texts
 from multiway.tasks.text.source import (
@@ -179,33 +177,15 @@ TASK = target_task(
 )
 
 
-@estimator
 class TextClassifier(SampleClassifier):
     """Classify texts with a head on a frozen encoder, an encoder that is tuned, or a network from scratch.
 
     Texts are a list, a series or an array of str.
 
-    Args:
-        inputs: vectors (of a frozen encoder), tokens (the encoder is tuned) or words (from scratch); if not given,
-            vectors where the encoder is a network, else words.
-        encoder: auto, minilm, hashed, or any encoder of Hugging Face by name or folder.
-        epochs: Passes over the training texts at most.
-        validation: Share of the texts that choose the best epoch.
-        test: Share of the texts that are scored once, at the end.
-        baselines: Some of majority, tfidf and vectors.
-        seed: Seed of everything random but the split, whose seed is `settings["split"]["seed"]`.
-        settings: Other fields of `TextConfig`, nested: `{"model": {"dim": 32}, "training": {"patience": 3}}`.
-        progress: Show a bar or lines on stderr.
-
     `fit` sets `run_`, `scores_` (a frame) and `classes_`.
     """
 
     task = "text"
-
-    _: dataclasses.KW_ONLY
-    inputs: str | None = None
-    encoder: str = "auto"
-    baselines: Sequence[str] = OF_TEXTS
 
     def _labelled(self, X: object, y: object) -> object:
         return super()._labelled(list_texts(X), y)
