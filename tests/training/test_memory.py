@@ -9,8 +9,8 @@ from torch import nn
 import multiway
 from multiway.models import create_model
 from multiway.tasks import lifecycle
-from multiway.tasks.scans.classes import TASK
-from multiway.tasks.scans.masks import TASK as SEGMENT
+from multiway.tasks.scans.task import CLASSES as TASK
+from multiway.tasks.scans.task import MASKS as SEGMENT
 from multiway.training import TrainingConfig, memory
 from multiway.workflows.training import with_seed
 from tasks.scans.classes.blocks import NETWORK, make_config, make_volumes, write_table

@@ -10,7 +10,7 @@ from command import assert_one_line, call
 from multiway import workflows
 from multiway.errors import ConfigError
 from multiway.tasks import lifecycle
-from multiway.tasks.scans.classes import TASK as volumes
+from multiway.tasks.scans.task import CLASSES as volumes
 from multiway_papers.stocks.answers import reload
 from multiway_papers.stocks.backtest import (
     WORDS,

@@ -54,8 +54,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
     for words in panel.warned:
         if words not in before:
             warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words))
-    low = lowest_before(panel, panel.num_rows, run.state.low)
-    longer.state = run.state.replace(later_low={**run.state.later_low, "future": low})
+    longer.state = run.state.with_rows("future", panel, panel.num_rows)
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
     refit_run(longer, longer.prepared, Context(), uses=("future",))
     longer.facts["notes"] = list(longer.prepared.notes)

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from multiway.config import Config, Plain
 from multiway.data.findings import list_some
-from multiway.data.options import VolumeOptions
 from multiway.data.samples import Rows
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
@@ -21,7 +20,7 @@ from multiway.data.sources.scans.loading import FileScans
 from multiway.data.sources.scans.volume import Array, Volume
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.models import model_config
-from multiway.tasks.scans.config import SegmentConfig
+from multiway.tasks.scans.config import SegmentConfig, VolumeConfig
 from multiway.tasks.scans.read import check_cuts, class_names, usable_values
 from multiway.training.losses import IGNORED
 
@@ -56,7 +55,7 @@ class VolumeState(ScanState):
     """Kind of the labels that were given: "text", "number" or "bool"."""
 
     @classmethod
-    def learn(cls, cases: Cases, train: Rows, options: VolumeOptions) -> Self:
+    def learn(cls, config: VolumeConfig, cases: Cases, train: Rows) -> Self:
         """Classes, sizes, and the intensities of the training volumes alone; every volume is read."""
         scans, rows = cases.inputs, train.tolist()
         values, header = scans.volumes, scans.header
@@ -66,7 +65,7 @@ class VolumeState(ScanState):
             channels=header.channels,
             sizes=header.sizes,
             axes=header.axes,
-            scale=IntensityScale.fit(values.__getitem__, rows, options),
+            scale=IntensityScale.fit(values.__getitem__, rows, config.read),
             label_kind=scans.label_kind,
             spacings=spacings_of(scans.spacing, rows),
             target_name=cases.target_name,

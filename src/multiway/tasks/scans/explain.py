@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from multiway.config import Plain
 from multiway.data.sources.scans.cases import Cases, Scans
 from multiway.data.sources.scans.grids import to_file
 from multiway.data.sources.scans.nifti import write_nifti
@@ -34,6 +35,7 @@ from multiway.explain import (
 from multiway.files import make_folder
 from multiway.tasks.answers import Answer, positions_of
 from multiway.tasks.lifecycle import data_of
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway.tasks.scans.encode import Examples
 from multiway.tasks.scans.networks import as_evaluated, scan_probabilities
@@ -44,7 +46,8 @@ from multiway.training.processes import device_of
 STEPS, FEW_STEPS, COSTLY_VOXELS = 96, 48, 48**3
 """Points of integrated gradients, and those of volumes with more voxels."""
 SHOWN_CASES, SHOWN_RIGHT = 8, 4
-MOST_CASES = 8
+EXPLAINED, MOST_CASES = 4, 8
+"""Cases of the test that are explained if none is named: with classes, and with masks."""
 SWIFT_VOXELS = 32**3
 """Of volumes larger than this a report explains fewer cases, at fewer points: nobody waits an hour for a page."""
 
@@ -118,12 +121,18 @@ def network_input(run: Run, volume: Volume) -> Tensor:
     return as_evaluated(run.state.normalise(volume).to(device_of(run.model)), run.config)
 
 
-def find_cases(cases: Cases, names: Sequence[str]) -> list[int]:
-    """Indices of cases by name."""
-    return positions_of(names, cases.names["case"], f"{cases.source} has no case")
+def explain_classes(run: Run, out: Path | None, options: Plain) -> Answer:
+    """Maps of the named cases, or of the test cases that tell most; see `explain_cases`."""
+    cases, names = reload_cases(run), options.get("cases")
+    if names:
+        chosen = positions_of(names, cases.names["case"], f"{cases.source} has no case")
+    else:
+        chosen = [index for _, index in interesting(run, cases)][:EXPLAINED]
+    answer = explain_cases(run, cases, chosen, run.explanation(out))
+    return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
 
 
-def explain_classes(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
+def explain_cases(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
     """Explain cases into a folder and say what was found.
 
     For each case `case-NAME-attention.nii.gz` and `case-NAME-gradients.nii.gz` on the grid of its file, and
@@ -189,13 +198,14 @@ def interesting(run: Run, cases: Cases, wrongs: int = SHOWN_CASES, rights: int =
     return [(heading, indices[name]) for heading, name in telling(known, run.state.classes, "case", wrongs, rights)]
 
 
-def explain_masks(run: Run, out: Path | None, cases: Sequence[str] | None) -> Answer:
+def explain_masks(run: Run, out: Path | None, options: Plain) -> Answer:
     """Write the maps of a segmenter as arrays and PNG files; return what is strongest and the paths.
 
     Attention is what the network mixes, not why it decides.
 
-    `out` is `explanation` in the run's folder, and `cases` the first eight of the test split, if not given.
+    `out` is `explanation` in the run's folder, and the cases are the first eight of the test split, if not given.
     """
+    cases = options.get("cases")
     if run.config.data is None:
         raise ConfigError("explain: this run has no data to explain. Use Segmenter.explain in Python.")
     later = run.task.prepare(run.config, run.task.locate(run.config.data), run.state).encoded
@@ -206,7 +216,8 @@ def explain_masks(run: Run, out: Path | None, cases: Sequence[str] | None) -> An
     maps, folder = attention_maps(run, later.inputs[chosen]), run.explanation(out)
     make_folder(folder)
     save_maps(folder / "attention.npz", maps)
-    return Answer(files=[folder / "attention.npz", *draw_maps(folder, maps)], notes=strongest(maps))
+    head = run.answer.explained(NETWORK, "which alone has attention")
+    return Answer(head=head, files=[folder / "attention.npz", *draw_maps(folder, maps)], notes=strongest(maps))
 
 
 @torch.no_grad()

@@ -26,6 +26,7 @@ from multiway.metrics.classes import predicted_classes
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.protocol import Row
 from multiway.tasks.run import Run
+from multiway.tasks.sample_task import find_later
 from multiway.tasks.scans.explain import explain_case, write_maps
 from multiway.tasks.scans.networks import Probabilities, predictor_of, probabilities_of
 from multiway.tasks.targets import class_values, probability_frame, thresholds_of
@@ -56,12 +57,13 @@ def answer_cases(
     return answers, failed
 
 
-def predict_classes(run: Run, path: str, out: Path | None, options: Plain) -> Answer:
+def predict_classes(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """The class of every scan of a folder, a table, one scan or a MedMNIST .npz.
 
     `options`: `maps`, a folder for maps of what the network looked at, whichever model answers, as NIfTI; `keep_going`,
     list scans that cannot be used, and go on; `progress`, show a bar; `far`, answer what lies far outside too.
     """
+    path = find_later(run.task, data, out)
     maps = None if options.get("maps") is None else Path(options["maps"])
     files.check_place(maps)
     leftovers.remove(maps)
@@ -116,25 +118,17 @@ def predict_cases(
     return pd.concat([pd.DataFrame(columns), probability_frame(outputs, run.state.classes)], axis=1), told + failed
 
 
-def predict_masks(
-    run: Run,
-    data: str | None,
-    out: Path | None,
-    *,
-    keep_going: bool = False,
-    progress: bool = False,
-    far: bool = False,
-    dicom_seg: bool = False,
-) -> Answer:
+def predict_masks(run: Run, data: str | None, out: Path | None, flags: Plain) -> Answer:
     """Write a mask per image into the folder `out`, and `volumes.csv` with the size of every class in each.
 
     A mask lies on the grid of its image as the file has it, whatever the run resampled to: NIfTI with the image's
     affine, or .npy where the image has none. Its values are those of the training masks.
 
-    With `keep_going`, images that cannot be read are listed and left out; with `far`, those are answered too that lie
-    far outside the training. With `dicom_seg`, each image is a DICOM series and its mask is written as an object of
-    its study too.
+    `flags`: with `keep_going`, images that cannot be read are listed and left out; with `progress`, a bar is shown;
+    with `far`, those are answered too that lie far outside the training; with `dicom_seg`, each image is a DICOM series
+    and its mask is written as an object of its study too.
     """
+    far, keep_going, progress = (bool(flags.get(name)) for name in ("far", "keep_going", "progress"))
     if data is None or out is None:
         raise ConfigError(
             "predict: a segmentation run needs images (", Fix("data", like="IMAGES"), ") and a folder (", OUT, ")."
@@ -149,7 +143,7 @@ def predict_masks(
         spacings[name] = cases.inputs.spacing(index)
         mask, words = predict_mask(run, volume, far=far)
         told.extend(words)
-        if dicom_seg:
+        if flags.get("dicom_seg"):
             objects.append(_write_object(run, out, name, mask, file))
         return _write_mask(run, out, name, mask, volume)
 

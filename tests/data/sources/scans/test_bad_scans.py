@@ -19,7 +19,7 @@ from multiway.data.sources.scans.loading import read_cases
 from multiway.data.sources.scans.reading import read_volume
 from multiway.errors import DataError
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.task import CLASSES as TASK
 
 
 def npz(path, **changes):

@@ -13,7 +13,7 @@ from multiway.data.sources.scans.bodies import Room, find_body, propose_grid, si
 from multiway.data.sources.scans.grids import prepare
 from multiway.data.sources.scans.volume import Volume, VolumeHeader
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.task import CLASSES as TASK
 
 
 def header(sizes, spacing=None):

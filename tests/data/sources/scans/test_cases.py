@@ -15,8 +15,8 @@ from multiway.data.sources.scans.loading import check_listed, read_cases
 from multiway.data.splitting import split
 from multiway.errors import DataError
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK
 from multiway.tasks.scans.config import ClassOptions
+from multiway.tasks.scans.task import CLASSES as TASK
 
 SPLIT = VolumeSplit(validation=0.2, test=0.2)
 

@@ -7,7 +7,7 @@ import pytest
 from data.sources.scans import scans
 from multiway.data.sources.scans.checking import looks_like_volumes
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.task import CLASSES as TASK
 
 
 def tabled(folder, rows=20, **columns):

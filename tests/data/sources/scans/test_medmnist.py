@@ -10,7 +10,7 @@ from multiway.data.sources.scans.cases import splits_named
 from multiway.data.sources.scans.loading import read_cases
 from multiway.errors import DataError
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.task import CLASSES as TASK
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from multiway import workflows
 from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import DataError
-from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.task import CLASSES as TASK
 from tasks.scans.classes.blocks import make_config, make_volumes, write_npz, write_table
 
 

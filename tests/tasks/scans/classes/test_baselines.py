@@ -12,9 +12,9 @@ from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.models.baselines import Linear, PooledLogistic, fit_logistic
 from multiway.tasks.declarations import Context
 from multiway.tasks.sample_candidate import Lesson
-from multiway.tasks.scans.classes import TASK
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.networks import VolumeLoss, scan_probabilities
+from multiway.tasks.scans.task import CLASSES as TASK
 from multiway.training import seed_everything
 from tasks.scans.classes.blocks import NETWORK, SIZES, make_config, make_volumes
 from tolerances import LONG32, ROUNDING64, SUMS32

@@ -9,7 +9,7 @@ from multiway.data.sources.scans.arrays import Arrays
 from multiway.errors import DataError
 from multiway.metrics import classes
 from multiway.tasks.run import digest_of
-from multiway.tasks.scans.classes import TASK
+from multiway.tasks.scans.task import CLASSES as TASK
 from tasks.scans.classes.blocks import make_config, make_volumes, write_table
 
 

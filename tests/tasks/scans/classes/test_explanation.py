@@ -17,17 +17,17 @@ from multiway.errors import ConfigError, DataError
 from multiway.explain import load_maps
 from multiway.tasks.run import Models, Run
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK
 from multiway.tasks.scans.config import ClassOptions
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.explain import (
     average_attention,
     explain_case,
+    explain_cases,
     explain_classes,
-    find_cases,
     network_input,
     write_maps,
 )
+from multiway.tasks.scans.task import CLASSES as TASK
 from tolerances import LONG32, SUMS32
 
 SIZES = (8, 12, 9)
@@ -200,7 +200,7 @@ def test_bare_arrays_keep_their_grid(tmp_path):
 def test_files_lie_on_the_scan_and_say_what_was_found(tmp_path):
     nibabel = pytest.importorskip("nibabel")
     run, cases = make_run(sizes=(12, 8, 9)), make_cases(tmp_path, ClassOptions(orientation="RAS", size=(12, 8, 9)))
-    answer = explain_classes(run, cases, [2, 0], tmp_path / "out")
+    answer = explain_cases(run, cases, [2, 0], tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *(f"case-scan0{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
         *(f"case-scan2{end}" for end in ("-attention.nii.gz", "-gradients.nii.gz", ".png")),
@@ -239,8 +239,8 @@ def test_a_scan_of_another_size_is_named(tmp_path):
         explain_case(run, cases, 0)
 
 
-def test_an_unknown_case_names_the_nearest(tmp_path):
+def test_an_unknown_case_names_the_nearest(tmp_path, monkeypatch):
     cases = make_cases(tmp_path, ClassOptions())
-    assert find_cases(cases, ["scan2", "scan0"]) == [2, 0]
+    monkeypatch.setattr("multiway.tasks.scans.explain.reload_cases", lambda run: cases)
     with pytest.raises(ConfigError, match=r"has no case 'scam1'; did you mean scan"):
-        find_cases(cases, ["scam1"])
+        explain_classes(make_run(), tmp_path / "out", {"cases": ["scam1"]})

@@ -9,7 +9,7 @@ import pytest
 
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle as runs
-from multiway.tasks.scans.classes import TASK as task
+from multiway.tasks.scans.task import CLASSES as task
 from multiway.tasks.scores import score_table
 from multiway.tasks.targets import thresholds_of
 from tasks.scans.classes.blocks import SIZES, make_config, make_volumes, write_npz, write_table

@@ -21,10 +21,10 @@ from multiway.models import create_model
 from multiway.tasks.run import Run
 from multiway.tasks.scans import class_page as sections
 from multiway.tasks.scans.class_page import PAGE, SUBJECT
-from multiway.tasks.scans.classes import TASK as task
 from multiway.tasks.scans.config import VolumeConfig
 from multiway.tasks.scans.encode import VolumeState
 from multiway.tasks.scans.explain import explain_case, interesting, reload_cases
+from multiway.tasks.scans.task import CLASSES as task
 from multiway.tasks.target_page import target_headline
 from multiway.tasks.targets import ERRORS, RIGHT
 from multiway.training import RunFolder
@@ -279,7 +279,7 @@ def test_explain_takes_the_telling_cases_or_those_named(tmp_path):
 
 def test_explain_begins_with_the_worst_error_in_the_runs_folder(tmp_path, monkeypatch):
     pytest.importorskip("nibabel")
-    monkeypatch.setattr("multiway.tasks.scans.classes.EXPLAINED", 1)
+    monkeypatch.setattr("multiway.tasks.scans.explain.EXPLAINED", 1)
     run = make_run(write_data(tmp_path / "set.npz"), folder=RunFolder(tmp_path))
     task.explain(run, None, {})
     cases = reload_cases(run)

@@ -13,7 +13,7 @@ from multiway.models.baselines import Majority
 from multiway.tasks import lifecycle as runs
 from multiway.tasks.lifecycle import continue_run, load
 from multiway.tasks.scans import VolumeConfig
-from multiway.tasks.scans.classes import TASK as task
+from multiway.tasks.scans.task import CLASSES as task
 from multiway.tasks.scores import score_table
 from multiway.tasks.targets import thresholds_of
 from multiway.training import Interrupted

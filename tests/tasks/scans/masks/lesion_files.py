@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from multiway.tasks.scans.config import SegmentConfig
-from multiway.tasks.scans.masks import TASK
+from multiway.tasks.scans.task import MASKS as TASK
 
 FAST = {
     "model": {"channels": [4, 8], "num_blocks": [0, 1], "num_heads": 2},

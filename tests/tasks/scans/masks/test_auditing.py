@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from multiway.data.sources.scans.intensity import IntensityScale
-from multiway.tasks.scans.masks import TASK
+from multiway.tasks.scans.task import MASKS as TASK
 from tasks.scans.masks.lesion_files import config_of, write_boxes, write_scene
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from multiway.errors import DataError
-from multiway.tasks.scans.masks import TASK
+from multiway.tasks.scans.task import MASKS as TASK
 from tasks.scans.masks.lesion_files import config_of, write_boxes, write_scene
 
 

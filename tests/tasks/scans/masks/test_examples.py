@@ -9,7 +9,7 @@ from multiway.data.sources.scans.intensity import IntensityScale
 from multiway.errors import DataError
 from multiway.tasks.run import digest_of
 from multiway.tasks.scans.encode import to_classes
-from multiway.tasks.scans.masks import TASK
+from multiway.tasks.scans.task import MASKS as TASK
 from multiway.training.losses import IGNORED
 from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 

@@ -4,8 +4,8 @@ import pytest
 
 from multiway.errors import ConfigError
 from multiway.tasks.scans.encode import check_threshold, find_patch
-from multiway.tasks.scans.masks import TASK
 from multiway.tasks.scans.patches import GridPatches
+from multiway.tasks.scans.task import MASKS as TASK
 from tasks.scans.masks.lesion_files import prepared_at, write_boxes, write_scene
 
 

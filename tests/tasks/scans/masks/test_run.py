@@ -18,9 +18,9 @@ from multiway.data.sources.scans.grids import to_grid
 from multiway.data.sources.scans.volume import Volume
 from multiway.errors import ConfigError, DataError, RunError
 from multiway.tasks import lifecycle, scores
-from multiway.tasks.scans.masks import TASK
 from multiway.tasks.scans.networks import PatchLoss, predictor_of
 from multiway.tasks.scans.predict import predict_mask
+from multiway.tasks.scans.task import MASKS as TASK
 from multiway.training import Interrupted
 from multiway_papers.cell_rows import cell_row
 from tasks.scans.masks.lesion_files import FAST, box_case, config_of, write_boxes, write_scene

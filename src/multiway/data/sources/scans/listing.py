@@ -183,7 +183,7 @@ def _list_datalist(path: Path, options: VolumeOptions, failures: Failures | None
         with keep_errors(failures):
             split = SPLIT_OF[name.lower()] if given else None
             entries.append(_read_item(item, f"{where}, {name or 'entry'} {index}", split, root, options, labelled))
-    return _with_labels(entries) if labelled else entries
+    return _drop_unlabelled_test(entries) if labelled else entries
 
 
 def label_names(path: Path) -> tuple[str, ...] | None:
@@ -200,16 +200,13 @@ def label_names(path: Path) -> tuple[str, ...] | None:
     return tuple(names.get(value, str(value)) for value in range(max(names) + 1)) if names else None
 
 
-def _with_labels(entries: list[ScanEntry]) -> list[ScanEntry]:
-    """Leave out a test list without labels and masks where the others have them."""
-
-    def has(entry: ScanEntry) -> bool:
-        return entry.label is not None or entry.mask is not None
-
-    test = [entry for entry in entries if entry.split == "test"]
-    others = [entry for entry in entries if entry.split != "test"]
-    if not (test and others and all(map(has, others)) and not any(map(has, test))):
+def _drop_unlabelled_test(entries: list[ScanEntry]) -> list[ScanEntry]:
+    """Leave out a test list without labels and masks where all others have them."""
+    is_test = [entry.split == "test" for entry in entries]
+    is_labelled = [entry.label is not None or entry.mask is not None for entry in entries]
+    if not any(is_test) or all(is_test) or any(test == known for test, known in zip(is_test, is_labelled, strict=True)):
         return entries
+    others = [entry for entry in entries if entry.split != "test"]
     only_training = {entry.split for entry in others} == {"train"}
     return [dataclasses.replace(entry, split=None) for entry in others] if only_training else others
 
