@@ -35,6 +35,19 @@ def test_full_rank_is_exact():
     assert_same(layer.dense_weight(), linear.weight)
 
 
+def test_a_large_weight_is_nearly_as_near_without_all_singular_values_and_nothing_is_drawn(generator):
+    linear = nn.Linear(523, 541, bias=False)
+    with torch.no_grad():  # singular values fall, as those of trained weights do
+        linear.weight.copy_(torch.randn(541, 40, generator=generator) @ torch.randn(40, 523, generator=generator) / 40)
+        linear.weight.add_(torch.randn(541, 523, generator=generator), alpha=0.02)
+    state = torch.get_rng_state()
+    layer, other = (LowRankLinear.from_linear(linear, rank=29) for _ in range(2))
+    values = torch.linalg.svdvals(linear.weight.detach().double())
+    best = float(values[29:].norm() / values.norm())
+    assert best <= layer.approximation.error <= 1.001 * best and layer.approximation.bound is None
+    assert torch.equal(layer.up, other.up) and torch.equal(state, torch.get_rng_state())
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_the_promised_bound_holds_for_factors_as_they_are_stored_and_nothing_is_drawn(dtype):
     linear, state = nn.Linear(5, 7, dtype=dtype), torch.get_rng_state()

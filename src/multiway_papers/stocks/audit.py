@@ -304,12 +304,8 @@ def quote_facts(fields: Mapping[str, Floats], ticker: Ints, day: Ints, training:
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.log(column / (usual if name == "volume" else fields["close"]))
             cases = np.where(day >= 0, ratio[ticker, day], np.nan)
-            facts[f"{name} of the day before"] = _binned(np.where(np.isfinite(cases), cases, np.nan), training)
+            known = cases[training & np.isfinite(cases)]
+            edges = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])) if len(known) else np.empty(0)
+            bins = np.where(np.isfinite(cases), np.searchsorted(edges, cases), BINS + 1)  # the last for what is missing
+            facts[f"{name} of the day before"] = bins.astype(np.int64)
     return facts
-
-
-def _binned(column: Floats, training: Flags) -> Ints:
-    """Twentieths of the training rows; what is missing has a number of its own."""
-    known = column[training & np.isfinite(column)]
-    edges = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])) if len(known) else np.empty(0)
-    return np.where(np.isnan(column), BINS + 1, np.searchsorted(edges, column)).astype(np.int64)

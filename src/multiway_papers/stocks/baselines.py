@@ -92,7 +92,8 @@ class Random(nn.Module):
     def says(self, inputs: StockInputs) -> Values:
         """1 or 0."""
         windows, seed = inputs.windows, int(self.seed)
-        sides = [[_coin(seed, ticker, day) for ticker in windows.tickers] for day in windows.target_days]
+        throws = (f"{seed} {ticker} {day}" for day in windows.target_days for ticker in windows.tickers)
+        sides = [hashlib.blake2b(throw.encode("utf-8", "surrogatepass")).digest()[0] % 2 for throw in throws]
         return np.array(sides, np.float64).reshape(len(inputs), len(windows.tickers))
 
 
@@ -197,10 +198,6 @@ def _table(windows: StockWindows, keys: tuple[str, ...]) -> Values:
     rises = np.bincount(cells, weights=labels[labels >= 0], minlength=size)
     shares: Values = (rises + PRIOR * share_of_rises(windows)) / (np.bincount(cells, minlength=size) + PRIOR)
     return shares
-
-
-def _coin(seed: int, ticker: str, day: np.datetime64) -> int:
-    return hashlib.blake2b(f"{seed} {ticker} {day}".encode("utf-8", "surrogatepass")).digest()[0] % 2
 
 
 def _cells(windows: StockWindows, keys: tuple[str, ...]) -> NDArray[np.int64]:

@@ -108,7 +108,8 @@ def explain_day(
     slot_days = np.where(slots >= 0, windows.days[np.maximum(slots, 0)], np.datetime64("NaT"))
     texts, rises, of_network = texts_of(one), rises_of(run, one)[0], run.answer.name == NETWORK
     score, batch = direction_score(run), batch_of(run, one)
-    maps = stock_maps(run, batch, [TOKEN, *map(_day_label, slot_days)], sample=str(date)) if of_network else []
+    labels = ["no day" if np.isnat(day) else str(day.astype("datetime64[D]")) for day in slot_days]
+    maps = stock_maps(run, batch, [TOKEN, *labels], sample=str(date)) if of_network else []
 
     def ticker(stock: int) -> TickerExplanation:
         label, movement = int(windows.labels[0, stock]), float(windows.returns[0, stock])
@@ -222,10 +223,6 @@ def interesting(run: Run, prepared: PreparedStocks, wrong: int, right: int = 0) 
     ]
 
 
-def _day_label(day: np.datetime64) -> str:
-    return "no day" if np.isnat(day) else str(day.astype("datetime64[D]"))
-
-
 def batch_of(run: Run, some: StockInputs) -> dict[str, Tensor]:
     """Inputs of some samples, where the network is."""
     batch, device = some.batch(torch.arange(len(some))), device_of(run.model)
@@ -254,14 +251,10 @@ def average_attention(run: Run, prepared: PreparedStocks) -> list[ModeMap]:
     test = prepared.part("test")
     if run.answer.name != NETWORK or not has_maps(run.model) or not len(test):
         return []
-    labels, chosen = slot_labels(run.state.sizes.num_slots), test.some(AVERAGED_DAYS).split(AT_ONCE)
+    before = [f"{lag} before" for lag in range(run.state.sizes.num_slots - 1, 0, -1)]
+    labels, chosen = [TOKEN, *before, TARGET], test.some(AVERAGED_DAYS).split(AT_ONCE)
     groups = [stock_maps(run, batch_of(run, test.inputs[rows.numpy()]), labels) for rows in chosen]
     return average_maps(groups, sample=f"mean over {sum(map(len, chosen))} test days")
-
-
-def slot_labels(slots: int) -> list[str]:
-    """Name the positions in time of any sample: the stock's token, then the days by their distance."""
-    return [TOKEN, *(f"{lag} before" for lag in range(slots - 1, 0, -1)), TARGET]
 
 
 def partners(maps: Sequence[ModeMap], tickers: Sequence[str], stock: int, count: int = 5) -> list[tuple[str, float]]:

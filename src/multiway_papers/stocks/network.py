@@ -69,7 +69,7 @@ def chances_of(run: Run, name: str, inputs: StockInputs) -> Values:
 
 def answer_chances(run: Run, inputs: StockInputs) -> Values:
     """What the answer of a run says, as of `chances_of`: that of one model, or of a blend."""
-    return run.answer.mixed({name: chances_of(run, name, inputs) for name in run.answer.shares})
+    return run.answer.mix({name: chances_of(run, name, inputs) for name in run.answer.shares})
 
 
 def rises_of(run: Run, inputs: StockInputs) -> Values:
@@ -280,7 +280,10 @@ def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, In
     means: dict[str, ScoreFunction] = {name: partial(_mean, metrics[name], count) for name in ("acc", "mcc")}
     if "majority" in config.baselines:
         frames.append(labelled_rows(runs[0], "majority", split))
-        means["acc_over_majority"] = partial(_over_last, metrics["acc"], count)
+        accuracy = metrics["acc"]
+        means["acc_over_majority"] = lambda labels, scores: (
+            _mean(accuracy, count, labels, scores) - (accuracy(labels, scores[:, -1]) or 0.0)
+        )
     return intervals(
         means,
         frames[0]["label"].to_numpy(),
@@ -295,8 +298,3 @@ def intervals_of_means(runs: Sequence[Run], split: str = "test") -> dict[str, In
 def _mean(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:
     """Mean of a metric over the first columns."""
     return float(np.mean([metric(labels, column) or 0.0 for column in scores.T[:count]]))
-
-
-def _over_last(metric: ScoreFunction, count: int, labels: NDArray[np.int64], scores: Values) -> float:
-    """That mean less the metric of the last column."""
-    return _mean(metric, count, labels, scores) - (metric(labels, scores[:, -1]) or 0.0)

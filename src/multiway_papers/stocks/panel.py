@@ -112,7 +112,14 @@ class StockTexts:
 def build_panel(rows: PriceRows, options: StockOptions, findings: Findings) -> StockPanel:
     """Put every row in its place; movements and jumps are judged on all rows, before days are left out."""
     frame = rows.frame.sort_values(["ticker", "day"], ignore_index=True)
-    _check_size(frame["ticker"].nunique(), frame["day"].nunique(), findings)
+    tickers, num_days = frame["ticker"].nunique(), frame["day"].nunique()
+    needed, free = tickers * num_days * (len(FIELDS) + 2) * 8 * 2, free_memory()
+    if tickers > MAX_TICKERS or needed > free:
+        rule = (
+            f"{tickers:,} tickers x {num_days:,} days would take {needed / 1e9:.2g} GB; at most {MAX_TICKERS:,} "
+            f"tickers are read, and {free / 1e9:.2g} GB are free"
+        )
+        raise findings.fatal("memory", rule, "Keep fewer tickers or days.")
     frame["movement"] = _movements(frame, options, findings)
     _check_jumps(frame, options, findings)
     first, last = (np.datetime64(day or "NaT") for day in (options.start, options.end))
@@ -139,16 +146,6 @@ def _placed(frame: pd.DataFrame) -> StockPanel:
     )
 
 
-def _check_size(tickers: int, days: int, findings: Findings) -> None:
-    needed, free = tickers * days * (len(FIELDS) + 2) * 8 * 2, free_memory()
-    if tickers > MAX_TICKERS or needed > free:
-        rule = (
-            f"{tickers:,} tickers x {days:,} days would take {needed / 1e9:.2g} GB; at most {MAX_TICKERS:,} tickers "
-            f"are read, and {free / 1e9:.2g} GB are free"
-        )
-        raise findings.fatal("memory", rule, "Keep fewer tickers or days.")
-
-
 def _follows(frame: pd.DataFrame) -> Marks:
     """`(rows - 1,)`, whether the row after each is of the same ticker."""
     ticker = frame["ticker"].to_numpy(object)
@@ -172,13 +169,19 @@ def _movements(frame: pd.DataFrame, options: StockOptions, findings: Findings) -
 
 
 def _check_jumps(frame: pd.DataFrame, options: StockOptions, findings: Findings) -> None:
-    """Splits that the adjusted close does not take out, and jumps that it makes on its own."""
+    """Splits that the adjusted close does not take out, and jumps that it makes on its own.
+
+    A split changes a price by nearly a whole factor, or by 3:2, in either direction.
+    """
     prices = frame[["close", "adj_close"]].to_numpy(np.float64)
     close, adjusted = (prices[1:] / prices[:-1]).T
     apart = np.abs(np.log(adjusted / close)) > np.log1p(APART)
     larger = np.abs(np.log(adjusted)) > np.abs(np.log(close)) + np.log1p(APART)
+    size = np.maximum(adjusted, 1 / adjusted)
+    is_split = np.abs(size[:, None] / np.array(WHOLE_SPLITS) - 1).min(1) < WHOLE_TOLERANCE
+    is_split |= np.abs(size / 1.5 - 1) < HALF_TOLERANCE
     for kind, rule, marks in (
-        ("split", "an adjusted close jumps like a split that was not taken out", _like_split(adjusted) & ~apart),
+        ("split", "an adjusted close jumps like a split that was not taken out", is_split & ~apart),
         ("adjusted", "an adjusted close jumps where the close does not", larger),
     ):
         after = np.flatnonzero(marks & _follows(frame)) + 1
@@ -206,13 +209,6 @@ def _complain(
 
 def _day(moment: np.datetime64) -> str:
     return str(moment.astype("datetime64[D]"))
-
-
-def _like_split(ratio: Floats) -> Marks:
-    """Whether a price changed by nearly a whole factor, or by 3:2, in either direction."""
-    factor = np.maximum(ratio, 1 / ratio)
-    near: NDArray[np.bool_] = np.abs(factor[:, None] / np.array(WHOLE_SPLITS) - 1).min(1) < WHOLE_TOLERANCE
-    return np.logical_or(near, np.abs(factor / 1.5 - 1) < HALF_TOLERANCE)
 
 
 def day_numbers(days: Days) -> Rows:

@@ -44,7 +44,10 @@ def read_prices(source: object, ticker: str | None, options: StockOptions, findi
     if columns["close"] is None:
         raise findings.fatal("columns", "there is no column of closing prices", "Name it close.")
     cells = _cells(table, columns, findings)
-    keep = is_dated & ~table.broken & _has_prices(cells, findings)
+    empty = np.isnan(cells[:, : len(PRICES)]).all(1)
+    if empty.any():
+        findings.add("empty rows", "note", f"{empty.sum()} rows have no prices and are days without trading")
+    keep = is_dated & ~table.broken & ~empty
     frame = pd.DataFrame({"ticker": tickers[keep], "day": day[keep], **dict(zip(CELLS, cells[keep].T, strict=True))})
     kept = dataclasses.replace(table, rows=table.rows[keep])
     _judge(kept, [columns[name] for name in CELLS], frame, cells[keep], findings)
@@ -107,14 +110,6 @@ def _cells(table: RawTable, columns: dict[str, str | None], findings: Findings) 
         names = ", ".join(name.replace("_", " ") for name in absent)
         findings.add("columns", "note", f"there is no {names}: the close stands in")
     return np.stack([*values, _numbers(table, columns["movement"], findings)], axis=1)
-
-
-def _has_prices(cells: Cells, findings: Findings) -> Marks:
-    """Which rows hold a price at all; a row of empty cells is a day without trading."""
-    empty = np.isnan(cells[:, : len(PRICES)]).all(1)
-    if empty.any():
-        findings.add("empty rows", "note", f"{empty.sum()} rows have no prices and are days without trading")
-    return np.asarray(~empty)
 
 
 def _name(frame: pd.DataFrame, row: int) -> str:

@@ -14,7 +14,7 @@ from multiway.report import charts, text
 from multiway.report.curves import deletion_sections
 from multiway.report.scales import axis_numbers, axis_ticks, scale_of
 from multiway.report.sections import CaseAnswer, Chart, PagePart, Section, Table, TableCell, Text
-from multiway.tasks.protocol import NETWORK, Row
+from multiway.tasks.protocol import NETWORK
 from multiway.tasks.run import Run
 from multiway_papers.stocks.backtest import WORDS, Backtest
 from multiway_papers.stocks.encode import PreparedStocks
@@ -152,10 +152,16 @@ def backtest_part(traded: Backtest, remarks: Sequence[str] = ()) -> PagePart:
         "It is set against holding every ticker and against random rankings that trade as often.",
         WORDS,
     ]
+    rows = []
+    for row in traded.table():
+        error = "" if row["sharpe_error"] is None else f" ± {text.number(row['sharpe_error'], 2)}"
+        returns = (signed_percent(row[name]) for name in ("return_gross", "return_net"))
+        shares = (text.percent(100 * row[name]) for name in ("turnover", "max_drawdown"))
+        rows.append([row["portfolio"], *returns, text.number(row["sharpe"], 2) + error, *shares])
     content: list[Section] = [
         Text(words=re.sub(r"(?<!\w)-(?=\d)", "\u2212", traded.sentence()), style="support"),  # hyphens stay
         Chart(drawing=_backtest_drawing(traded), title=RETURN, legend=[*LINES.items(), (CHANCE, "b0")]),
-        Table(columns=heads, rows=[_portfolio(row) for row in traded.table()]),
+        Table(columns=heads, rows=rows),
         *(Text(words=line) for line in (*traded.assumptions(), *remarks)),
     ]
     return PagePart(id="backtest", title="Backtest", side=side, content=content)
@@ -181,18 +187,6 @@ def _backtest_drawing(traded: Backtest) -> charts.Drawing:
         height=260,
         marks=[charts.level(float(up.place(0.0)), "best")],
     )
-
-
-def _portfolio(row: Row) -> list[str]:
-    error = "" if row["sharpe_error"] is None else f" ± {text.number(row['sharpe_error'], 2)}"
-    return [
-        row["portfolio"],
-        signed_percent(row["return_gross"]),
-        signed_percent(row["return_net"]),
-        text.number(row["sharpe"], 2) + error,
-        text.percent(100 * row["turnover"]),
-        text.percent(100 * row["max_drawdown"]),
-    ]
 
 
 def signed_percent(share: float) -> str:

@@ -98,7 +98,12 @@ def encode_splits(
     config: StockConfig, samples: Samples[StockWindows], splits: Splits, *, progress: bool = False
 ) -> PreparedStocks:
     """Texts are encoded at once, since training learns from their vectors."""
-    _check_needs(config, samples.inputs)
+    texts = samples.inputs.texts
+    if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
+        needs = f"{samples.source}: model.modality={config.modality} needs texts, and there are none. Give them ("
+        raise DataError(needs, Fix("read.texts", like="FILE"), "), or ", Fix("model.modality", "price"), ".")
+    if not config.levels and "arima" in config.baselines:
+        load_statsforecast()
     check_targets(samples.inputs, splits, quantiles=bool(config.levels))
     seen = None if config.modality == "price" else encode_shown(samples.inputs, config.text, progress=progress)
     state = learn_stocks(config, samples.inputs, splits, seen)
@@ -156,7 +161,7 @@ def predict_split(run: Run, prepared: PreparedStocks, split: str) -> Scored:
     if not inputs.target_mask.any():
         raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
     outputs = run.once(prepared, split, lambda: {name: chances_of(run, name, inputs) for name in run.models})
-    answers = outputs | {run.answer.name: run.answer.mixed(outputs)}
+    answers = outputs | {run.answer.name: run.answer.mix(outputs)}
     return Scored.of(run.config, inputs.windows, inputs.target_mask, answers)
 
 
@@ -221,21 +226,6 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: Plain) -
     from multiway_papers.stocks.backtest import backtest_run
 
     return backtest_run(run, data, out, options)
-
-
-def _check_needs(config: StockConfig, windows: StockWindows) -> None:
-    """Whether there are the texts and the library that the config names."""
-    texts = windows.texts
-    if config.modality in ("multimodal", "text") and (texts is None or not texts.count):
-        raise DataError(
-            f"{windows.panel.source}: model.modality={config.modality} needs texts, and there are none. Give them (",
-            Fix("read.texts", like="FILE"),
-            "), or ",
-            Fix("model.modality", "price"),
-            ".",
-        )
-    if not config.levels and "arima" in config.baselines:
-        load_statsforecast()
 
 
 TASK = sample_task(

@@ -131,6 +131,21 @@ def test_a_fall_that_the_window_has_forgotten_still_counts(margins):
     ).all()
 
 
+def test_a_fraction_that_comes_after_the_training_rows_is_forecast_with_one(margins):
+    """Whole numbers are those of all rows of a fit: the forecast before the test rows has them, the last one not."""
+    counts = margins.assign(
+        margin=np.rint(20 + 10 * np.sin(np.arange(ROWS))) + np.where(np.arange(ROWS) < 226, 0, 0.25)
+    )
+    run = fitted(counts, network=False, answer="ridge", season=7)
+    assert run.state.whole == (True,) and not run.state.whole_for("future")[0].any()
+    later = columns_of(forecast(run, counts, layout="wide"), "margin")
+    assert (later != np.rint(later)).any()
+    whole = fitted(counts[:220], network=False, answer="ridge", season=7)
+    assert (columns_of(forecast(whole, counts[:220], layout="wide"), "margin") % 1 == 0).all()
+    longer = columns_of(forecast(take_in(whole, counts), counts, layout="wide"), "margin")
+    assert (longer != np.rint(longer)).any()
+
+
 def test_an_option_still_holds_a_fallen_series_at_zero(margins):
     run = fitted(margins, network=False, season=7, output={"nonnegative": True})
     assert (columns_of(forecast(run, margins, layout="wide"), "margin") >= 0).all()

@@ -90,23 +90,24 @@ class Column:
     @functools.cached_property
     def is_present(self) -> NDArray[np.bool_]:
         """Which cells hold something."""
-        is_read = self.is_numeric or self.is_stamped
-        return np.asarray(self.cells.notna() if is_read else self.words != "", dtype=bool)
+        if self.is_numeric:
+            return ~np.isnan(self.values)
+        return np.asarray(self.cells.notna() if self.is_stamped else self.words != "", dtype=bool)
 
     @functools.cached_property
-    def _parsed(self) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    def _reading(self) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
         is_parsed = self.is_numeric or isinstance(self.cells.dtype, pd.StringDtype)
         return parse_cells(self.cells if is_parsed else self.words)
 
     @functools.cached_property
     def values(self) -> NDArray[np.float64]:
         """Numbers; NaN where a cell holds nothing, infinite where it is no finite number."""
-        return self._parsed[0]
+        return self._reading[0]
 
     @functools.cached_property
     def flaws(self) -> tuple[Flaw, ...]:
         """What keeps cells from being numbers."""
-        _, bad, changed = self._parsed
+        _, bad, changed = self._reading
         marked: dict[Literal["number", "digits"], NDArray[np.bool_]] = {"number": bad, "digits": changed}
         return tuple(Flaw(kind, np.flatnonzero(marks)) for kind, marks in marked.items() if marks.any())
 
@@ -140,8 +141,9 @@ class Column:
         """Whether cells are true or false, or both 0 and 1 and nothing else."""
         if pd.api.types.is_bool_dtype(self.cells):
             return True
-        if pd.api.types.is_numeric_dtype(self.cells):  # by their numbers, as there may be thousands of columns
-            return {*self.cells.dropna().unique().tolist()} == {0, 1}
+        if self.is_numeric:  # by their numbers, as there may be thousands of columns
+            known = self.values[self.is_present]
+            return len(known) > 0 and known.min() == 0 and known.max() == 1 and bool(np.isin(known, (0, 1)).all())
         some = set(as_text(self.cells.drop_duplicates())) - {""}
         return some in ({"0", "1"}, *({each, other} for each in TRUTHS for other in TRUTHS))
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -88,8 +88,9 @@ def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
     Marks are undone in columns that `escape_frame` has written, none of whose formulas is without one.
     """
     changed = {}
-    for name, column in frame.items():
-        if is_text(column.dtype):
+    for name, dtype in frame.dtypes.items():
+        if is_text(dtype):
+            column = frame[name]
             text = column.astype("string")
             present = text.dropna()
             bare = present[present.str.match(r"[=+\-@\t\r\n]")]
@@ -111,7 +112,7 @@ def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
 
 def read_numbers(
     columns: Mapping[str, pa.ChunkedArray], separator: str, spelling: Spelling, findings: Findings
-) -> dict[str, pd.Series]:
+) -> dict[str, Any]:
     """Numbers where all cells of a column are finite ones, written with one decimal mark; other columns stay text."""
     decimal = "," if spelling.decimal == "," else "."
     read = _cast_columns(columns, decimal, spelling)
@@ -131,22 +132,18 @@ def read_numbers(
     return read | {name: plain_numbers(read[name], "." if decimal == "," else ",", decimal) for name in grouped}
 
 
-def _cast_columns(columns: Mapping[str, pa.ChunkedArray], decimal: str, spelling: Spelling) -> dict[str, pd.Series]:
+def _cast_columns(columns: Mapping[str, pa.ChunkedArray], decimal: str, spelling: Spelling) -> dict[str, Any]:
     """Columns of numbers as such, and the others as text; numbers that are written as names are text in some."""
     read = {}
     for name, cells in columns.items():
         numbers = None if spelling.is_label(name) else cast_numbers(cells, decimal)
         may_name = numbers is not None and bool({name, name.lower()} & spelling.names)
-        read[name] = (
-            cells.to_pandas()
-            if numbers is None or (may_name and are_spelled(cells.to_pandas()))
-            else pd.Series(numbers)
-        )
+        read[name] = cells.to_pandas() if numbers is None or (may_name and are_spelled(cells.to_pandas())) else numbers
     return read
 
 
 def _columns_of_form(
-    columns: Mapping[str, pd.Series], spelling: Spelling, form: str, certain: str, mark: str = ","
+    columns: Mapping[str, Any], spelling: Spelling, form: str, certain: str, mark: str = ","
 ) -> list[str]:
     """Columns of text, and not of names, whose cells have a form."""
     texts = (name for name, column in columns.items() if is_text(column.dtype) and not spelling.is_label(name))
@@ -211,9 +208,10 @@ def read_signed_numbers(frame: pd.DataFrame, spelling: Spelling, findings: Findi
     """
     columns, changed, signs = dict[str, pd.Series](), dict[str, pd.Series](), dict[str, str]()
     marked, marks = list[str](), set[str]()
-    for name, column in frame.items():
-        if not is_text(column.dtype) or spelling.is_label(str(name)):
+    for name, dtype in frame.dtypes.items():
+        if not is_text(dtype) or spelling.is_label(str(name)):
             continue
+        column = frame[name]
         if column.dtype == object:
             if any(isinstance(cell, list | dict | bytes) for cell in column):
                 continue

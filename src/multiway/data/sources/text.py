@@ -1,12 +1,12 @@
 """From the bytes of a text file to columns of text, every irregular row named."""
 
+import contextlib
 import csv
 import dataclasses
 import io
 import itertools
 import re
-from collections.abc import Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +45,7 @@ class Lines:
     first: int
 
     @classmethod
-    def of(cls, names: list[str], text: bytes, start: int, separator: str, first: int) -> Self:
+    def from_byte(cls, names: list[str], text: bytes, start: int, separator: str, first: int) -> Self:
         """All that stands from one byte on."""
         one = text.endswith(b"\n") and not text.endswith(b"\n\n")  # as nearly always, and then without a copy
         stop = max(len(text) - 1 if one else len(text.rstrip(b"\n")), start)
@@ -55,39 +55,21 @@ class Lines:
         """How often a mark stands in the rows."""
         return self.text.count(mark, self.start, self.stop)
 
-    @property
-    def rows(self) -> str:
-        """The rows as text."""
-        return self.text[self.start : self.stop].decode()
-
-    @property
-    def source(self) -> pa.BufferReader:
-        """The rows as a file, which is no copy of them."""
-        size = min(self.stop + 1, len(self.text)) - self.start  # with the end of the last line
-        return pa.BufferReader(pa.py_buffer(self.text).slice(self.start, size))
-
-
-def _utf8_of(raw: bytes, encoding: str | None, findings: Findings) -> bytes:
-    """The characters of some bytes in UTF-8, which those of ASCII are already."""
-    if encoding is None and raw.isascii() and b"\r" not in raw:
-        findings.encoding = "utf-8"
-        return raw
-    return characters(raw, encoding, findings).encode(errors="replace")
-
 
 def decode_text(raw: bytes, encoding: str | None, limit: int, findings: Findings) -> str:
     """Undo compression and encoding; refuse what is no text."""
-    return characters(_text_only(unpack_bytes(raw, limit, findings), findings), encoding, findings)
+    raw = unpack_bytes(raw, limit, findings)
+    _refuse_no_text(raw, findings)
+    return characters(raw, encoding, findings)
 
 
-def _text_only(raw: bytes, findings: Findings) -> bytes:
-    """The bytes themselves, unless they are no text at all."""
+def _refuse_no_text(raw: bytes, findings: Findings) -> None:
+    """Refuse bytes that are no text at all."""
     if not (VISIBLE.search(raw) or raw.strip()):
         raise findings.fatal("empty", "the file is empty", "Give a file with a header and rows.")
     if raw.startswith(OLD_EXCEL):
         raise findings.fatal("text", "it is an Excel file of the old form (.xls)", "Save it as .xlsx or CSV.")
     check_nul(raw, findings, fix=EXPORT)
-    return raw
 
 
 def check_nul(raw: bytes, findings: Findings, called: str = "it", *, fix: str = "Export it as text.") -> None:
@@ -107,13 +89,11 @@ def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
     try:
         text = raw.decode(encoding or "utf-8-sig")
     except LookupError:
-        raise findings.fatal(
-            "encoding",
-            f"no encoding is called '{quote(encoding)}'",
-            ("Set encoding to utf-8 or cp1252 (", Fix("read.encoding", "utf-8"), ")."),
-        ) from None
+        fix = ("Set encoding to utf-8 or cp1252 (", Fix("read.encoding", "utf-8"), ").")
+        raise findings.fatal("encoding", f"no encoding is called '{quote(encoding)}'", fix) from None
     except UnicodeError as error:
-        place = _place_of_byte(raw, error)
+        at = error.start if isinstance(error, UnicodeDecodeError) else 0
+        place = Place(row=raw.count(b"\n", 0, at) + 1, detail=f"byte 0x{raw[at]:02x}")
         if encoding is not None:
             rule = f"it is not text in {quote(encoding)}"
             fix = ("Set encoding to another, or leave it out (", Fix("read.encoding"), ").")
@@ -122,62 +102,58 @@ def characters(raw: bytes, encoding: str | None, findings: Findings) -> str:
         wrong = ("Set encoding if names look wrong (", Fix("read.encoding", like="NAME"), ").")
         findings.add("encoding", "warning", "it is not UTF-8; read as Windows-1252", wrong, [place])
         text = raw.decode("cp1252", errors="replace")
-    _note_lost(text, findings)
+    if count := text.count("�"):  # what a program writes that could not decode: the letters are gone from the file
+        row = text.count("\n", 0, text.index("�")) + 1
+        rule = f"{count} characters were lost to a wrong encoding before the file was written (U+FFFD)"
+        lost = "Numbers are not touched; write the names anew if they matter."
+        findings.add("encoding", "warning", rule, lost, [Place(row=row)], count=count)
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
-def _place_of_byte(raw: bytes, error: UnicodeError) -> Place:
-    at = error.start if isinstance(error, UnicodeDecodeError) else 0
-    return Place(row=raw.count(b"\n", 0, at) + 1, detail=f"byte 0x{raw[at]:02x}")
-
-
-def _note_lost(text: str, findings: Findings) -> None:
-    """U+FFFD is what a program writes that could not decode: the letters are gone from the file itself."""
-    count = text.count("�")
-    if count:
-        row = text.count("\n", 0, text.index("�")) + 1
-        rule = f"{count} characters were lost to a wrong encoding before the file was written (U+FFFD)"
-        fix = "Numbers are not touched; write the names anew if they matter."
-        findings.add("encoding", "warning", rule, fix, [Place(row=row)], count=count)
-
-
-def _lines(text: bytes, findings: Findings) -> Lines:
-    """Find header and separator; a file of numbers alone has no header."""
-    top, number = _top(text, findings)
-    header, below = _line(text, top)
-    separator = _separator(header, _line(text, below)[0])
-    if header.count(separator) >= MAX_COLUMNS:
-        raise _too_wide(header.count(separator) + 1, text.count(b"\n", top), findings)
-    refuse_open_quote(header, separator, number, findings, "a quotation mark in the header is not closed on its line")
-    names = next(csv.reader([header], delimiter=separator), [])
-    if all(map(_is_number, names)) and not _is_count(names):
-        findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
-        return Lines.of([str(i) for i in range(len(names))], text, top, separator, number)
-    if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
-        raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
-    names = [unescape(name.strip()) if QUOTE in name else name.strip() for name in names]
-    _check_names(names, findings)
-    if len(names) == 1 and not _is_number(_line(text[below:].lstrip(b"\n"), 0)[0]):
-        shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
-        place = Place(row=number, value=header)
-        raise findings.fatal(
-            "separator", "no column separator was found", f"Separate columns by one of {shown}", [place]
-        )
-    return Lines.of(names, text, below, separator, number + 1)
-
-
-def _top(text: bytes, findings: Findings) -> tuple[int, int]:
-    """Where the header begins, behind blank lines and titles, and its 1-based line."""
+def _find_header(text: bytes, findings: Findings) -> Lines:
+    """Find header and separator, behind blank lines and titles; a file of numbers alone has no header."""
     blank = len(text) - len(text.lstrip(b"\n"))
     lines = text[blank : blank + HEAD].split(b"\n", LOOK)[:LOOK]
     whole = lines if len(lines) == LOOK or len(text) <= blank + HEAD else lines[:-1]
     above = lines_above([line.decode() for line in whole], SEPARATORS)
     if above:
         findings.add("header", "note", words_on_titles(blank + 1, blank + above, "line"))
-    return blank + sum(len(line) + 1 for line in lines[:above]), blank + above + 1
+    number = blank + above + 1
+    top = blank + sum(len(line) + 1 for line in lines[:above])
+    header, below = _read_line(text, top)
+    row = _read_line(text, below)[0]
+    # the mark that is in the header most often, and in the first row as often
+    separator = max(SEPARATORS, key=lambda mark: (header.count(mark) == row.count(mark) > 0, header.count(mark)))
+    if header.count(separator) >= MAX_COLUMNS:
+        columns, rows = header.count(separator) + 1, text.count(b"\n", top)
+        size = f"it has {columns:,} columns and would take {columns * max(rows, 1) * 8 / 1e9:.2g} GB"
+        rule = f"{size}; at most {MAX_COLUMNS:,} columns are read"
+        raise findings.fatal("columns", rule, "Split it, or keep fewer series.")
+    refuse_open_quote(header, separator, number, findings, "a quotation mark in the header is not closed on its line")
+    names = next(csv.reader([header], delimiter=separator), [])
+    are_counted = len(names) > 1 and names == [*map(str, range(len(names)))]  # as a program writes that had none
+    if all(map(_is_number, names)) and not are_counted:
+        findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
+        return Lines.from_byte([str(i) for i in range(len(names))], text, top, separator, number)
+    if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
+        raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
+    names = [unescape(name.strip()) if QUOTE in name else name.strip() for name in names]
+    seen: dict[str, int] = {}
+    for position, name in enumerate(names):
+        if name and name in seen:
+            detail = f"columns {seen[name] + 1} and {position + 1}"
+            place = Place(row=1, column=name, detail=detail)
+            raise findings.fatal("columns", "two columns have one name", "Rename one of them.", [place])
+        seen[name] = position
+    if len(names) == 1 and not _is_number(_read_line(text[below:].lstrip(b"\n"), 0)[0]):
+        shown = " ".join("tab" if mark == "\t" else mark for mark in SEPARATORS)
+        place = Place(row=number, value=header)
+        fix = f"Separate columns by one of {shown}"
+        raise findings.fatal("separator", "no column separator was found", fix, [place])
+    return Lines.from_byte(names, text, below, separator, number + 1)
 
 
-def _line(text: bytes, start: int) -> tuple[str, int]:
+def _read_line(text: bytes, start: int) -> tuple[str, int]:
     """The line that begins at some byte, and where the next one does."""
     end = text.find(b"\n", start)
     stop = len(text) if end < 0 else end
@@ -207,42 +183,12 @@ def refuse_open_quote(
     raise findings.fatal("fields", rule, "Close it, or remove it.", [place])
 
 
-def _separator(header: str, row: str) -> str:
-    """The mark that is in the header most often, and in the first row as often."""
-    return max(SEPARATORS, key=lambda mark: (header.count(mark) == row.count(mark) > 0, header.count(mark)))
-
-
 def _is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
         return False
     return True
-
-
-def _is_count(names: list[str]) -> bool:
-    """Whether names are 0, 1, 2, …, as a program writes them that had none."""
-    return len(names) > 1 and names == [str(position) for position in range(len(names))]
-
-
-def _check_names(names: list[str], findings: Findings) -> None:
-    seen: dict[str, int] = {}
-    for position, name in enumerate(names):
-        if name and name in seen:
-            detail = f"columns {seen[name] + 1} and {position + 1}"
-            raise findings.fatal(
-                "columns",
-                "two columns have one name",
-                "Rename one of them.",
-                [Place(row=1, column=name, detail=detail)],
-            )
-        seen[name] = position
-
-
-def _too_wide(columns: int, rows: int, findings: Findings) -> Exception:
-    gigabytes = columns * max(rows, 1) * 8 / 1e9
-    rule = f"it has {columns:,} columns and would take {gigabytes:.2g} GB; at most {MAX_COLUMNS:,} columns are read"
-    return findings.fatal("columns", rule, "Split it, or keep fewer series.")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -261,101 +207,85 @@ class TextColumns:
 
 def read_text(raw: bytes, options: FileOptions, findings: Findings) -> TextColumns:
     """Cut CSV bytes into columns of text; lines of another number of fields are findings."""
-    lines = _lines(_utf8_of(_text_only(raw, findings), options.encoding, findings), findings)
-    check_memory(lines.count(b"\n") + 1, len(lines.names), lines.stop - lines.start, findings)
-    rows, broken = None, None
-    try:
-        if len(lines.names) > 1 and (lines.count(b"\n\n") or lines.text.startswith(b"\n", lines.start)):
-            raise _NotPlain  # blank lines: rows and lines no longer run in step
-        marks = lines.count(b'"')
-        if marks % 2:
-            raise _NotPlain  # a quotation mark without a partner
-        columns = _read_columns(lines)
-        if marks and lines.count(b"\n") + 1 != len(columns):
-            raise _NotPlain  # quoted line breaks: the same
-    except (pa.ArrowInvalid, _NotPlain):
-        regular, rows, broken = _regular(lines, findings)
+    _refuse_no_text(raw, findings)
+    if options.encoding is None and raw.isascii() and b"\r" not in raw:
+        text, findings.encoding = raw, "utf-8"
+    else:
+        text = characters(raw, options.encoding, findings).encode(errors="replace")
+    lines = _find_header(text, findings)
+    count, marks = lines.count(b"\n") + 1, lines.count(b'"')
+    check_memory(count, len(lines.names), lines.stop - lines.start, findings)
+    has_blanks = len(lines.names) > 1 and (lines.count(b"\n\n") or text.startswith(b"\n", lines.start))
+    columns, rows, broken = None, None, None
+    if not has_blanks and marks % 2 == 0:  # else rows and lines do not run in step, or a mark has no partner
+        with contextlib.suppress(pa.ArrowInvalid):
+            columns = _read_columns(lines)
+    if columns is None or (marks and count != len(columns)):  # or line breaks are quoted
+        regular, rows, broken = _read_records(lines, findings)
         columns = _read_columns(regular)
+    names = [name or f"unnamed {position}" for position, name in enumerate(lines.names)]
     return TextColumns(
-        columns=dict(zip(_name_columns(lines.names), columns.columns, strict=True)),
+        columns=dict(zip(names, columns.columns, strict=True)),
         rows=np.arange(lines.first, lines.first + len(columns)) if rows is None else rows,
         broken=np.zeros(len(columns), dtype=bool) if broken is None else broken,
         separator=lines.separator,
     )
 
 
-class _NotPlain(Exception):
-    """The text needs the reader that counts fields."""
-
-
-def _read_columns(lines: Lines) -> pa.Table:
-    try:
-        return _read_blocks(BLOCK, lines)
-    except pa.ArrowInvalid as error:
-        if "straddling" not in str(error):
-            raise
-    return _read_blocks(WHOLE, lines)
-
-
-def _read_blocks(size: int, lines: Lines) -> pa.Table:
+def _read_columns(lines: Lines, size: int | None = None) -> pa.Table:
+    """Columns of text, parsed so many bytes at once; of all of them where a row is longer."""
     keys = [f"f{position}" for position in range(len(lines.names))]
-    table = pyarrow.csv.read_csv(
-        lines.source,
-        read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=size),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=lines.separator, newlines_in_values=bool(lines.count(b'"')), ignore_empty_lines=False
-        ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
-        ),
-    )
+    length = min(lines.stop + 1, len(lines.text)) - lines.start  # with the end of the last line
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(pa.py_buffer(lines.text).slice(lines.start, length)),  # no copy
+            read_options=pyarrow.csv.ReadOptions(column_names=keys, block_size=size or BLOCK),
+            parse_options=pyarrow.csv.ParseOptions(
+                delimiter=lines.separator, newlines_in_values=bool(lines.count(b'"')), ignore_empty_lines=False
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        if size == WHOLE or "straddling" not in str(error):
+            raise
+        return _read_columns(lines, WHOLE)
     pa.default_memory_pool().release_unused()  # its threads keep what their blocks took
     return table
 
 
-def _name_columns(names: list[str]) -> list[str]:
-    return [name or f"unnamed {position}" for position, name in enumerate(names)]
-
-
-def _regular(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64], NDArray[np.bool_]]:
+def _read_records(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.int64], NDArray[np.bool_]]:
     """Read record by record; name those whose number of fields is wrong, and cut or pad them to go on."""
-    refuse_open_quote(lines.rows, lines.separator, lines.first, findings)
+    body = lines.text[lines.start : lines.stop].decode()
+    refuse_open_quote(body, lines.separator, lines.first, findings)
     width, last = len(lines.names), lines.first
     kept: list[list[str]] = []
     rows: list[int] = []
-    broken: list[bool] = []
     wrong: list[Place] = []
-    reader = csv.reader(io.StringIO(lines.rows), delimiter=lines.separator)
-    for record in _records(reader, findings):
-        if record:
-            broken.append(len(record) != width)
-            if broken[-1]:
-                value = lines.separator.join(record)
-                wrong.append(Place(row=last, detail=f"{len(record)} fields", value=value))
-            kept.append((record + [""] * width)[:width])
-            rows.append(last)
-        last = lines.first + reader.line_num
-    if wrong:
-        _add_field_counts(lines, wrong, len(kept), findings)
-    body = io.StringIO()
-    csv.writer(body, delimiter=lines.separator, lineterminator="\n").writerows(kept)
-    regular = Lines.of(lines.names, body.getvalue().encode(), 0, lines.separator, lines.first)
-    return regular, np.array(rows, dtype=np.int64), np.array(broken)
-
-
-def _records(reader: Any, findings: Findings) -> Iterator[list[str]]:
+    broken: list[bool] = []
+    reader = csv.reader(io.StringIO(body), delimiter=lines.separator)
     try:
-        yield from reader
+        for record in reader:
+            if record:
+                broken.append(len(record) != width)
+                if broken[-1]:
+                    value = lines.separator.join(record)
+                    wrong.append(Place(row=last, detail=f"{len(record)} fields", value=value))
+                kept.append((record + [""] * width)[:width])
+                rows.append(last)
+            last = lines.first + reader.line_num
     except csv.Error as error:
         raise findings.fatal("text", f"it is not a regular table ({error})", EXPORT) from None
-
-
-def _add_field_counts(lines: Lines, wrong: list[Place], rows: int, findings: Findings) -> None:
-    rule = f"{len(wrong)} of {rows} rows do not have the {len(lines.names)} fields of the header"
-    if len(wrong) < rows:
+    if wrong:
+        rule = f"{len(wrong)} of {len(kept)} rows do not have the {width} fields of the header"
+        if len(wrong) == len(kept):
+            comma = lines.separator == "," and any(char.isdigit() for char in wrong[0].value or "")
+            fix = "Numbers with a decimal comma need ';' between columns." if comma else "Fix the header or the rows."
+            raise findings.fatal("fields", rule, fix, wrong)
         fix = "Fix these rows: a field too many or too few shifts every column after it."
         findings.add("fields", "error", rule, fix, wrong)
-        return
-    comma = lines.separator == "," and any(char.isdigit() for char in wrong[0].value or "")
-    fix = "Numbers with a decimal comma need ';' between columns." if comma else "Fix the header or the rows."
-    raise findings.fatal("fields", rule, fix, wrong)
+    written = io.StringIO()
+    csv.writer(written, delimiter=lines.separator, lineterminator="\n").writerows(kept)
+    regular = Lines.from_byte(lines.names, written.getvalue().encode(), 0, lines.separator, lines.first)
+    return regular, np.array(rows, dtype=np.int64), np.array(broken)

@@ -5,10 +5,11 @@ import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 
 from multiway.config import Config
@@ -60,6 +61,10 @@ class ForecastState(Config):
     """The largest."""
     later_low: dict[str, Floats] = Field(default_factory=dict)
     """The smallest values in the rows that candidates are refitted on, by what they then forecast."""
+    later_whole: dict[str, tuple[bool, ...]] = Field(default_factory=dict)
+    """Whether all values of these rows are whole numbers."""
+    later_zeros: dict[str, Floats] = Field(default_factory=dict)
+    """The share of zeros among them."""
     whole: tuple[bool, ...]
     """Of every target, whether all training values are whole numbers."""
     zeros: Floats
@@ -76,6 +81,19 @@ class ForecastState(Config):
     def low_for(self, use: str) -> Floats:
         """The smallest values in the rows that a use is fitted on: those of the training where nothing is refitted."""
         return self.later_low.get(use, self.low)
+
+    def whole_for(self, use: str) -> tuple[NDArray[np.bool_], Floats]:
+        """Whether all values in these rows are whole numbers, and the share of zeros among them."""
+        return np.array(self.later_whole.get(use, self.whole)), self.later_zeros.get(use, self.zeros)
+
+    def with_rows(self, use: str, panel: Panel, row: int) -> Self:
+        """The same with what the rows before one say, which candidates are refitted on for a use."""
+        facts = RowFacts.of(panel.values[:row, -len(self.low) :])
+        return self.replace(
+            later_low={**self.later_low, use: np.minimum(self.low, facts.low)},
+            later_whole={**self.later_whole, use: tuple(facts.whole.tolist())},
+            later_zeros={**self.later_zeros, use: facts.zeros},
+        )
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -149,7 +167,7 @@ class PreparedPanel:
         features = regressors_of(panel, covariates)
         windows = {name: part.with_covariates(features).replace(share=panel.share) for name, part in windows.items()}
         count = config.num_targets or panel.num_variates
-        low = _range(panel.values[slice(*borders.train), -count:])[0]
+        low = RowFacts.of(panel.values[slice(*borders.train), -count:]).low
         falls = (low >= 0) & (lowest_before(panel, panel.num_rows, low) < 0)
         if falls.any():
             names = list_some(list(itertools.compress(panel.names[-count:], falls)))
@@ -314,17 +332,16 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
     targets = scales[-prepared.windows["train"].num_targets :]
     windows = prepared.windows["train"].of_targets()
     values = panel.values[slice(*prepared.borders.train), -windows.num_targets :]
-    (low, high), seen = _range(values), np.maximum((~np.isnan(values)).sum(0), 1)
-    whole, zeros = ((values == np.rint(values)) | np.isnan(values)).all(0), (values == 0).sum(0) / seen
+    known_facts = RowFacts.of(values)
     facts = Facts.of(
         windows,
         season,
-        low,
-        zeros,
+        known_facts.low,
+        known_facts.zeros,
         network=config.trains_network(len(windows)),
         shared=panel.share is not None,
     )
-    return ForecastState(
+    state = ForecastState(
         names=panel.names,
         frequency=panel.frequency,
         season=season,
@@ -332,24 +349,26 @@ def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastStat
         mase_scale=targets,
         shared=prepared.ridge.shared,
         columns=panel.columns,
-        low=low,
-        high=high,
-        later_low={}
-        if config.refit == "none"
-        else {use: lowest_before(panel, rows, low) for use, rows in prepared.refit_rows.items()},
+        low=known_facts.low,
+        high=known_facts.high,
         windows=len(windows),
         covariates=prepared.covariates,
-        whole=tuple(whole.tolist()),
-        zeros=zeros,
+        whole=tuple(known_facts.whole.tolist()),
+        zeros=known_facts.zeros,
         candidates=choose_candidates(config.answer, facts),
     )
+    for use, row in () if config.refit == "none" else prepared.refit_rows.items():
+        state = state.with_rows(use, panel, row)
+    return state
 
 
 def join_state(state: ForecastState) -> ForecastState:
     """Of the series of all processes, in the first."""
     names, whole = join_words(state.names), of_all(np.array(state.whole), 0)
     arrays: dict[str, Any] = {name: of_all(getattr(state, name), 0) for name in ("mase_scale", "low", "high", "zeros")}
-    arrays["later_low"] = {use: of_all(low, 0) for use, low in state.later_low.items()}
+    for name in ("later_low", "later_zeros"):
+        arrays[name] = {use: of_all(each, 0) for use, each in getattr(state, name).items()}
+    arrays["later_whole"] = {use: tuple(of_all(np.array(each), 0).tolist()) for use, each in state.later_whole.items()}
     scaler = join_scalers(state.scaler)
     return state.replace(names=names, scaler=scaler, whole=tuple(whole.tolist()), **arrays)
 
@@ -374,13 +393,27 @@ def sizes_of(config: ForecastConfig, state: ForecastState, low: Floats | None = 
     )
 
 
-def _range(values: Floats) -> tuple[Floats, Floats]:
-    """Smallest and largest value of each series; zeros where there is none."""
-    seen = ~np.isnan(values)
-    low, high = np.min(values, 0, where=seen, initial=np.inf), np.max(values, 0, where=seen, initial=-np.inf)
-    return np.where(seen.any(0), low, 0.0), np.where(seen.any(0), high, 0.0)
+class RowFacts(NamedTuple):
+    """What rows say of each series: its smallest and largest value, whether all are whole, and the share of zeros."""
+
+    low: Floats
+    high: Floats
+    whole: NDArray[np.bool_]
+    zeros: Floats
+
+    @classmethod
+    def of(cls, values: Floats) -> "RowFacts":
+        """Of all rows of a fit; a series without a value has zeros."""
+        seen = ~np.isnan(values)
+        low, high = np.min(values, 0, where=seen, initial=np.inf), np.max(values, 0, where=seen, initial=-np.inf)
+        return cls(
+            low=np.where(seen.any(0), low, 0.0),
+            high=np.where(seen.any(0), high, 0.0),
+            whole=np.asarray(((values == np.rint(values)) | ~seen).all(0)),
+            zeros=(values == 0).sum(0) / np.maximum(seen.sum(0), 1),
+        )
 
 
 def lowest_before(panel: Panel, row: int, low: Floats) -> Floats:
     """The smallest value of each target before a row, which is at most `low`, that of the training rows."""
-    return np.minimum(low, _range(panel.values[:row, -len(low) :])[0])
+    return np.minimum(low, RowFacts.of(panel.values[:row, -len(low) :]).low)

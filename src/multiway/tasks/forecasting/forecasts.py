@@ -96,13 +96,18 @@ def lowest_of(past: Tensor, config: ForecastConfig, state: ForecastState, low: F
     return np.where(own, 0.0, -np.inf)
 
 
-def as_written(values: Floats, lowest: Floats, config: ForecastConfig, state: ForecastState, side: str = "") -> Floats:
-    """Forecasts `(..., targets)` in the units of the file as a table has them; a `side` is `lo` or `hi` of a band."""
+def as_written(
+    values: Floats, lowest: Floats, config: ForecastConfig, state: ForecastState, use: str, side: str = ""
+) -> Floats:
+    """Forecasts `(..., targets)` in the units of the file as a table has them; a `side` is `lo` or `hi` of a band.
+
+    What all rows are that a use is fitted on, its forecasts are: whole numbers, unless most are zero.
+    """
     kept = np.maximum(values, lowest)
-    chosen = config.output.whole
-    whole = np.array(state.whole) & (state.high > state.low) if chosen == "auto" else np.full(len(state.low), chosen)
+    chosen, (whole, zeros) = config.output.whole, state.whole_for(use)
+    whole = whole & (state.high > state.low) if chosen == "auto" else np.full(len(state.low), chosen)
     if chosen == "auto" and not side:
-        whole &= state.zeros < MOSTLY
+        whole &= zeros < MOSTLY
     rounded = {"": np.rint, "lo": np.floor, "hi": np.ceil}[side](kept)
     return np.where(whole, rounded, kept)
 
@@ -200,7 +205,7 @@ def forecast_columns(
     inputs = window(with_ends(panel, late, lambda rows: scaler.inverse(_forecast_scaled(run, use, window(rows)))))
     middle = _forecast_scaled(run, use, inputs)
     lowest = lowest_of(inputs[0], config, run.state, run.state.low_for(use))[0]
-    written = partial(as_written, lowest=lowest, config=config, state=run.state)
+    written = partial(as_written, lowest=lowest, config=config, state=run.state, use=use)
     columns = {OURS: written(scaler.inverse(middle))}
     if _is_other(run):
         return columns
@@ -371,7 +376,7 @@ def _with_bands(
     scale = factors * (widths[0] if len(widths[0][0]) == 1 else torch.cat(widths, 1)).double()
     lowest, offsets = np.concatenate(parts), bands.edges(levels).double()
     edges = {
-        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, side)
+        f"{OURS}-{side}-{level:g}": as_written(centre + edge * std, lowest, run.config, run.state, "test", side)
         for level, both in zip(levels, stretch(offsets.unsqueeze(2), scale).numpy(), strict=True)
         for side, edge in zip(("lo", "hi"), both, strict=True)
     }
