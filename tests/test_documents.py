@@ -15,7 +15,7 @@ import torch
 import yaml
 from docs.build.gallery import GALLERY
 from docs.build.notebooks import NOTEBOOKS, executed
-from docs.build.site import page_of, public_names
+from docs.build.site import describe_estimators, options_table, page_of, public_names
 from PIL import Image
 
 import multiway
@@ -23,7 +23,7 @@ from documents import code_of, names_used, run_document
 from fewer import draw_fewer, fit_fewer, show_fewer
 from market_files import write_stocks
 from multiway.models import list_models, registry
-from multiway.tasks.settings import TASKS
+from multiway.tasks.settings import TASKS, settings_of
 from multiway.training import TrainingConfig
 from scan_files import write_scans
 from tasks.forecasting.panels import shop
@@ -308,3 +308,21 @@ def test_the_page_of_a_notebook_holds_its_words_its_code_and_what_it_printed_and
     code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert all(f"```python\n{source}\n```" in page for source in code)
     assert page.startswith("# ") and page.splitlines()[2] == f"[Download the notebook]({path.name})"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_guide_of_a_task_ends_with_its_options(task):
+    """The site adds them, from the flags of the config."""
+    assert (ROOT / "docs" / "guides" / f"{task}.md").is_file()
+    rows = [re.split(r" *\| *", row)[1:-1] for row in options_table(task).splitlines()[4:]]
+    known = settings_of(task).options_of("train").values()
+    assert [(row[0], row[1], row[3]) for row in rows] == [
+        (f"`--{each.name.replace('_', '-')}`", f"`{each.field}`", each.help) for each in known
+    ]
+
+
+def test_the_reference_says_every_argument_of_an_estimator():
+    described = dict(describe_estimators())
+    assert described.keys() >= {"multiway.tasks.forecasting.estimator.Forecaster"}
+    for estimator in described.values():
+        assert all(f"    {name}: " in estimator["words"] for name in estimator["arguments"])

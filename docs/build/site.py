@@ -20,6 +20,7 @@ from docs.build import claims_page, results_page
 import multiway
 from multiway.lazy import extensions
 from multiway.tasks.estimator import Estimator
+from multiway.tasks.settings import TASKS, settings_of
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -122,6 +123,9 @@ def write_pages() -> None:
     (PAGES / "results.md").write_text(results_page.page())
     with (PAGES / "papers" / "README.md").open("a") as file:
         file.write(f"\n{claims_page.page()}")
+    for task in TASKS:
+        with (PAGES / "guides" / f"{task}.md").open("a") as file:
+            file.write(f"\n{options_table(task)}")
     for page in PAGES.rglob("*.md"):
         page.write_text(as_on_the_site(page.read_text(), page.parent))
     for notebook in (PAGES / "notebooks").glob("*.ipynb"):
@@ -139,6 +143,20 @@ def write_pages() -> None:
         CONFIG.format(**{name: path.as_posix() for name, path in files.items()}, **parts)
     )
     print(f"{len(list(PAGES.rglob('*.md')))} pages, {sum(map(len, names.values()))} public names")
+
+
+def options_table(task: str) -> str:
+    """Every option of the training of a task, from the flags of its config: what its guide ends with."""
+    rows = [
+        f"| `--{each.name.replace('_', '-')}` | `{each.field}` | {_usual(each.default)} | {each.help} |"
+        for each in settings_of(task).options_of("train").values()
+    ]
+    head = f"## Options of `multiway train {task}`\n\n| option | field | usual value | |\n|---|---|---|---|"
+    return "\n".join([head, *rows, ""])
+
+
+def _usual(value: object) -> str:
+    return "" if value in (None, ()) else f"`{value}`"
 
 
 def describe_estimators() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
-from multiway.cli import data, doctor, options, runs, train
+from multiway.cli import options, train
 from multiway.cli.show import Output
 from multiway.lazy import extensions, load_extension
 
@@ -70,34 +70,16 @@ training = typer.Typer(
 )
 tuning = typer.Typer(help="Search settings on validation; the test rows stay unread.", no_args_is_help=True)
 
-COMMANDS = (
-    (data.check_command, TASKS),
-    (runs.evaluate_command, None),
-    (runs.predict_command, TASKS),
-    (runs.backtest_command, TASKS),
-    (runs.update_command, None),
-    (runs.explain_command, TASKS),
-    (runs.report_command, None),
-    (runs.compare_command, None),
-    (data.audit_command, TASKS),
-    (runs.compress_command, None),
-    (doctor.doctor_command, None),
-)
-"""In the order of the help, each with the tasks whose options it has."""
-for function, tasks in COMMANDS:
-    name = function.__name__.removesuffix("_command")
-    app.command(name)(command(function, options.task_options(name, tasks) if tasks else None))
-known.command("list")(command(data.list_command))
-known.command("fetch")(command(data.fetch_command))
-known.command("make")(command(data.make_command))
+for place in extensions("commands"):
+    group, _, name = place.rpartition(".")
+    function = load_extension("commands", place)
+    own = options.task_options(name, TASKS) if "own" in inspect.signature(function).parameters else None
+    {"": app, "data": known}[group].command(name)(command(function, own))
 for task in TASKS:
     purpose = workflows.settings_of(task).purpose
     own = options.task_options("train", [task])
     training.command(task, help=purpose)(command(train.training_of(task), own))
     tuning.command(task, help=f"Search settings on validation: {purpose}")(command(train.tuning_of(task), own))
-for place in extensions("commands"):
-    group, _, name = place.rpartition(".")
-    {"": app, "data": known}[group].command(name)(command(load_extension("commands", place)))
 app.add_typer(known, name="data")
 app.add_typer(training, name="train")
 app.add_typer(tuning, name="tune")
