@@ -85,8 +85,8 @@ class TaskSettings:
     @functools.cached_property
     def kind(self) -> "Kind":
         """The kind of its data."""
-        beside = self.config.__module__.rpartition(".")[0]
-        kind: Kind = pkgutil.resolve_name(f"{beside}.{self.data}") if self.data else task_named(self.name).kind
+        folder = self.config.__module__.rpartition(".")[0]
+        kind: Kind = pkgutil.resolve_name(f"{folder}.{self.data}") if self.data else task_named(self.name).kind
         return kind
 
     @functools.cached_property

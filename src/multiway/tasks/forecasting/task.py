@@ -117,10 +117,10 @@ def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.M
         return build_forecast_baseline(name, config, len(state.names))
     every, refits, sizes = candidates(), {}, encode.sizes_of(config, state)
     own = {each: every[each].build(sizes) for each in state.candidates}
-    again = [each for each in state.candidates if config.retrains or not every[each].is_stepped]
+    refitted = [each for each in state.candidates if config.retrains or not every[each].is_stepped]
     for use in () if config.refit == "none" else encode.USES:
         sizes = encode.sizes_of(config, state, state.low_for(use))
-        refits[use] = {each: every[each].build(sizes) for each in again}
+        refits[use] = {each: every[each].build(sizes) for each in refitted}
     return WeighedForecasts(config.horizon, len(state.targets), own, refits)
 
 
