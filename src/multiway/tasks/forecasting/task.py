@@ -311,7 +311,7 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> A
     """The steps after the end of a file."""
     check_target(out)
     panel = _panel(run, data)
-    told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
+    told = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
     told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
     layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
     plan = read_plan(run, panel, options.get("future_data"), far=far)

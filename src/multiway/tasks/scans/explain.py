@@ -67,7 +67,7 @@ class CaseExplanation(VolumeExplanation):
     patient: str | None = None
 
     @property
-    def predicted(self) -> int:
+    def answer(self) -> int:
         """Class of the highest probability."""
         return int(self.probabilities.argmax())
 
@@ -129,7 +129,7 @@ def explain_classes(run: Run, out: Path | None, options: Plain) -> Answer:
     else:
         chosen = [index for _, index in interesting(run, cases)][:EXPLAINED]
     answer = explain_cases(run, cases, chosen, run.explanation(out))
-    return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
+    return dataclasses.replace(answer, head=run.answer.explain_line(NETWORK, "which alone has maps"))
 
 
 def explain_cases(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
@@ -154,7 +154,7 @@ def explain_cases(run: Run, cases: Cases, indices: Sequence[int], folder: Path) 
         )
         classes = run.state.classes
         label = None if item.label is None else classes[item.label]
-        predicted, share = classes[item.predicted], item.probabilities[item.predicted]
+        predicted, share = classes[item.answer], item.probabilities[item.answer]
         lines.append(sentence_on(item.name, label, predicted, share, item.sums))
         maps += item.maps
         curves += [item.deletion] if item.deletion is not None else []
@@ -216,7 +216,7 @@ def explain_masks(run: Run, out: Path | None, options: Plain) -> Answer:
     maps, folder = attention_maps(run, later.inputs[chosen]), run.explanation(out)
     make_folder(folder)
     save_maps(folder / "attention.npz", maps)
-    head = run.answer.explained(NETWORK, "which alone has attention")
+    head = run.answer.explain_line(NETWORK, "which alone has attention")
     return Answer(head=head, files=[folder / "attention.npz", *draw_maps(folder, maps)], notes=strongest(maps))
 
 
