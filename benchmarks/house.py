@@ -291,14 +291,18 @@ def run(words: Sequence[str], source: Path = SOURCE) -> Iterator[str]:
 
 
 def entered(call: Callable[[], object], source: Path = SOURCE) -> tuple[set[tuple[str, str]], int]:
-    """Functions of the package that a call enters, each with its file, and the most that stand in each other."""
+    """Functions of the package that a call enters, each with its file, and the most that stand in each other.
+
+    Bodies of classes, which run where a module is first imported, are none.
+    """
     root, functions, depth, deepest = f"{(source / PACKAGE).resolve()}/", set(), 0, 0
 
     def profile(frame, event, _):
         nonlocal depth, deepest
         code = frame.f_code
-        is_own = code.co_filename.startswith(root) and not code.co_flags & inspect.CO_GENERATOR
-        if event in ("call", "return") and is_own and code.co_name not in INNER:
+        is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_flags & inspect.CO_GENERATOR
+        is_own = code.co_filename.startswith(root) and code.co_name not in INNER
+        if event in ("call", "return") and is_function and is_own:
             depth += 1 if event == "call" else -1
             deepest = max(deepest, depth)
             functions.add((code.co_filename, code.co_qualname))
