@@ -52,7 +52,11 @@ def faster(
     """Compute an equation by the way that `choose` finds for its arguments; it is given the equation first."""
 
     def decorate(equation: Callable[P, Result]) -> Callable[P, Result]:
-        return functools.wraps(equation)(functools.partial(choose, equation))
+        @functools.wraps(equation)
+        def run(*args: P.args, **options: P.kwargs) -> Result:
+            return choose(equation, *args, **options)
+
+        return run
 
     return decorate
 
@@ -160,12 +164,12 @@ def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, wei
         if query.shape[:-2] == key.shape[:-2] and may_be_operator(query, key, weight):
             return call_operator("additive_scores", query, [key, weight])
     elif has_kernels() and SCORES.fits(query, key, weight):
-        out = compiled_scores(equation)([query.contiguous(), key.contiguous(), weight.contiguous()])
+        out = scores_function(equation)([query.contiguous(), key.contiguous(), weight.contiguous()])
     return equation(query, key, weight) if out is None else out
 
 
 @functools.cache
-def compiled_scores(equation: Callable[..., Tensor]) -> CompiledFunction:
+def scores_function(equation: Callable[..., Tensor]) -> CompiledFunction:
     """Of sizes of all kinds."""
     return with_gradient(SCORES, equation)
 

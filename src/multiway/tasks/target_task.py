@@ -99,7 +99,7 @@ def outputs_on(run: Run, prepared: Prepared[Any, Any], split: str) -> targets.Ou
 
 def predict_targets(run: Run, prepared: Prepared[Any, Any], split: str) -> targets.Predictions:
     """Samples, with the probabilities or numbers of every candidate."""
-    samples, outputs = prepared.named(split), outputs_on(run, prepared, split)
+    samples, outputs = prepared.without_inputs(split), outputs_on(run, prepared, split)
     return targets.Predictions(
         samples=samples.names,
         names=run.state.classes,
@@ -161,7 +161,7 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
     """
     held = prepared.rows("validation")
     outputs = {name: finite(values) for name, values in outputs_on(run, prepared, "validation").items()}
-    evidence = losses_of_squares(run, prepared.named("validation"), outputs)
+    evidence = losses_of_squares(run, prepared.without_inputs("validation"), outputs)
     counts = count_folds(run, prepared) if refit and _is_small(prepared.raw, held) else {}
     if not counts:
         return evidence

@@ -76,7 +76,7 @@ def check_file(
     counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
     return CheckReport(
         source=findings.source,
-        findings=findings.ordered(),
+        findings=findings.by_severity(),
         summary={"encoding": findings.encoding} if panel is None else _summary(panel, findings),
         missing={name: count for name, count in counts.items() if count},
     )
