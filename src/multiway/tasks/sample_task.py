@@ -98,7 +98,8 @@ def arrange(
 ) -> Prepared[Any, Any]:
     """Samples encoded by what the training ones among them say, in the task's own way where it has one."""
     if encoding.arrange is not None:
-        return encoding.arrange(config, samples, splits, progress=progress)
+        prepared: Prepared[Any, Any] = encoding.arrange(config, samples, splits, progress=progress)
+        return prepared
     return learn_and_encode(encoding, config, samples, splits, progress=progress)
 
 
@@ -141,7 +142,8 @@ def fit_model(run: Run, name: str, prepared: Prepared[Any, Any], context: Contex
     training, validation = (
         Lesson(candidate.inputs(run, prepared.part(split)), run, context) for split in ("train", "validation")
     )
-    return candidate.fit(run.models[name], training, validation)
+    fitted: Fitted = candidate.fit(run.models[name], training, validation)
+    return fitted
 
 
 def network_of(task: Task) -> Network:
