@@ -70,6 +70,8 @@ def test_the_page_of_the_papers_counts_the_claims_of_each_verdict():
     told = (ROOT / "docs" / "papers" / "README.md").read_text()
     found = {verdict: int(count) for verdict, count in re.findall(r"^\| \*\*(.+?)\*\* \| (\d+) \|", told, re.MULTILINE)}
     assert found == COUNT and f"We read {len(CLAIMS)} claims" in told
+    scores = [claim.paper for claim, verdict in zip(CLAIMS, FOUND, strict=True) if verdict == HOLDS and claim.row]
+    assert scores == ["NdLinear"] * 3 and "Three about scores hold, all on NdLinear." in told
 
 
 @pytest.mark.parametrize("place", ["README.md", "docs/numbers.md"])
@@ -145,6 +147,18 @@ def test_attention_of_graphs_is_ahead_level_and_behind_in_49_cells():
     compared = [sides_of(claim, pair, ROWS) for pair in pairs_of(claim)]
     assert len(compared) == 49 and standing_of(compared) == (2, 41, 6)
     assert "ahead in 2, level in 41, behind in 6 of 49" in page()
+
+
+def test_the_table_of_the_parts_of_graph_attention_is_that_of_the_rows():
+    told = (ROOT / "docs" / "papers" / "tga.md").read_text().partition("## What each part does")[2]
+    lines = re.findall(r"^\| (MR|Subj|CR|MPQA|TREC|SST-2|CoLA) \| (.+) \|$", told, re.MULTILINE)
+    variants = ("tga-256", "dpa-256", "none", "no-time", "dense", "trains", "filter")
+    assert len(lines) == 7
+    for name, figures in lines:
+        for variant, figure in zip(variants, figures.split(" | "), strict=True):
+            row = ROWS.get(f"tga-{name.lower().replace('-', '')}-{variant}")
+            expected = f"{row['acc']:.3f} ± {row['acc_sd']:.3f}".replace("0.", ".") if row else "–"
+            assert figure == expected, (name, variant)
 
 
 def test_what_was_cut_short_decides_no_claim():
@@ -230,8 +244,8 @@ def test_rows_that_were_cut_short_say_their_epochs_and_samples():
 
 
 ABOUT = {
-    "attended_modes", "attention", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality", "num_heads",
-    "num_blocks", "preset", "rank", "sizes", "step_sizes", "use_attention", "use_ffn",
+    "attended_modes", "attention", "control", "feature_map", "hidden", "hidden_sizes", "kind", "layer", "modality",
+    "num_blocks", "num_heads", "preset", "rank", "sizes", "step_sizes", "use_attention", "use_ffn",
 }  # fmt: skip
 """Fields of a network by their last names, which claims are about."""
 SAID = {
@@ -271,7 +285,8 @@ def run_of(name: str) -> dict[str, object]:
     row = ROWS[name]
     settings = leaves(config_of(name).plain()) | leaves(row["settings"])
     network = network_of(config_of(name, row["settings"]["model"]))
-    others = {key: value for key, value in settings.items() if not key.startswith("model.")}
+    unused = ("model.", *(["text."] if settings.get("inputs") == "words" else []))
+    others = {key: value for key, value in settings.items() if not key.startswith(unused)}
     return {**others, **network, "device": row["environment"]["device"].partition(",")[0]}
 
 

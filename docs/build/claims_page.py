@@ -11,6 +11,8 @@ from docs.build.claims import (
     UNTESTED,
     Claim,
     Decision,
+    Pair,
+    Sides,
     claims,
     cost_of,
     costs,
@@ -20,7 +22,7 @@ from docs.build.claims import (
     standing_of,
 )
 from docs.build.results_page import command_of, markdown, short
-from docs.build.rows import OWN_TRAINING, epochs_of, first_of, kind_of, recipe_rows, training_of
+from docs.build.rows import OWN_TRAINING, epochs_of, first_of, kind_of, recipe_rows, stopping_patience, training_of
 
 from multiway.tasks.protocol import Row
 from multiway.workflows.recipe import Recipe, load_recipe
@@ -46,9 +48,15 @@ HEADS = ("recipe", "score", "printed", "ours", "seeds", "difference, 95 % interv
 
 CHOICES = ("--rows", "--variants", "--forms", "--horizons")
 """Options of a command that choose cells."""
+LISTED = 6
+"""Comparisons of a claim that have a figure each."""
 COUNTED = """{} of {} cells in the papers' form have rows: {} of the whole training, {} cut short.
 These are the recipes that name the form `paper`; those of NdLinear and TGA have one form alone. Cells with the same
 runs share a row, and stocks have MiniLM for FinBERT."""
+STOPPED = """A training of HOT that validation stopped is whole where at least five cells show that it gives what
+100 epochs give, seed by seed. {}"""
+SHOWN = "They do so for {} epochs without a gain."
+NOT_SHOWN = "No number of epochs without a gain has that evidence yet, so such rows are cut short."
 LEFT = """{} cells of the papers' form have no row of the whole training, {} of them for want of data or weights. What
 can be run takes some {} hours of two cores: seconds of a step on one thread, times the steps of all epochs and seeds,
 two seeds at once (`python -m benchmarks.costs --out results/costs.jsonl`). `≤` where training may stop early; a batch
@@ -107,18 +115,22 @@ def _with_choices(kept: tuple[str, ...], chosen: list[dict[str, str]]) -> Iterat
 
 
 def _figure(claim: Claim, rows: dict[str, Row]) -> str:
+    """The difference of each comparison, where these are few, and how many are ahead, level and behind."""
     pairs = [(pair, sides) for pair in pairs_of(claim) if (sides := sides_of(claim, pair, rows))]
     if not pairs:
         return ""
-    margin = f", margin {short(claim.margin)}" if claim.margin else ""
-    if len(pairs) > 1:
-        found = standing_of([sides for _, sides in pairs])
-        return f"ahead in {found.ahead}, level in {found.level}, behind in {found.behind} of {len(pairs)}{margin}"
-    (pair, sides), *_ = pairs
+    told = [_difference(pair, sides) for pair, sides in pairs] if len(pairs) <= LISTED else []
+    found, of = standing_of([sides for _, sides in pairs]), len(pairs_of(claim))
+    if of > 1:
+        told.insert(0, f"ahead in {found.ahead}, level in {found.level}, behind in {found.behind} of {of}")
+    return "; ".join([*told, *([f"margin {short(claim.margin)}"] if claim.margin else [])])
+
+
+def _difference(pair: Pair, sides: Sides) -> str:
     gain = sides.gain()
-    signs = gain if sides.sign > 0 else Difference(-gain.value, -gain.high, -gain.low, gain.has_printed_spread)
+    found = gain if sides.sign > 0 else Difference(-gain.value, -gain.high, -gain.low, gain.has_printed_spread)
     other = f"`{pair.against}`" if pair.against else "print"
-    return f"{pair.metric} {short(sides.ours.value)} (`{pair.row}`); {interval(signs)} to {other}{margin}"
+    return f"{pair.metric} {short(sides.ours.value)} (`{pair.row}`), {interval(found)} to {other}"
 
 
 def _open(claim: Claim, found: Decision, rows: dict[str, Row]) -> str:
@@ -195,6 +207,10 @@ def is_of_paper(recipe: Recipe) -> bool:
 def _count_lines() -> Iterator[str]:
     found = count()
     yield from (COUNTED.format(found.whole + found.short, found.cells, found.whole, found.short), "")
+    yield from (
+        STOPPED.format(SHOWN.format(patience) if (patience := stopping_patience()) else NOT_SHOWN),
+        "",
+    )
 
 
 def left() -> dict[str, Recipe]:

@@ -39,5 +39,5 @@ def test_a_sample_is_called_by_its_row_else_by_its_name_else_by_its_position():
     called = []
     for left_out in ((), ("rows",), ("rows", "names")):
         samples = Samples(**{name: value for name, value in known.items() if name not in left_out})
-        called.append(samples.called(np.array([2, 0])))
+        called.append(samples.labels_of(np.array([2, 0])))
     assert called == [["row 9", "row 7"], ["z", "x"], ["2", "0"]]

@@ -42,7 +42,7 @@ class Nearest(nn.Module):
 class NearestCentre(SampleCandidate):
     name, words, cost, rank = "nearest", "nearest centre", 0.5, LINEAR
 
-    def allowed(self, basis):
+    def can_answer(self, basis):
         return basis.state.classes is not None
 
     def build(self, basis):
@@ -100,7 +100,7 @@ def test_one_of_another_distribution_is_fitted_compared_stored_and_answers(plugi
     right = {row["model"]: row["value"] for row in run.scores if (row["metric"], row["split"]) == ("acc", "test")}
     assert right["nearest"] > 0.9
     save_run(run, tmp_path / "run")
-    loaded = load(tmp_path / "run").answered_by("nearest")
+    loaded = load(tmp_path / "run").with_answer("nearest")
     assert torch.equal(loaded.answering.centres, run.models["nearest"].centres)
     assert "nearest centre" in run.task.page.report([loaded])
 

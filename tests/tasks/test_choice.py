@@ -108,7 +108,7 @@ def test_complementary_candidates_are_blended_by_weights_that_others_cases_suppo
     assert chosen.name == BLEND and set(chosen.weights) == {"logistic", NETWORK}
     assert sum(chosen.weights.values()) == pytest.approx(1)
     assert chosen.weights[NETWORK] == pytest.approx(1 / (1 + 0.81), abs=0.1)  # by the inverse variances
-    mixed = chosen.mixed(outputs)
+    mixed = chosen.mix(outputs)
     assert ((mixed - truth) ** 2).sum(1).mean() < min(
         row.loss for row in chosen.candidates if row.name != BLEND
     )  # fmt: skip

@@ -33,7 +33,7 @@ def check_copies(
 ) -> Iterator[Verdict]:
     """Whether copies, or samples of one group, are in two splits; arguments as those of `check_duplicates`."""
     samples, splits = prepared.raw, prepared.splits
-    names = samples.called(prepared.rows(""))
+    names = samples.labels_of(prepared.rows(""))
     yield check_duplicates(by_split(digests, splits), by_split(names, splits), what, tolerated=tolerated)
     if samples.groups is not None:
         yield check_groups(by_split(samples.groups, splits), "group")

@@ -61,7 +61,7 @@ def audit_texts(prepared: Prepared[Any, Any]) -> AuditReport:
 
 def _verdicts(prepared: Prepared[Any, Any]) -> Iterator[Verdict | None]:
     samples, splits = prepared.raw, prepared.splits
-    texts, names = samples.names["text"], samples.called(prepared.rows("all"))
+    texts, names = samples.names["text"], samples.labels_of(prepared.rows("all"))
     digests = [hashlib.blake2b(text.casefold().encode(), digest_size=16).digest() for text in texts]
     yield from check_copies(prepared, digests, "texts", tolerated=TOLERATED)
     yield _mild(check_near_texts(texts, splits["train"], splits["validation"], "validation"))

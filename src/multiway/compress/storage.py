@@ -158,7 +158,9 @@ def load(folder: str | Path, model: nn.Module | None = None) -> nn.Module:
     tensors = read_tensors(path / WEIGHTS)
     tensors |= {name: tensors[kept] for name, kept in stored.get("tied", {}).items() if kept in tensors}
     if model is None:
-        take_dtypes(built, tensors)
+        for name, own in built.state_dict(keep_vars=True).items():  # what was not saved keeps its own precision
+            if name in tensors:
+                own.data = own.data.to(tensors[name].dtype)
     fill(built, tensors, path / WEIGHTS)
     return built
 
@@ -287,10 +289,3 @@ def _present(path: Path) -> Path:
     if not path.is_file():
         raise RunError(f"{path} is missing. Point at a folder that compress.save wrote.")
     return path
-
-
-def take_dtypes(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Bring parameters to the precision that they were saved in; what was not saved keeps its own."""
-    for name, own in model.state_dict(keep_vars=True).items():
-        if name in tensors:
-            own.data = own.data.to(tensors[name].dtype)

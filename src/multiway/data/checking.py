@@ -46,17 +46,18 @@ def check_samples(
 
     `read` notes flaws, and may raise those that end it; `facts` open the report, and `missing` counts values by column.
     """
-    findings = Findings(source)
+    findings, samples = Findings(source), None
     try:
         samples = read(findings)
-    except (Unreadable, DataError) as error:
-        if isinstance(error, DataError):
-            findings.take("source", error)
-        return _report(findings, {"encoding": findings.encoding}, {})
-    if not len(samples):
-        if not findings.errors():
+    except Unreadable:
+        pass
+    except DataError as error:
+        findings.take("source", error)
+    if samples is None or not len(samples):
+        if samples is not None and not findings.errors():
             findings.add("empty", "error", f"there are no {samples.word}", "Give some.")
-        return _report(findings, {"encoding": findings.encoding}, {})
+        summary = {"encoding": findings.encoding}
+        return CheckReport(source=source, summary=summary, findings=findings.by_severity())
     for note in samples.notes:
         findings.add("reading", "note", note)
     splits = {} if findings.errors() else _try_splits(samples, how, findings)
@@ -64,7 +65,8 @@ def check_samples(
     _check_classes(samples, splits, findings)
     more = {name: fact for hook in hooks for name, fact in (hook(samples, findings) or {}).items()}
     summary = {**facts(samples), **_common(samples, splits, repeated), **more, "encoding": findings.encoding}
-    return _report(findings, summary, missing(samples))
+    absent = {name: count for name, count in missing(samples).items() if count}
+    return CheckReport(source=source, summary=summary, findings=findings.by_severity(), missing=absent)
 
 
 def warnings_of(samples: Samples[Any], splits: Splits, hooks: Iterable[Hook] = ()) -> tuple[str, ...]:
@@ -74,12 +76,7 @@ def warnings_of(samples: Samples[Any], splits: Splits, hooks: Iterable[Hook] = (
     _check_classes(samples, splits, findings)
     for hook in hooks:
         hook(samples, findings)
-    return tuple(finding.line() for finding in findings.ordered() if finding.severity == "warning")
-
-
-def _report(findings: Findings, summary: dict[str, Any], missing: dict[str, int]) -> CheckReport:
-    absent = {name: count for name, count in missing.items() if count}
-    return CheckReport(source=findings.source, summary=summary, findings=findings.ordered(), missing=absent)
+    return tuple(finding.line() for finding in findings.by_severity() if finding.severity == "warning")
 
 
 def _try_splits(samples: Samples[Any], how: Shares, findings: Findings) -> Splits:
@@ -172,26 +169,18 @@ def _check_classes(samples: Samples[Any], splits: Splits, findings: Findings) ->
 
 def _common(samples: Samples[Any], splits: Splits, repeated: int) -> dict[str, Any]:
     """Facts of any samples."""
-    target = samples.target
+    target, labels, names = samples.target, samples.labels, samples.classes or ()
+    counts = () if labels is None else np.bincount(labels, minlength=len(names)).tolist()
+    classes = list_some((f"{name} {count}" for name, count in zip(names, counts, strict=False)), 12)
+    numbers = target if samples.classes is None else None
     return {
         "target": samples.target_name,
-        "classes": _counts(samples.labels, samples.classes or ()),
-        "range": None if target is None or samples.classes is not None else _range(target),
+        "classes": classes or None,
+        "range": None if numbers is None else f"{numbers.min():g} to {numbers.max():g}, mean {numbers.mean():g}",
         "repeated": repeated,
         "groups": None if samples.groups is None else len(set(samples.groups)),
         "splits": ", ".join(f"{name} {len(rows)}" for name, rows in splits.items()) or None,
     }
-
-
-def _counts(labels: NDArray[np.int64] | None, classes: tuple[str, ...]) -> str | None:
-    if labels is None:
-        return None
-    counts = np.bincount(labels, minlength=len(classes))
-    return list_some((f"{name} {count}" for name, count in zip(classes, counts, strict=True)), 12) or None
-
-
-def _range(target: NDArray[np.float64]) -> str:
-    return f"{target.min():g} to {target.max():g}, mean {target.mean():g}"
 
 
 def fillers_of(values: NDArray[Any]) -> dict[float, NDArray[np.intp]]:

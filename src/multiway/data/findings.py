@@ -218,14 +218,14 @@ class Findings:
             yield inner
         except Unreadable:
             pass
-        self.found += inner.named()
+        self.found += inner.with_source()
 
     def absorb(self, other: "Findings") -> None:
         """Take over what was found in another file, whose name alone stands in front of it."""
-        self.found += other.named()
+        self.found += other.with_source()
         self.others.append(other.source)
 
-    def named(self) -> list[Finding]:
+    def with_source(self) -> list[Finding]:
         """Findings with the name of their source in front of each rule."""
         return [dataclasses.replace(finding, rule=f"{self.source}: {finding.rule}") for finding in self.found]
 
@@ -252,7 +252,7 @@ class Findings:
         """What is a warning, for who prints it to spell the fixes."""
         return tuple(finding.parts(SHOWN_PER_KIND) for finding in self.found if finding.severity == "warning")
 
-    def ordered(self) -> tuple[Finding, ...]:
+    def by_severity(self) -> tuple[Finding, ...]:
         """Errors first, then warnings, then notes."""
         return tuple(sorted(self.found, key=lambda finding: SEVERITIES.index(finding.severity)))
 

@@ -87,7 +87,7 @@ def far_levels(samples: Iterable[NDArray[Any]], level: Level | None, word: str) 
     """
     if level is None or not level.spread:
         return []
-    levels = np.array([Level.of(sample) for sample in samples])
+    levels = np.array([Level.measure(sample) for sample in samples])
     offsets, ratios = np.abs(levels[:, 0] - level.mean) / level.spread, levels[:, 1] / level.spread
     ratios = np.where(ratios > 0, ratios, 1.0)  # a constant is a matter of checks
     return [

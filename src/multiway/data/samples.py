@@ -55,12 +55,12 @@ def _some(values: Sequence[T], rows: Rows) -> tuple[T, ...]:
 def read_samples(source: str, read: Callable[[Findings], "Samples[InputsT]"]) -> "Samples[InputsT]":
     """Samples without a flaw; what else was noted of them is among their notes."""
 
-    def noted(findings: Findings) -> "Samples[InputsT]":
+    def read_with_notes(findings: Findings) -> "Samples[InputsT]":
         samples = read(findings)
         notes = (*samples.notes, *findings.remarks())
         return dataclasses.replace(samples, notes=notes, warned=findings.remarks("warning"))
 
-    return soundly(source, noted)
+    return soundly(source, read_with_notes)
 
 
 def keep_inputs(inputs: Any) -> Any:
@@ -141,7 +141,7 @@ class Samples(Generic[InputsT]):
         column = next(iter(self.names.values()), range(len(self)))
         return Place(detail=str(column[row]))
 
-    def called(self, rows: Rows) -> list[str]:
+    def labels_of(self, rows: Rows) -> list[str]:
         """What messages call some samples."""
         return [str(self.place(row)) for row in rows.tolist()]
 
@@ -248,7 +248,7 @@ class Prepared(Generic[InputsT, StateT]):
         """The samples of a split as the network takes them."""
         return self.encoded.take(self.rows(split))
 
-    def named(self, split: str) -> Samples[Rows]:
+    def without_inputs(self, split: str) -> Samples[Rows]:
         """The samples of a split as read, with their rows in place of inputs, which are not copied."""
         return self.raw.with_inputs(self.rows("all")).take(self.rows(split))
 
@@ -289,7 +289,7 @@ class Cells:
         counts = [*np.isnan(self.numbers).sum(0), *(self.words == "").sum(0)]
         return {name: int(count) for name, count in zip(self.names, counts, strict=True) if count}
 
-    def shuffled(self, columns: Sequence[str], chance: np.random.Generator) -> Self:
+    def shuffle(self, columns: Sequence[str], chance: np.random.Generator) -> Self:
         """The same rows with the cells of some columns exchanged between them, each column for itself."""
         numbers, words = self.numbers.copy(), self.words.copy()
         for name in columns:

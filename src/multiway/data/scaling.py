@@ -97,11 +97,11 @@ class Level:
     @classmethod
     def fit(cls, samples: Iterable[NDArray[Any]]) -> Self:
         """The usual one of some samples."""
-        means, spreads = np.transpose([cls.of(sample) for sample in samples])
+        means, spreads = np.transpose([cls.measure(sample) for sample in samples])
         return cls(float(np.mean(means)), float(np.mean(spreads)))
 
     @staticmethod
-    def of(sample: NDArray[Any]) -> tuple[float, float]:
+    def measure(sample: NDArray[Any]) -> tuple[float, float]:
         """Of one sample, by some of its values where they are many."""
         some = sample.reshape(-1)[:: 1 + sample.size // LOOKED_AT]
         return float(some.mean(dtype=np.float64)), float(some.std(dtype=np.float64))

@@ -161,7 +161,24 @@ def build_block(
     """Attention, in a decoder cross-attention too, and a SwiGLU; rotary turns along the modes with an order."""
 
     def attend() -> torch_nn.Module:
-        return _attention(config, num_modes=num_modes, rotary_modes=ordered_modes if config.rotary else ())
+        """One attention per mode, or one over all tokens; softmax or a kernel."""
+        turned = ordered_modes if config.rotary else ()
+        options: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes, "rotary_modes": turned}
+        if config.attention == "kronecker":
+            return nn.KroneckerAttention(
+                config.dim,
+                **options,
+                preset=config.preset,
+                pooling=config.mode_pooling,
+                combine=config.combine,
+                feature_map=config.feature_map,
+                attended_modes=config.attended_modes,
+                qk_norm=config.qk_norm,
+            )
+        options["qk_norm"] = config.qk_norm or nn.PRESETS[config.preset]["qk_norm"]
+        if config.feature_map == "softmax":
+            return nn.FullAttention(config.dim, **options)
+        return nn.FullKernelAttention(config.dim, **options, feature_map=config.feature_map)
 
     return nn.HOTBlock(
         attend() if config.use_attention else None,
@@ -171,23 +188,3 @@ def build_block(
         dropout=config.dropout,
         cross_attention=attend() if is_decoder and config.use_attention else None,
     )
-
-
-def _attention(config: BlockConfig, *, num_modes: int, rotary_modes: Sequence[int]) -> torch_nn.Module:
-    """One attention per mode, or one over all tokens; softmax or a kernel."""
-    options: dict[str, Any] = {"num_heads": config.num_heads, "num_modes": num_modes, "rotary_modes": rotary_modes}
-    if config.attention == "kronecker":
-        return nn.KroneckerAttention(
-            config.dim,
-            **options,
-            preset=config.preset,
-            pooling=config.mode_pooling,
-            combine=config.combine,
-            feature_map=config.feature_map,
-            attended_modes=config.attended_modes,
-            qk_norm=config.qk_norm,
-        )
-    options["qk_norm"] = config.qk_norm or nn.PRESETS[config.preset]["qk_norm"]
-    if config.feature_map == "softmax":
-        return nn.FullAttention(config.dim, **options)
-    return nn.FullKernelAttention(config.dim, **options, feature_map=config.feature_map)

@@ -304,7 +304,11 @@ class HOTForecaster(torch_nn.Module):
         if self.variates is not None:
             tokens = tokens + self.variates
         if self.level is not None:
-            tokens = tokens + self.level(self._level_of(window)).unsqueeze(2)
+            last = window.filled[:, -1].clamp(-LEVEL_LIMIT, LEVEL_LIMIT)
+            if self.training and self.config.level_noise:
+                last = last + self.config.level_noise * torch.randn_like(last)
+            level = torch.stack([last, window.normal.scale[:, 0].log()], dim=-1)
+            tokens = tokens + self.level(level).unsqueeze(2)
         return tokens if window.covariates is None else self._with_covariates(tokens, window.covariates)
 
     @property
@@ -329,12 +333,6 @@ class HOTForecaster(torch_nn.Module):
         """Steps `(batch, steps, series, features)` as patches, `(batch, series, patches, steps * features)`."""
         patches: Tensor = rows.transpose(1, 2).unflatten(2, (-1, self.config.patch_length)).flatten(3)
         return patches
-
-    def _level_of(self, window: _Window) -> Tensor:
-        last = window.filled[:, -1].clamp(-LEVEL_LIMIT, LEVEL_LIMIT)
-        if self.training and self.config.level_noise:
-            last = last + self.config.level_noise * torch.randn_like(last)
-        return torch.stack([last, window.normal.scale[:, 0].log()], dim=-1)
 
     def _forecast(self, window: _Window, tokens: Tensor) -> Tensor:
         """The quantiles, or the forecast alone, `(batch, horizon, variates, numbers)`."""

@@ -150,7 +150,11 @@ def _own_parts(module: nn.Module, mesh: DeviceMesh) -> Iterator[None]:
     whole = [(owner, dict(owner._parameters)) for owner in module.modules()]
     try:
         for owner, parameters in whole:
-            owner._parameters.update({name: _own_part(each) for name, each in parameters.items()})
+            for name, each in parameters.items():
+                if isinstance(each, DTensor):
+                    (place,) = each.placements
+                    placed = Partial() if isinstance(place, Replicate) else place
+                    owner._parameters[name] = each.to_local(grad_placements=[placed])
         if isinstance(module, KroneckerAttention):
             _take_heads(module, mesh)
         yield
@@ -158,13 +162,6 @@ def _own_parts(module: nn.Module, mesh: DeviceMesh) -> Iterator[None]:
         module.__dict__.update({} if heads is None else {"num_heads": heads})
         for owner, parameters in whole:
             owner._parameters.update(parameters)
-
-
-def _own_part(parameter: Any) -> Any:
-    if not isinstance(parameter, DTensor):
-        return parameter
-    (place,) = parameter.placements
-    return parameter.to_local(grad_placements=[Partial() if isinstance(place, Replicate) else place])
 
 
 def _take_heads(module: KroneckerAttention, mesh: DeviceMesh) -> None:

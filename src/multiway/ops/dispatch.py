@@ -160,12 +160,12 @@ def fast_scores(equation: Callable[..., Tensor], query: Tensor, key: Tensor, wei
         if query.shape[:-2] == key.shape[:-2] and may_be_operator(query, key, weight):
             return call_operator("additive_scores", query, [key, weight])
     elif has_kernels() and SCORES.fits(query, key, weight):
-        out = compiled_scores(equation)([query.contiguous(), key.contiguous(), weight.contiguous()])
+        out = scores_function(equation)([query.contiguous(), key.contiguous(), weight.contiguous()])
     return equation(query, key, weight) if out is None else out
 
 
 @functools.cache
-def compiled_scores(equation: Callable[..., Tensor]) -> CompiledFunction:
+def scores_function(equation: Callable[..., Tensor]) -> CompiledFunction:
     """Of sizes of all kinds."""
     return with_gradient(SCORES, equation)
 

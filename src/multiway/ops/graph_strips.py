@@ -127,7 +127,9 @@ def form_strips(key: Tensor, form: StripForm, places: Iterable[Tensor | None] = 
 
 def filter_by_strips(value: Tensor, strips: Sequence[Strip], form: StripForm) -> tuple[Tensor, Tensor]:
     """Y, and what every step receives over its edges."""
-    received = _sum_rows(value, strips, form)
+    received = torch.zeros_like(value[..., :1])  # sums of the rows of Ψ, where something is divided by them
+    for entries, rows, _ in _edges(strips, form.way) if form.normalisation != "none" else ():
+        received[:, rows] += entries.sum(-1, keepdim=True)
     before, after = degree_scales(received[..., 0], form.normalisation)
     sent = rescale(value, before)
     return rescale(_add_sent(sent.clone(), sent, strips, form.way), after), received
@@ -193,14 +195,6 @@ def _strip_weights(key: Tensor, form: StripForm) -> Tensor:
 def _weigh_strip(entries: Tensor, time: Tensor) -> Tensor:
     """Entries of a strip times the weights, in their place; the last strips are smaller than the first."""
     return entries.mul_(time[: entries.shape[1], : entries.shape[2]])
-
-
-def _sum_rows(value: Tensor, strips: Sequence[Strip], form: StripForm) -> Tensor:
-    """Sums of the rows of Ψ `(graphs, length, 1)`; zeros where nothing is divided by them."""
-    received = torch.zeros_like(value[..., :1])
-    for entries, rows, _ in _edges(strips, form.way) if form.normalisation != "none" else ():
-        received[:, rows] += entries.sum(-1, keepdim=True)
-    return received
 
 
 def _add_sent(out: Tensor, x: Tensor, strips: Sequence[Strip], way: Way) -> Tensor:

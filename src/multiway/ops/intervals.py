@@ -25,7 +25,7 @@ def conformal_radii(errors: NDArray[np.float32], levels: Sequence[float], steps:
         `(levels, *cells)`.
     """
     count = (~np.isnan(errors)).sum(-1)
-    alone = np.maximum(_worth(count, steps), 1)
+    alone = np.maximum(np.minimum(count, 2 * -(-count // steps)), 1)
     ranks = [np.ceil((alone + 1) * level * count / alone).astype(np.int64) - 1 for level in levels]
     ranks = [np.clip(rank, 0, np.maximum(count - 1, 0)) for rank in ranks]
     errors.partition(np.unique(ranks), axis=-1)  # NaN goes last
@@ -37,11 +37,6 @@ def is_too_few(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArray[
     """Whether the quantile of a level lies beyond the largest of as many independent errors, `(levels, *cells)`."""
     count = (~np.isnan(errors)).sum(-1)
     return np.stack([np.ceil((count + 1) * level) > count for level in levels])
-
-
-def _worth(count: NDArray[np.int64], steps: int) -> NDArray[np.int64]:
-    """How many independent errors those of overlapping windows are worth: two for a horizon of them."""
-    return np.minimum(count, 2 * -(-count // steps))
 
 
 def student_radii(errors: NDArray[np.float32], levels: Sequence[float]) -> NDArray[np.float32]:

@@ -141,7 +141,10 @@ def _alternate(
     for _ in range(iterations):
         for mode in range(target.ndim):
             factors[mode] = _solve_mode(target, factors, mode)
-        _balance(factors)
+        norms = torch.stack([factor.norm(dim=0) for factor in factors])
+        common = norms.log().mean(0).exp()
+        for mode, factor in enumerate(factors):
+            factors[mode] = factor * torch.where(common > 0, common / norms[mode], 0)  # a term of zeros stays zeros
         error = (_compose(factors) - target).norm().item() / max(target.norm().item(), 1e-300)
         if previous - error < tolerance:
             break
@@ -163,13 +166,6 @@ def _solve_mode(target: Tensor, factors: list[Tensor], mode: int) -> Tensor:
     driver = "gelsd" if columns.device.type == "cpu" else None  # the usual one varies where columns are dependent
     solution: Tensor = torch.linalg.lstsq(columns, target.movedim(mode, 0).flatten(1).mT, driver=driver).solution
     return solution.mT
-
-
-def _balance(factors: list[Tensor]) -> None:
-    norms = torch.stack([factor.norm(dim=0) for factor in factors])
-    common = norms.log().mean(0).exp()
-    for index, factor in enumerate(factors):
-        factors[index] = factor * torch.where(common > 0, common / norms[index], 0)  # a term of zeros stays zeros
 
 
 def _compose(factors: list[Tensor]) -> Tensor:

@@ -48,7 +48,7 @@ class Candidate(abc.ABC, Generic[FactsT, SizesT, DataT, ModelT]):
         """Whether the library that it needs is there."""
         return self.library is None or is_installed(self.library[0])
 
-    def allowed(self, facts: FactsT) -> bool:
+    def can_answer(self, facts: FactsT) -> bool:
         """Whether data with these facts can be answered so."""
         return True
 

@@ -62,14 +62,14 @@ class Choice(Config):
         """Weight of every model that the answer is made of."""
         return self.weights or {self.name: 1.0}
 
-    def mixed(self, outputs: Mapping[str, Floats]) -> Floats:
+    def mix(self, outputs: Mapping[str, Floats]) -> Floats:
         """The answer by the outputs of its members."""
         if self.name in outputs:
             return outputs[self.name]
         total: Floats = sum(weight * outputs[name] for name, weight in self.shares.items())  # type: ignore[assignment]
         return total
 
-    def explained(self, name: str, why: str) -> str:
+    def explain_line(self, name: str, why: str) -> str:
         """The first line of an explanation of one model: of the answer, or why it is of another."""
         if name == self.name:
             return self.line()

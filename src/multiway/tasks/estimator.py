@@ -174,12 +174,12 @@ class Estimator:
     def _scores_of(self, data: object) -> pd.DataFrame:
         """Every score on other data, with intervals, and those of the baselines."""
         run = self._run()
-        later = run.scored_on(locate(data))
+        later = run.prepare_scored(locate(data))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, ALL), ALL))
 
     def _guarded(self, later: Any, source: str, far: bool) -> None:
         """Warn of data that lie far outside the training; refuse those that lie much too far, unless told otherwise."""
-        tell_far(f"{source}: {words}" for words in self._run().guarded(later, source, far=far))
+        tell_far(f"{source}: {words}" for words in self._run().check_far(later, source, far=far))
 
     def _run(self) -> Run:
         if not hasattr(self, "run_"):

@@ -122,7 +122,7 @@ class Run:
         """Names of what can answer: the models, and their blend where that answers."""
         return (*self.task.name_answers(self.config, self.state), *((BLEND,) if self.answer.weights else ()))
 
-    def answered_by(self, name: str | None) -> "Run":
+    def with_answer(self, name: str | None) -> "Run":
         """The same run with another model's answers, by its name or that in words; with its own where none is given."""
         if name is None:
             return self
@@ -140,14 +140,14 @@ class Run:
             self, answer=choice_of_settings(chosen, f", chosen by name in place of {self.answer.name}")
         )
 
-    def guarded(self, later: Any, source: str, *, far: bool) -> tuple[str, ...]:
+    def check_far(self, later: Any, source: str, *, far: bool) -> tuple[str, ...]:
         """What is to be said of later data that lie far outside the training; much too far, none has an answer.
 
         far: Whether they are answered all the same.
         """
         return hold_to_training(self.task.far(self, later), source, is_allowed=far)
 
-    def scored_on(self, source: object) -> Any:
+    def prepare_scored(self, source: object) -> Any:
         """Later data with their targets, prepared; what lies far outside the training in them is a warning."""
         prepared = self.task.prepare(self.config, source, self.state)
         for far in self.task.far_scored(self, prepared):
@@ -220,7 +220,7 @@ def no_update(run: Run, data: str) -> Run:
 def score_later(run: Run, data: str, split: str) -> list[Row]:
     """Scores on other data with everything as it was fitted."""
     task = run.task
-    return task.score(run, task.predict(run, run.scored_on(task.locate(data)), split), split)
+    return task.score(run, task.predict(run, run.prepare_scored(task.locate(data)), split), split)
 
 
 def write_headline(run: Run) -> str:

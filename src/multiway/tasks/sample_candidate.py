@@ -58,7 +58,7 @@ class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
 
     def is_usual(self, basis: Basis) -> bool:
         """Whether it is fitted where a config names no baselines."""
-        return self.allowed(basis)
+        return self.can_answer(basis)
 
     def inputs(self, run: Run, samples: Samples[Any]) -> Samples[Any]:
         """Samples with the inputs that it takes, where it has others than the network."""
@@ -182,7 +182,7 @@ class Majority(SampleCandidate[baselines.Majority]):
 
     name, cost, rank = "majority", 0, CONSTANT
 
-    def allowed(self, basis: Basis) -> bool:
+    def can_answer(self, basis: Basis) -> bool:
         """Of classes."""
         return basis.state.classes is not None
 
@@ -200,7 +200,7 @@ class Mean(SampleCandidate[baselines.Mean]):
 
     name, cost, rank = "mean", 0, CONSTANT
 
-    def allowed(self, basis: Basis) -> bool:
+    def can_answer(self, basis: Basis) -> bool:
         """Of numbers."""
         return basis.state.classes is None
 
@@ -218,7 +218,7 @@ class Logistic(SampleCandidate[Linear]):
 
     name, words, cost, rank = "logistic", "logistic regression", 1, LINEAR
 
-    def allowed(self, basis: Basis) -> bool:
+    def can_answer(self, basis: Basis) -> bool:
         """Of classes."""
         return basis.state.classes is not None
 
@@ -236,7 +236,7 @@ class Ridge(SampleCandidate[Linear]):
 
     name, words, cost, rank = "ridge", "ridge regression", 1, LINEAR
 
-    def allowed(self, basis: Basis) -> bool:
+    def can_answer(self, basis: Basis) -> bool:
         """Of numbers."""
         return basis.state.classes is None
 

@@ -57,7 +57,7 @@ class SampleEstimator(Estimator):
 
     def _outputs(self, X: object, model: str | None, far: bool) -> NDArray[np.float64]:
         """Probabilities of the classes of the run, or numbers in the units of the target, by its answer or a model."""
-        samples, run = self._unlabelled(X, far=far), self._run().answered_by(model)
+        samples, run = self._unlabelled(X, far=far), self._run().with_answer(model)
         return answer_samples(run, samples)
 
 
@@ -86,7 +86,7 @@ class SampleClassifier(SampleEstimator, Classifier):
 
         `model` and `far` as for `predict_proba`.
         """
-        outputs, run = self._outputs(X, model, far), self._run().answered_by(model)
+        outputs, run = self._outputs(X, model, far), self._run().with_answer(model)
         threshold = threshold_of(run)
         if threshold is None:
             return self._named(outputs[:, self._places()])

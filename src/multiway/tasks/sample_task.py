@@ -97,10 +97,9 @@ def arrange(
     encoding: Encoding, config: Any, samples: Samples[Any], splits: Splits, *, progress: bool = False
 ) -> Prepared[Any, Any]:
     """Samples encoded by what the training ones among them say, in the task's own way where it has one."""
-    if encoding.arrange is not None:
-        prepared: Prepared[Any, Any] = encoding.arrange(config, samples, splits, progress=progress)
-        return prepared
-    return learn_and_encode(encoding, config, samples, splits, progress=progress)
+    own = encoding.arrange or partial(learn_and_encode, encoding)
+    prepared: Prepared[Any, Any] = own(config, samples, splits, progress=progress)
+    return prepared
 
 
 def learn_and_encode(
@@ -127,7 +126,7 @@ def name_models(candidates: Candidates, config: Any, state: Any) -> tuple[str, .
     every, basis = candidates(), Basis(config, state)
     if config.baselines is None:
         return (NETWORK, *(name for name, each in every.items() if name != NETWORK and each.is_usual(basis)))
-    return (NETWORK, *(name for name in dict.fromkeys(config.baselines) if every[name].allowed(basis)))
+    return (NETWORK, *(name for name in dict.fromkeys(config.baselines) if every[name].can_answer(basis)))
 
 
 def build_model(candidates: Candidates, config: Any, state: Any, name: str) -> nn.Module:

@@ -99,14 +99,14 @@ def outputs_on(run: Run, prepared: Prepared[Any, Any], split: str) -> targets.Ou
 
 def predict_targets(run: Run, prepared: Prepared[Any, Any], split: str) -> targets.Predictions:
     """Samples, with the probabilities or numbers of every candidate."""
-    samples, outputs = prepared.named(split), outputs_on(run, prepared, split)
+    samples, outputs = prepared.without_inputs(split), outputs_on(run, prepared, split)
     return targets.Predictions(
         samples=samples.names,
         names=run.state.classes,
         truth=samples.truth,
         groups=samples.groups,
         metrics=run.task.metrics(run.config),
-        outputs={**outputs, run.answer.name: run.answer.mixed(outputs)},
+        outputs={**outputs, run.answer.name: run.answer.mix(outputs)},
         thresholds=targets.thresholds_of(run.calibration, run.candidates),
     )
 
@@ -142,7 +142,7 @@ def answer_targets(
     """
     source = find_later(run.task, data, out)
     later = run.task.prepare(run.config, source, run.state, labelled=False)
-    far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
+    far = run.check_far(later.raw, later.raw.source, far=bool(options.get("far")))
     answers = targets.answer_frame(answer_samples(run, later.encoded), run.state.classes, threshold_of(run))
     frame, notes = join_own_columns(own_columns(run.config, source, later.raw), answers)
     return write_answer(frame, out, (*later.notes, *far, *notes))
@@ -150,7 +150,7 @@ def answer_targets(
 
 def answer_samples(run: Run, samples: Samples[Tensor]) -> NDArray[np.float64]:
     """Outputs of the model that answers for a run, or of the blend."""
-    return run.answer.mixed({name: run.task.outputs(run, name, samples) for name in run.answer.shares})
+    return run.answer.mix({name: run.task.outputs(run, name, samples) for name in run.answer.shares})
 
 
 def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = True) -> Evidence:
@@ -161,7 +161,7 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
     """
     held = prepared.rows("validation")
     outputs = {name: finite(values) for name, values in outputs_on(run, prepared, "validation").items()}
-    evidence = losses_of_squares(run, prepared.named("validation"), outputs)
+    evidence = losses_of_squares(run, prepared.without_inputs("validation"), outputs)
     counts = count_folds(run, prepared) if refit and _is_small(prepared.raw, held) else {}
     if not counts:
         return evidence

@@ -19,7 +19,7 @@ from multiway.tasks.scores import answer_line, in_words, score_table, words_of
 
 def evaluate(run: Path | str, *, data: str | None = None, split: str = "test", model: str | None = None) -> ScoreTable:
     """A run's stored scores, or fresh ones on other data: the answer and every candidate, or one of these alone."""
-    runs = [loaded.answered_by(model) for loaded in load_runs(run)]
+    runs = [loaded.with_answer(model) for loaded in load_runs(run)]
     for loaded in runs if data is not None else ():
         with concerning(loaded.task.name):
             loaded.scores = loaded.task.evaluate(loaded, str(data), split)
@@ -53,7 +53,7 @@ def predict(
     how many scans are done.
     """
     files.add_input(data)
-    out, loaded = _check_out("predict", out, overwrite), load_run(run).answered_by(model)
+    out, loaded = _check_out("predict", out, overwrite), load_run(run).with_answer(model)
     options = (options or {}) | {name: True for name, is_on in (("far", far), ("progress", progress)) if is_on}
     with _answering(loaded, out, raw):
         answer = loaded.task.answer(loaded, data, out, options)
@@ -83,7 +83,7 @@ def backtest(
     `predict`.
     """
     files.add_input(data)
-    out, loaded = _check_out("backtest", out, overwrite), load_run(run).answered_by(model)
+    out, loaded = _check_out("backtest", out, overwrite), load_run(run).with_answer(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
     return _add_head(answer, loaded, raw)
@@ -127,7 +127,7 @@ def explain(
     raw: bool = False,
 ) -> Answer:
     """Write what the model looked at; what is strongest, and the files; `model` and `raw` as for `predict`."""
-    out, loaded = _check_out("explain", out), load_run(run).answered_by(model)
+    out, loaded = _check_out("explain", out), load_run(run).with_answer(model)
     folder = run_folders(run)[0]
     with _answering(loaded, out or folder, raw), readable(folder, f"explanation of {loaded.task.name}"):
         answer = loaded.task.explain(loaded, out, options or {})

@@ -165,7 +165,7 @@ class TokenDocuments:
     def of(cls, samples: Samples[Documents], vocabulary: Vocabulary, options: TokenOptions) -> Self:
         """Cut texts into tokens."""
         places, pieces = (np.empty(len(samples), object) for _ in range(2))
-        places[:] = samples.called(np.arange(len(samples)))
+        places[:] = samples.labels_of(np.arange(len(samples)))
         pieces[:] = vocabulary.encode(list(samples.inputs))
         return cls(texts=samples.inputs, places=places, pieces=pieces, vocabulary=vocabulary, options=options)
 

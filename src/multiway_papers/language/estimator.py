@@ -49,7 +49,7 @@ class LanguageModel(Estimator):
             model: Name of a model of the run; the one that answers if not given.
             far: Continue texts that lie far outside the training too.
         """
-        answering = self._run().answered_by(model).answering
+        answering = self._run().with_answer(model).answering
         found = answers(answering, self._later(X, far), tokens=tokens, temperature=temperature, draw=seed)
         return [str(text) for text in found["continuation"]]
 
@@ -58,7 +58,7 @@ class LanguageModel(Estimator):
 
         With `far`, texts that lie far outside the training are answered too, with a warning.
         """
-        return answers(self._run().answered_by(model).answering, self._later(X, far), tokens=0)
+        return answers(self._run().with_answer(model).answering, self._later(X, far), tokens=0)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """A row per token of texts: how surprising it is, in bits, to the network and to each baseline."""

@@ -103,7 +103,7 @@ def find_far(run: Run, later: Samples[Documents]) -> Sequence[Far]:
 def answer_data(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
     """Each text with its continuation and how surprising it is."""
     later = TASK.prepare(run.config, find_later(TASK, data, out), run.state, labelled=False)
-    far = run.guarded(later.raw, later.raw.source, far=bool(options.get("far")))
+    far = run.check_far(later.raw, later.raw.source, far=bool(options.get("far")))
     how = {name: options[name] for name in ("tokens", "temperature", "draw") if name in options}
     return write_answer(answers(run.answering, later.encoded.inputs, **how), out, (*later.notes, *far))
 

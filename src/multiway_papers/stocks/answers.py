@@ -80,7 +80,7 @@ def remarks_on(panel: StockPanel) -> list[str]:
 def next_sessions(run: Run, source: object, *, far: bool) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """See `prediction_table`; and which prices lie far outside the training."""
     samples = _next(run, source)
-    told = run.guarded(samples, samples.source, far=far)
+    told = run.check_far(samples, samples.source, far=far)
     return prediction_table(run, samples), told
 
 

@@ -20,6 +20,6 @@ class WordCandidate(StockCandidate):
 
     counts_words = "acc"
 
-    def allowed(self, basis: Basis) -> bool:
+    def can_answer(self, basis: Basis) -> bool:
         """Where texts are read."""
         return bool(basis.state.words)

@@ -53,7 +53,7 @@ class StockMovementClassifier(Estimator):
         By the answer, or the model of the run that is named. With `far`, prices that lie far outside the training are
         answered too, with a warning.
         """
-        frame, told = next_sessions(self._run().answered_by(model), self._read(prices, texts), far=far)
+        frame, told = next_sessions(self._run().with_answer(model), self._read(prices, texts), far=far)
         tell_far(told)
         return frame
 
@@ -89,7 +89,7 @@ class StockMovementClassifier(Estimator):
         run = self._run()
         if prices is None and texts is None:
             return self.scores_[self.scores_["split"] == "test"].reset_index(drop=True)
-        prepared = run.scored_on(self._read(prices, texts))
+        prepared = run.prepare_scored(self._read(prices, texts))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, prepared, "test"), "test"))
 
     def explain(
@@ -113,7 +113,7 @@ class StockMovementClassifier(Estimator):
         Returns:
             One for each day.
         """
-        run = self._run().answered_by(model)
+        run = self._run().with_answer(model)
         prepared = run.task.prepare(run.config, self._read(prices, texts), run.state)
         return explain_pairs(run, prepared.encoded.inputs, chosen_pairs(run, prepared, date, tickers))
 

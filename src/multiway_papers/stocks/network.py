@@ -69,7 +69,7 @@ def chances_of(run: Run, name: str, inputs: StockInputs) -> Values:
 
 def answer_chances(run: Run, inputs: StockInputs) -> Values:
     """What the answer of a run says, as of `chances_of`: that of one model, or of a blend."""
-    return run.answer.mixed({name: chances_of(run, name, inputs) for name in run.answer.shares})
+    return run.answer.mix({name: chances_of(run, name, inputs) for name in run.answer.shares})
 
 
 def rises_of(run: Run, inputs: StockInputs) -> Values:

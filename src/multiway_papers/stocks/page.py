@@ -167,7 +167,7 @@ def _next(run: Run, prepared: PreparedStocks) -> Table | None:
 
 
 def _attention(run: Run, prepared: PreparedStocks) -> PagePart:
-    network = run.answered_by(NETWORK)
+    network = run.with_answer(NETWORK)
     maps = average_attention(network, prepared)
     side = [
         "One map per mode, stocks and days, for prices, for texts, and for the look of prices at texts.",

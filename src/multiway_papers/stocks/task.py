@@ -161,7 +161,7 @@ def predict_split(run: Run, prepared: PreparedStocks, split: str) -> Scored:
     if not inputs.target_mask.any():
         raise DataError(f"{prepared.source}: {split} has no movement to score. Give prices that reach further.")
     outputs = run.once(prepared, split, lambda: {name: chances_of(run, name, inputs) for name in run.models})
-    answers = outputs | {run.answer.name: run.answer.mixed(outputs)}
+    answers = outputs | {run.answer.name: run.answer.mix(outputs)}
     return Scored.of(run.config, inputs.windows, inputs.target_mask, answers)
 
 

@@ -11,13 +11,14 @@ from fewer import show_fewer
 from multiway.metrics.quantiles import pinball
 from multiway.metrics.resampling import clusters_of, standard_error
 from multiway.tasks import lifecycle
+from multiway.tasks.candidate import words_of
 from multiway.tasks.choice import Choice
 from multiway_papers.stocks import StockMovementClassifier
 from multiway_papers.stocks.answers import prediction_table
 from multiway_papers.stocks.backtest import backtest_stocks, tradable_predictions
 from multiway_papers.stocks.network import labelled_rows
-from multiway_papers.stocks.page import MODELS
 from multiway_papers.stocks.task import TASK as task
+from multiway_papers.stocks.task import candidates
 from papers.stocks.quotes import NETWORK, make_config, write_stocks
 
 NAMES = ("majority", "previous", "logistic", "calendar", "tfidf")
@@ -75,7 +76,7 @@ def test_a_blend_is_the_weighted_mean_of_its_members_in_predictions_and_in_the_b
     weights = {"logistic": 0.25, "tfidf": 0.75}
     mixed = dataclasses.replace(run, answer=Choice(name="blend", reason="", weights=weights))
     for rows in (lambda one: prediction_table(one, market_of(run)), tradable_predictions):
-        parts = {name: rows(run.answered_by(name))["p_up"].to_numpy() for name in weights}
+        parts = {name: rows(run.with_answer(name))["p_up"].to_numpy() for name in weights}
         expected = sum(weights[name] * part for name, part in parts.items())
         np.testing.assert_allclose(rows(mixed)["p_up"], expected, rtol=1e-12)
         assert not np.allclose(parts["logistic"], parts["tfidf"])
@@ -84,16 +85,18 @@ def test_a_blend_is_the_weighted_mean_of_its_members_in_predictions_and_in_the_b
 def test_the_backtest_trades_by_the_model_that_is_named(run, tmp_path):
     said = {name: printed("backtest", run.folder.path, "--model", name) for name in ("logistic", "previous")}
     for name, lines in said.items():
-        traded = backtest_stocks(tradable_predictions(run.answered_by(name)))
+        traded = backtest_stocks(tradable_predictions(run.with_answer(name)))
         first, *_ = lines.splitlines()
-        assert first.startswith(f"Answer: {MODELS[name]}, chosen by name") and traded.sentence() in lines
+        assert (
+            first.startswith(f"Answer: {words_of(candidates())[name]}, chosen by name") and traded.sentence() in lines
+        )
     assert len({lines.splitlines()[1:][1] for lines in said.values()}) == 2
 
 
 def test_an_estimator_asks_each_model(run):
     estimator = StockMovementClassifier.load(run.folder.path)
     for name in ("network", "majority", "tfidf"):
-        expected = prediction_table(run.answered_by(name), market_of(run))["p_up"].to_numpy()
+        expected = prediction_table(run.with_answer(name), market_of(run))["p_up"].to_numpy()
         np.testing.assert_array_equal(estimator.predict_proba(run.config.data, model=name)[:, 1], expected)
         np.testing.assert_array_equal(estimator.predict(run.config.data, model=name), expected > 0.5)
     scores = pd.DataFrame(run.scores).query("split == 'test' and metric == 'acc'").set_index("model")["value"]

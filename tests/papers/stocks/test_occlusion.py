@@ -37,7 +37,7 @@ def samples_with_texts(run, least=2):
 
 
 def test_a_regression_without_a_day_is_that_of_a_window_without_it(run):
-    chosen = run.answered_by("logistic")
+    chosen = run.with_answer("logistic")
     for one, stock in samples_with_texts(run):
         found = without_days(chosen, one, stock)
         rows = flat_inputs(one, np.arange(3)[None] == stock)
@@ -53,7 +53,7 @@ def test_a_regression_without_a_day_is_that_of_a_window_without_it(run):
 
 
 def test_a_bag_of_words_without_a_text_is_that_of_the_others(run):
-    chosen, model = run.answered_by("tfidf"), run.models["tfidf"]
+    chosen, model = run.with_answer("tfidf"), run.models["tfidf"]
     for one, stock in samples_with_texts(run):
         texts, said = texts_of(one), one.windows.texts.text
         falls, whole = without_texts(chosen, one, stock, texts), rises_of(chosen, one)[0, stock]
@@ -71,7 +71,7 @@ def test_a_bag_of_words_without_a_text_is_that_of_the_others(run):
 
 
 def test_without_its_only_text_a_day_is_one_without_texts(run):
-    chosen = run.answered_by("tfidf")
+    chosen = run.with_answer("tfidf")
     inputs = run.prepared.part("test").inputs
     rows, sizes = inputs.windows.text_rows[:, :, -1], inputs.windows.groups.sizes
     sample, stock = np.argwhere(sizes[rows] == 1)[0]
@@ -86,7 +86,7 @@ def test_without_its_only_text_a_day_is_one_without_texts(run):
 
 def test_the_mean_vector_without_a_text_is_that_of_the_others(run):
     one, stock = samples_with_texts(run, 3)[0]
-    chosen, texts = run.answered_by("logistic"), texts_of(one)
+    chosen, texts = run.with_answer("logistic"), texts_of(one)
     last = one.windows.slots.shape[1] - 1
     own = np.flatnonzero((texts.stock == stock) & (texts.slot == last))
     rows = flat_inputs(one, np.arange(3)[None] == stock)
@@ -102,16 +102,16 @@ def test_the_mean_vector_without_a_text_is_that_of_the_others(run):
 
 def test_the_direction_before_is_hidden_with_the_last_prices(run):
     one, stock = samples_with_texts(run)[0]
-    found = without_days(run.answered_by("previous"), one, stock)
+    found = without_days(run.with_answer("previous"), one, stock)
     share = float(run.models["previous"].share)
     assert found.prices[stock].tolist() == [0.0, 0.0, found.score - share] and not found.texts.any()
 
 
 def test_explanations_are_of_the_requested_model(run, tmp_path):
     one, stock = samples_with_texts(run)[0]
-    item = explain_day(run.answered_by("tfidf"), one, 0, [stock]).tickers[0]
+    item = explain_day(run.with_answer("tfidf"), one, 0, [stock]).tickers[0]
     assert item.deletion is None and item.looks == [] and item.texts[0].ticker == item.ticker
-    assert item.p_up == rises_of(run.answered_by("tfidf"), one)[0, stock]
+    assert item.p_up == rises_of(run.with_answer("tfidf"), one)[0, stock]
     day = str(one.windows.target_days[0])
     (other,) = StockMovementClassifier.load(run.folder.path).explain(
         run.config.data, date=day, tickers=[item.ticker], model="tfidf"

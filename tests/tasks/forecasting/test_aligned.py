@@ -58,9 +58,9 @@ def test_it_is_refitted_under_the_penalty_that_was_chosen(run, name):
 def test_a_stored_run_forecasts_by_it(run, tmp_path, name):
     save_run(run, tmp_path / "run")
     later = spikes(200, seed=3)
-    stored = load(tmp_path / "run").answered_by(name)
-    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.answered_by(name), later))
-    assert not np.allclose(forecast(stored, later)["multiway"], forecast(run.answered_by("ridge"), later)["multiway"])
+    stored = load(tmp_path / "run").with_answer(name)
+    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.with_answer(name), later))
+    assert not np.allclose(forecast(stored, later)["multiway"], forecast(run.with_answer("ridge"), later)["multiway"])
 
 
 def test_robust_ridge_takes_part_in_long_series_without_a_network(monkeypatch):
@@ -89,8 +89,8 @@ def test_processes_take_part_where_every_phase_has_enough_windows(monkeypatch):
 
 def test_the_phase_of_a_later_file_is_that_of_its_times(run):
     table = spikes()
-    whole = forecast(run.answered_by("aligned"), table)
-    assert_frame_close(forecast(run.answered_by("aligned"), table[3:]), whole)
+    whole = forecast(run.with_answer("aligned"), table)
+    assert_frame_close(forecast(run.with_answer("aligned"), table[3:]), whole)
 
 
 def assert_frame_close(one, other):

@@ -126,7 +126,7 @@ def test_a_backtest_forecasts_in_the_batches_that_scoring_does(finished, monkeyp
 
 def test_a_requested_model_is_scored_alone(finished):
     every = TASK.backtest(finished, None, None, {"cutoffs": 2}).frame
-    chosen = TASK.backtest(finished.answered_by("ridge"), None, None, {"cutoffs": 2}).frame
+    chosen = TASK.backtest(finished.with_answer("ridge"), None, None, {"cutoffs": 2}).frame
     assert list(chosen["model"]) == ["ridge"] * 2 and set(every["model"]) > {"ridge", "multiway"}
     expected = every[every["model"] == "ridge"].reset_index(drop=True)
     pd.testing.assert_frame_equal(chosen, expected)

@@ -29,7 +29,7 @@ class MeanOfAll(ForecastCandidate):
     """The mean of the rows that it is fitted on."""
     name, words, cost = "mean_of_all", "mean of all rows", 2.5
 
-    def allowed(self, facts):
+    def can_answer(self, facts):
         return facts.rows < 1000
 
     def build(self, sizes):
@@ -79,7 +79,7 @@ def test_one_of_another_distribution_is_weighed_scored_refitted_stored_and_answe
     named = fitted(frame, network=False, answer="mean_of_all")
     assert named.answer.name == "mean_of_all" and set(named.state.candidates) < {*candidates()}
     save_run(run, tmp_path / "run")
-    loaded = load(tmp_path / "run").answered_by("mean_of_all")
+    loaded = load(tmp_path / "run").with_answer("mean_of_all")
     table = forecast(loaded, frame)
     assert (table.groupby("unique_id")["multiway"].nunique() == 1).all()
     assert "mean of all rows" in report([run])

@@ -57,10 +57,10 @@ def test_they_are_refitted_for_the_test_rows_and_for_the_future(run):
 def test_a_stored_run_forecasts_by_them_without_scikit_learn(run, tmp_path, monkeypatch):
     save_run(run, tmp_path / "run")
     monkeypatch.setattr("multiway.models.tree_ensemble.load_extra", None)
-    stored = load(tmp_path / "run").answered_by("trees")
+    stored = load(tmp_path / "run").with_answer("trees")
     later = chaos(200, seed=3)
-    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.answered_by("trees"), later))
-    ridge = forecast(run.answered_by("ridge"), later)
+    pd.testing.assert_frame_equal(forecast(stored, later), forecast(run.with_answer("trees"), later))
+    ridge = forecast(run.with_answer("ridge"), later)
     assert not np.allclose(forecast(stored, later)["multiway"], ridge["multiway"])
 
 

@@ -204,14 +204,6 @@ def free_memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
-def _gunzip(raw: bytes, size: int) -> bytes:
-    return gzip.open(io.BytesIO(raw)).read(size)
-
-
-def _bunzip(raw: bytes, size: int) -> bytes:
-    return bz2.open(io.BytesIO(raw)).read(size)
-
-
 def _unxz(raw: bytes, size: int) -> bytes:
     stream = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
     content = stream.decompress(raw, size)
@@ -236,8 +228,8 @@ def _unzip(raw: bytes, size: int) -> bytes:
 
 
 FORMS: dict[str, tuple[bytes, Callable[[bytes, int], bytes]]] = {
-    "gzip": (b"\x1f\x8b", _gunzip),
-    "bzip2": (b"BZh", _bunzip),
+    "gzip": (b"\x1f\x8b", lambda raw, size: gzip.open(io.BytesIO(raw)).read(size)),
+    "bzip2": (b"BZh", lambda raw, size: bz2.open(io.BytesIO(raw)).read(size)),
     "xz": (b"\xfd7zXZ\x00", _unxz),
     "ZIP": (ZIP, _unzip),
     "Zstandard": (b"\x28\xb5\x2f\xfd", _unzstd),

@@ -95,19 +95,19 @@ class Column:
         return np.asarray(self.cells.notna() if self.is_stamped else self.words != "", dtype=bool)
 
     @functools.cached_property
-    def _parsed(self) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    def _reading(self) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
         is_parsed = self.is_numeric or isinstance(self.cells.dtype, pd.StringDtype)
         return parse_cells(self.cells if is_parsed else self.words)
 
     @functools.cached_property
     def values(self) -> NDArray[np.float64]:
         """Numbers; NaN where a cell holds nothing, infinite where it is no finite number."""
-        return self._parsed[0]
+        return self._reading[0]
 
     @functools.cached_property
     def flaws(self) -> tuple[Flaw, ...]:
         """What keeps cells from being numbers."""
-        _, bad, changed = self._parsed
+        _, bad, changed = self._reading
         marked: dict[Literal["number", "digits"], NDArray[np.bool_]] = {"number": bad, "digits": changed}
         return tuple(Flaw(kind, np.flatnonzero(marks)) for kind, marks in marked.items() if marks.any())
 

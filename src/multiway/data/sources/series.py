@@ -57,7 +57,7 @@ class Sequences:
         """Missing values of each series before its end, by variate."""
         return missing_of(self.values)
 
-    def resized(self, length: int) -> Self:
+    def resize(self, length: int) -> Self:
         """The same, padded or cut to a length."""
         longer = np.flatnonzero(self.lengths > length)
         if len(longer):

@@ -1,9 +1,8 @@
 """`read_sequences`: from a file of the UCR and UEA archives, a folder or data in memory to labelled series."""
 
 import dataclasses
-import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +34,6 @@ from multiway.errors import DataError, Fix, Message
 
 ROWS = (".tsv", ".txt", ".csv")
 ARCHIVE = (".ts", ".tsv", ".txt")
-Reader = Callable[[Any, SequenceOptions, Findings], Sequences]
 MISSING = ("?", "", "NaN", "nan", "NAN")
 FLAGS = ("timestamps", "missing", "univariate", "equallength", "targetlabel")
 
@@ -61,9 +59,34 @@ def read_series_into(
     source: Any, options: SequenceOptions, findings: Findings, *, has_target: bool = True
 ) -> Sequences:
     """The same, with flaws noted; the series are sound only where no finding is an error."""
-    sequences = _reader(source, has_target=has_target)(source, options, findings)
-    _note_missing(sequences, options, findings)
-    return sequences if options.length is None else sequences.resized(options.length)
+    sequences = _read(source, options, findings, has_target)
+    missing = sequences.missing().sum(0)
+    if missing.any():  # padding is none
+        counts = zip(sequences.variates, missing.tolist(), strict=True)
+        places = [Place(column=name, detail=f"{count} values") for name, count in counts if count]
+        is_error = options.missing == "error"
+        fix = ("Fill them in, or set missing to mask (", Fix("read.missing", "mask"), ").") if is_error else ""
+        rule = f"{missing.sum()} values are missing"
+        findings.add("missing", "error" if is_error else "note", rule, fix, places)
+    return sequences if options.length is None else sequences.resize(options.length)
+
+
+def _read(source: Any, options: SequenceOptions, findings: Findings, has_target: bool) -> Sequences:
+    """By what reads this source."""
+    if isinstance(source, list | tuple | np.ndarray):
+        x, y = source if isinstance(source, tuple) and len(source) == 2 else (source, None)
+        return of_arrays(x, y, findings)
+    if not isinstance(source, str | Path):
+        return read_long(source, options, findings, has_target=has_target)
+    path = Path(source)
+    if path.is_dir():
+        return _read_folder(path, options, findings)
+    ending = path.suffix.lower()
+    if ending in (".ts", ".npz"):
+        return read_ts(path, options, findings) if ending == ".ts" else read_npz(path, options, findings)
+    if ending in ROWS and looks_like_rows_of_values(path):
+        return read_rows(path, options, findings)
+    return read_long(source, options, findings, has_target=has_target)
 
 
 def looks_like_sequences(source: Any) -> bool:
@@ -82,33 +105,8 @@ def looks_like_sequences(source: Any) -> bool:
     return path.suffix.lower() == ".ts" or is_row_file or looks_long(column_names(path))
 
 
-def _reader(source: Any, *, has_target: bool = True) -> Reader:
-    """What reads this source."""
-    if isinstance(source, list | tuple | np.ndarray):
-        return _read_memory
-    if not isinstance(source, str | Path):
-        return functools.partial(read_long, has_target=has_target)
-    path = Path(source)
-    if path.is_dir():
-        return _read_folder
-    if path.suffix.lower() in (".ts", ".npz"):
-        return _of_path(read_ts if path.suffix.lower() == ".ts" else read_npz)
-    is_rows = path.suffix.lower() in ROWS and looks_like_rows_of_values(path)
-    return _of_path(read_rows) if is_rows else functools.partial(read_long, has_target=has_target)
-
-
-def _of_path(read: Callable[[Path, SequenceOptions, Findings], Sequences]) -> Reader:
-    return lambda source, options, findings: read(Path(source), options, findings)
-
-
-def _read_memory(source: Any, options: SequenceOptions, findings: Findings) -> Sequences:
-    x, y = source if isinstance(source, tuple) and len(source) == 2 else (source, None)
-    return of_arrays(x, y, findings)
-
-
-def _read_folder(source: Any, options: SequenceOptions, findings: Findings) -> Sequences:
+def _read_folder(folder: Path, options: SequenceOptions, findings: Findings) -> Sequences:
     """The official split in a folder of an archive."""
-    folder = Path(source)
     found = _official(folder)
     if len(found) != 1:
         what = f"it holds {list_some(sorted(found))}" if found else "it holds none"
@@ -117,7 +115,7 @@ def _read_folder(source: Any, options: SequenceOptions, findings: Findings) -> S
             f"{what}. Give that folder, or one file."
         )
     (pair,) = found.values()
-    train, test = (_reader(path)(path, options, findings) for path in pair)
+    train, test = (_read(path, options, findings, has_target=True) for path in pair)
     return join_series(train, test, findings.source)
 
 
@@ -131,21 +129,6 @@ def _official(folder: Path) -> dict[str, tuple[Path, Path]]:
             if test.is_file():
                 found.setdefault(name, (train, test))
     return found
-
-
-def _note_missing(sequences: Sequences, options: SequenceOptions, findings: Findings) -> None:
-    """Refuse missing values, or say how many there are; padding is none."""
-    missing = sequences.missing().sum(0)
-    if missing.any():
-        places = [
-            Place(column=name, detail=f"{count} values")
-            for name, count in zip(sequences.variates, missing.tolist(), strict=True)
-            if count
-        ]
-        is_error = options.missing == "error"
-        fix = ("Fill them in, or set missing to mask (", Fix("read.missing", "mask"), ").") if is_error else ""
-        rule = f"{missing.sum()} values are missing"
-        findings.add("missing", "error" if is_error else "note", rule, fix, places)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,7 +147,7 @@ class Header:
 def read_ts(path: Path, options: SequenceOptions, findings: Findings) -> Sequences:
     """Read a `.ts` file: dimensions separated by colons, the class behind the last one."""
     lines = _lines(path, options, findings)
-    header = _header(lines, findings)
+    header = _read_header(lines, findings)
     rows = [
         (number, line.strip())
         for number, line in enumerate(lines[header.first - 1 :], header.first)
@@ -199,19 +182,19 @@ def _lines(path: Path, options: SequenceOptions, findings: Findings) -> list[str
     return decode_text(bytes_of(path, findings), options.encoding, options.max_bytes, findings).split("\n")
 
 
-def _header(lines: Sequence[str], findings: Findings) -> Header:
+def _read_header(lines: Sequence[str], findings: Findings) -> Header:
     """Tags up to `@data`; time stamps and targets that are numbers are refused."""
     tags: dict[str, list[str]] = {}
+    first = 0
     for number, line in enumerate(lines, 1):
         words = line.split()
         if words and words[0].lower() == "@data":
-            return _check(tags, number + 1, findings)
+            first = number + 1
+            break
         if words and words[0].startswith("@"):
             tags[words[0][1:].lower()] = words[1:]
-    raise findings.fatal("header", "a .ts file has a line @data before its series", "Add it behind the header.")
-
-
-def _check(tags: dict[str, list[str]], first: int, findings: Findings) -> Header:
+    if not first:
+        raise findings.fatal("header", "a .ts file has a line @data before its series", "Add it behind the header.")
     is_set = {name: (tags.get(name) or ["false"])[0].lower() == "true" for name in FLAGS}
     if is_set["timestamps"]:
         rule = "series with time stamps of their own (@timeStamps true) are not read"
@@ -260,24 +243,23 @@ def _cells(line: str) -> list[str]:
 
 def _numbers(cells: Sequence[str], number: int, findings: Findings) -> Values:
     """Values of one series, NaN where one is missing."""
+
+    def parse(cell: str | float) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            return np.inf
+
     known = [np.nan if cell.strip() in MISSING else cell for cell in cells]
     try:
         values = np.array(known, dtype=np.float64)
     except ValueError:
-        values = np.array([_number(cell) for cell in known])
+        values = np.array(list(map(parse, known)))
     wrong = np.flatnonzero(np.isinf(values))
     if len(wrong):
         place = Place(row=number, value=str(cells[wrong[0]]), detail=f"value {wrong[0] + 1}")
         raise findings.fatal("number", "a value is no finite number", "Correct it, or write NaN.", [place], len(wrong))
     return values
-
-
-def _number(cell: str | float) -> float:
-    """A number, or infinity for what is none."""
-    try:
-        return float(cell)
-    except ValueError:
-        return np.inf
 
 
 def _without_end(series: Values) -> Values:

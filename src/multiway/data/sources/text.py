@@ -45,7 +45,7 @@ class Lines:
     first: int
 
     @classmethod
-    def of(cls, names: list[str], text: bytes, start: int, separator: str, first: int) -> Self:
+    def from_byte(cls, names: list[str], text: bytes, start: int, separator: str, first: int) -> Self:
         """All that stands from one byte on."""
         one = text.endswith(b"\n") and not text.endswith(b"\n\n")  # as nearly always, and then without a copy
         stop = max(len(text) - 1 if one else len(text.rstrip(b"\n")), start)
@@ -134,7 +134,7 @@ def _find_header(text: bytes, findings: Findings) -> Lines:
     are_counted = len(names) > 1 and names == [*map(str, range(len(names)))]  # as a program writes that had none
     if all(map(_is_number, names)) and not are_counted:
         findings.add("header", "note", "the first line holds numbers, so columns are named 0, 1, 2, …")
-        return Lines.of([str(i) for i in range(len(names))], text, top, separator, number)
+        return Lines.from_byte([str(i) for i in range(len(names))], text, top, separator, number)
     if not (VISIBLE.search(text, below) or text[below:].decode().strip()):
         raise findings.fatal("empty", "it has a header and no rows", "Give a file with rows.")
     names = [unescape(name.strip()) if QUOTE in name else name.strip() for name in names]
@@ -150,7 +150,7 @@ def _find_header(text: bytes, findings: Findings) -> Lines:
         place = Place(row=number, value=header)
         fix = f"Separate columns by one of {shown}"
         raise findings.fatal("separator", "no column separator was found", fix, [place])
-    return Lines.of(names, text, below, separator, number + 1)
+    return Lines.from_byte(names, text, below, separator, number + 1)
 
 
 def _read_line(text: bytes, start: int) -> tuple[str, int]:
@@ -287,5 +287,5 @@ def _read_records(lines: Lines, findings: Findings) -> tuple[Lines, NDArray[np.i
         findings.add("fields", "error", rule, fix, wrong)
     written = io.StringIO()
     csv.writer(written, delimiter=lines.separator, lineterminator="\n").writerows(kept)
-    regular = Lines.of(lines.names, written.getvalue().encode(), 0, lines.separator, lines.first)
+    regular = Lines.from_byte(lines.names, written.getvalue().encode(), 0, lines.separator, lines.first)
     return regular, np.array(rows, dtype=np.int64), np.array(broken)

@@ -222,7 +222,7 @@ class EachSeries(ForecastCandidate[SeriesModel]):
     most: ClassVar[int]
     start: ClassVar[str] = "smoothing of weight one half"
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """On few short series."""
         return facts.is_short and facts.series <= self.most
 
@@ -272,7 +272,7 @@ def names_allowed(facts: Facts) -> tuple[str, ...]:
     return tuple(
         name
         for name, each in candidates().items()
-        if each.allowed(facts) and (each.is_summed or not facts.is_partial) and each.is_installed()
+        if each.can_answer(facts) and (each.is_summed or not facts.is_partial) and each.is_installed()
     )
 
 

@@ -158,7 +158,7 @@ class Forecaster(Estimator):
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
         run = self._run()
-        later = run.scored_on(locate(X))
+        later = run.prepare_scored(locate(X))
         return pd.DataFrame(run.task.score(run, run.task.predict(run, later, "test"), later.source))
 
     def score(self, X: object, y: None = None) -> float:

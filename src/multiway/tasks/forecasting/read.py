@@ -26,8 +26,8 @@ from multiway.errors import DataError, Fix, MultiwayError, warn
 from multiway.tasks.forecasting.calendar import check_frequency, season_of, step_times, zone_of
 from multiway.tasks.forecasting.config import ROLES, ForecastConfig, Roles, SplitOptions
 from multiway.tasks.forecasting.covariates import propose_roles, read_covariates
+from multiway.tasks.forecasting.flaws import CHOOSE, Draft, apply_policies, outside, whole_covariates
 from multiway.tasks.forecasting.panel import Columns, Panel, with_absent
-from multiway.tasks.forecasting.policies import CHOOSE, Draft, apply_policies, outside, whole_covariates
 from multiway.tasks.forecasting.splitting import borders_of, words_on_young, young_series
 
 MAX_CELLS = 2_000_000_000
@@ -76,7 +76,7 @@ def check_file(
     counts = {} if panel is None else dict(zip(panel.names, _missing(panel).sum(0).tolist(), strict=True))
     return CheckReport(
         source=findings.source,
-        findings=findings.ordered(),
+        findings=findings.by_severity(),
         summary={"encoding": findings.encoding} if panel is None else _summary(panel, findings),
         missing={name: count for name, count in counts.items() if count},
     )

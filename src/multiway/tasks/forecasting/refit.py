@@ -23,7 +23,7 @@ from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.panel import Panel
 from multiway.tasks.forecasting.ridge import ChosenRidge
 from multiway.tasks.forecasting.windows import all_windows
-from multiway.tasks.protocol import OURS, Context, Row
+from multiway.tasks.protocol import OURS, Context
 from multiway.tasks.run import Run, digest_of
 
 
@@ -56,7 +56,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
             warn(MultiwayWarning.of(run.task.name, f"{panel.source}: ", *words))
     longer.state = run.state.with_rows("future", panel, panel.num_rows)
     longer.facts = {**run.facts, "rows": longer.prepared.panel.num_rows}
-    longer.facts |= refit(longer, longer.prepared, Context(), uses=("future",))
+    refit_run(longer, longer.prepared, Context(), uses=("future",))
     longer.facts["notes"] = list(longer.prepared.notes)
     longer.facts["data_sha256"] = digest_of(longer.prepared.content())
     return longer
@@ -77,8 +77,8 @@ def fit_before(run: Run, panel: Panel, row: int) -> tuple[WeighedForecasts, Floa
     return model.by(refit_candidates(sizes_of(config, state, low), model.candidates, model.every, data)), low
 
 
-def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[str] = USES) -> Row:
-    """Refit all candidates for some uses; facts on how many rows each, and for how many epochs the network was."""
+def refit_run(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[str] = USES) -> None:
+    """Refit all candidates for some uses; note on how many rows each, and for how many epochs the network was."""
     model, every, config = model_of(run), candidates(), run.config
     rows = {use: prepared.refit_rows[use] for use in model.refits}
     has_share = run.facts["selection"]["weight"] > 0
@@ -93,7 +93,7 @@ def refit(run: Run, prepared: PreparedPanel, context: Context, uses: Sequence[st
         used = [name for name in names if has_share or not every[name].is_stepped]
         fitted = refit_candidates(sizes, used, model.every, data)
         model.refits[use] = nn.ModuleDict({name: fitted.get(name, model.every[name]) for name in names})
-    return {"refit": rows, "retrained": epochs}
+    run.facts |= {"refit": rows, "retrained": epochs}
 
 
 def drop_networks(run: Run) -> None:

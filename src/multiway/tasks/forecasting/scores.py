@@ -183,7 +183,7 @@ class Measured(NamedTuple):
     names: tuple[str, ...]
     edges: Tensor
 
-    def joined(self) -> "Measured":
+    def join(self) -> "Measured":
         """Of the series of all processes, in the first."""
         errors = dict[str, ForecastErrors]()
         for name, each in self.errors.items():

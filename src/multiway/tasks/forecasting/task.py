@@ -1,6 +1,5 @@
 """The task `forecast`."""
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from functools import partial
@@ -11,10 +10,9 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from multiway.auditing import AuditReport
 from multiway.data.matching import Far, far_columns
 from multiway.data.writing import check_target, write_table
-from multiway.errors import ConfigError, Fix, Message, warn
+from multiway.errors import ConfigError, Fix, warn
 from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
@@ -87,65 +85,30 @@ def prepare_data(
     return PreparedPanel.later(encode.read_later(config, state, source), state, config)
 
 
-def list_warnings(config: ForecastConfig, prepared: PreparedPanel) -> Sequence[Message]:
-    """What a check warns of in the rows; of series that begin after the training rows a caution does."""
-    return prepared.panel.warned
+def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
+    """Sizes, then what training learns, then what a budget leaves to be trained.
 
-
-def audit_run(config: ForecastConfig, run: Run | None = None) -> AuditReport:
-    """See `multiway.tasks.forecasting.audit`."""
-    return audit_forecast(config, run)
-
-
-def fill_sizes(config: ForecastConfig, prepared: PreparedPanel) -> ForecastConfig:
-    """With the look-back and the horizon of the windows, which are shorter than usual where the rows are few."""
+    Windows are shorter than usual where the rows are few; whether a network is trained follows from their number; and a
+    published protocol fits once.
+    """
+    panel, training = prepared.panel, config.training
     found = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
-    sizes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
-    if sizes:
-        words = " and ".join(f"{name} {steps}" for name, steps in sizes.items())
+    changes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
+    if changes:
+        words = " and ".join(f"{name} {steps}" for name, steps in changes.items())
         rows = f"{prepared.borders.train[1]:,} training rows"
         warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
-    panel = prepared.panel
     group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
-    return config.replace(**sizes, **({} if group is None or not config.network else {"group": group}))
-
-
-def learn_state(config: ForecastConfig, prepared: PreparedPanel) -> ForecastState:
-    """See `multiway.tasks.forecasting.encode`."""
-    return encode.learn_state(config, prepared)
-
-
-def settle_config(config: ForecastConfig, state: ForecastState) -> ForecastConfig:
-    """Say whether a network is trained; a published protocol fits once."""
-    once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
-    training = config.training
+    config = config.replace(**changes, **({} if group is None or not config.network else {"group": group}))
+    state = encode.learn_state(config, prepared)
     if config.metric != "mse" and training.validation_loss is None:
         training = training.replace(validation_loss="mae")
-    return config.replace(network=config.trains_network(state.windows), training=training, **once)
-
-
-def plan_training(
-    config: ForecastConfig, prepared: PreparedPanel, spent: float
-) -> tuple[ForecastConfig, Sequence[str]]:
-    """See `plan_epochs`."""
+    once = {} if find_published_split(config.split.protocol) is None else {"refit": "none"}
+    config = config.replace(network=config.trains_network(state.windows), training=training, **once)
     if config.budget is None:
-        return config, () if prepared.panel.share is None else (words_on_shares(prepared.panel.share),)
-    kept, plan = plan_epochs(config, prepared, spent)
-    return kept, (plan,)
-
-
-def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
-    """Sizes, then what training learns, then what a budget leaves to be trained."""
-    config = fill_sizes(config, prepared)
-    state = learn_state(config, prepared)
-    config = settle_config(config, state)
-    planned, notes = plan_training(config, prepared, spent)
-    return Settled(planned, state if planned is config else learn_state(planned, prepared), notes)
-
-
-def name_models(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-    """Ours, which holds every candidate of the answer, then the baselines of the config."""
-    return (OURS, *config.baselines)
+        return Settled(config, state, () if panel.share is None else (words_on_shares(panel.share),))
+    planned, plan = plan_epochs(config, prepared, spent)
+    return Settled(planned, encode.learn_state(planned, prepared), (plan,))
 
 
 def build_model(config: ForecastConfig, state: ForecastState, name: str) -> nn.Module:
@@ -190,11 +153,6 @@ def fit_model(run: Run, name: str, prepared: PreparedPanel, context: Context) ->
     return fitted
 
 
-def list_candidates(config: ForecastConfig, state: ForecastState) -> tuple[str, ...]:
-    """What was fitted, the cheapest first."""
-    return state.candidates
-
-
 def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> Choice:
     """Weights of all candidates, on the errors that bands are of as well."""
     sizes = encode.sizes_of(run.config, run.state)
@@ -214,11 +172,6 @@ def choose_answer(run: Run, prepared: PreparedPanel, *, refit: bool = True) -> C
     return chosen.choice()
 
 
-def refit_answer(run: Run, prepared: PreparedPanel, context: Context) -> None:
-    """See `multiway.tasks.forecasting.refit`."""
-    run.facts |= refit.refit(run, prepared, context)
-
-
 def join_processes(run: Run) -> None:
     """State, own matrices of ridge and bands of the series of all processes, in the first."""
     if run.prepared.panel.share is None:
@@ -234,11 +187,6 @@ def join_processes(run: Run) -> None:
         whole = build_model(run.config, run.state, OURS)
         whole.load_state_dict(weights)
         run.models = {OURS: whole.eval()}
-
-
-def calibrate_run(run: Run, prepared: PreparedPanel) -> dict[str, Tensor]:
-    """Quantiles of errors, as the choice left them."""
-    return run.calibration
 
 
 def check_stored(run: Run) -> None:
@@ -258,22 +206,16 @@ def check_stored(run: Run) -> None:
 def predict_split(run: Run, prepared: PreparedPanel, split: str) -> Measured:
     """Errors of every forecast, summed over windows: the forecasts themselves are not kept."""
     forecast = partial(forecasts.all_forecasts, run, use=split)
-    around = {
-        name: scores.Around(tenths, _edges(run, name)) for name, tenths in run.calibration.items() if name not in PARTS
-    }
-    bands, windows, edges = Bands.read(run.calibration), prepared.windows[split], _edges(run, OURS)
-    spread = model_of(run).fitted_for(split).spread
+    bands, windows = Bands.read(run.calibration), prepared.windows[split]
+    edges, none, spread = bands.edges(run.config.levels), bands.edges(()), model_of(run).fitted_for(split).spread
+    tenths = {name: each for name, each in run.calibration.items() if name not in PARTS}
     following = scores.Following(bands, windows, spread) if bands.vary else None
-    around[OURS] = around[OURS]._replace(bands=following)
+    around = {name: scores.Around(each, none) for name, each in tenths.items()}
+    around[OURS] = scores.Around(tenths[OURS], edges, following)
     errors = scores.measure(windows, forecast, run.state.target_scaler, around)
     units = scores.Units(run.state.target_scaler.std, run.state.mase_scale, run.config.levels)
     own = Measured(errors, units, run.state.targets, edges if following is None else stretch(edges, following.mean))
-    return own if prepared.panel.share is None else own.joined()
-
-
-def score_split(run: Run, predictions: Measured, split: str) -> list[Row]:
-    """MSE and MAE on both scales, MASE, SQL; the others and coverage in the units of the file."""
-    return scores.forecast_rows(predictions.errors, split, predictions.units, run.config.horizons)
+    return own if prepared.panel.share is None else own.join()
 
 
 def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd.DataFrame]:
@@ -287,22 +229,21 @@ def tables_of_split(run: Run, predictions: Measured, split: str) -> dict[str, pd
     return {**errors, "predictions": future if run.prepared.panel.share is None else join_frames(future)}
 
 
-def _edges(run: Run, name: str) -> Tensor:
-    """Of the answer's bands; other models have none."""
-    return Bands.read(run.calibration).edges(run.config.levels if name == OURS else ())
-
-
 def describe_run(run: Run, prepared: PreparedPanel, predictions: Measured) -> Row:
     """Sizes, the rows of the splits, how many test values the intervals hold, and the series that have none."""
     panel, share, missing = prepared.panel, prepared.panel.share, int(np.isnan(prepared.panel.values).sum())
-    seen = predictions.errors[OURS].count.sum(0) > 0
+    seen, splits = predictions.errors[OURS].count.sum(0) > 0, dict[str, Row]()
+    for name, (start, stop) in prepared.borders.by_name().items():
+        first, last = str(panel.times[start]), str(panel.times[stop - 1])
+        sizes = {"rows": stop - start, "windows": len(prepared.windows[name])}
+        splits[name] = {**sizes, "first": first, "last": last, "start": start, "stop": stop}
     return {
         "rows": panel.num_rows,
         "variates": panel.num_variates if share is None else share.of,
         "layout": panel.layout,
         "young": list(prepared.young if share is None else join_words(prepared.young)),
         "missing_cells": missing if share is None else int(total(torch.tensor(missing))[0]),
-        "splits": {name: _split_facts(prepared, name) for name in dataclasses.asdict(prepared.borders)},
+        "splits": splits,
         "unscored": list(itertools.compress(predictions.names, ~seen.numpy())),
         "coverage": scores.coverage_rows(predictions.errors[OURS], predictions.edges, run.config.levels),
     }
@@ -343,31 +284,16 @@ def summarise(run: Run) -> str:
     return f"off by {own.removeprefix(OURS).strip()} a step on the test rows, in the file's units{rest}."
 
 
-def write_headline(run: Run) -> str:
-    """How far the answer is off, and how much better that is than a trivial forecast, as the report begins."""
-    return headline(run)
-
-
 def list_cautions(run: Run) -> list[str]:
     """See `multiway.tasks.forecasting.facts`."""
     other = find_published_split(run.config.split.protocol)
     return [*([] if other is None else [other.note]), *cautions(run.facts)]
 
 
-def facts_of_cell(runs: Sequence[Run]) -> Row:
-    """What validation chose."""
-    return {"selections": [run.facts["selection"]["sentence"] for run in runs]}
-
-
 def answer_in_words(run: Run) -> str:
     """What forecasts, and why; or what was chosen by name."""
     line = f"Answer: {run.facts['selection']['sentence']}" if _is_own(run) else run.answer.line()
     return f"{line}{refit_words(run.facts)}"
-
-
-def name_of_answer(run: Run) -> str:
-    """Ours, with bands; or the candidate that was chosen by name."""
-    return OURS if _is_own(run) else run.answer.name
 
 
 def find_far(run: Run, later: Panel) -> Sequence[Far]:
@@ -385,7 +311,7 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> A
     """The steps after the end of a file."""
     check_target(out)
     panel = _panel(run, data)
-    told = run.guarded(panel, panel.source, far=(far := bool(options.get("far"))))
+    told = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
     told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
     layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
     plan = read_plan(run, panel, options.get("future_data"), far=far)
@@ -423,11 +349,6 @@ def update_run(run: Run, data: str) -> Run:
     return longer
 
 
-def explain_run(run: Run, out: Path | None, options: Row) -> Answer:
-    """Attention maps as arrays and PNG files, and what is strongest."""
-    return write_explanation(run, out)
-
-
 def prepare_compression(run: Run) -> None:
     """Networks that were trained once more: the smaller one takes their place."""
     if run.config.retrains:
@@ -453,19 +374,6 @@ def sample_inputs(run: Run, prepared: PreparedPanel) -> tuple[Tensor | None, ...
     return batch["past"], batch.get("past_observed")
 
 
-def _split_facts(prepared: PreparedPanel, name: str) -> Row:
-    start, stop = getattr(prepared.borders, name)
-    times = prepared.panel.times
-    return {
-        "rows": stop - start,
-        "windows": len(prepared.windows[name]),
-        "first": str(times[start]),
-        "last": str(times[stop - 1]),
-        "start": start,
-        "stop": stop,
-    }
-
-
 def _is_own(run: Run) -> bool:
     """Whether what validation or the settings chose answers."""
     return bool(run.answer.name == run.facts["selection"]["answer"])
@@ -479,37 +387,39 @@ TASK = Task(
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
     prepare=prepare_data,
-    warnings=list_warnings,
-    audit=audit_run,
+    warnings=lambda config, prepared: prepared.panel.warned,
+    audit=audit_forecast,
     settle=settle_run,
-    names=name_models,
+    names=lambda config, state: (OURS, *config.baselines),
     build=build_model,
     fit=fit_model,
     candidates=candidates,
-    answers=list_candidates,
+    answers=lambda config, state: state.candidates,
     choose=choose_answer,
-    refit=refit_answer,
+    refit=refit.refit_run,
     join=join_processes,
-    calibrate=calibrate_run,
+    calibrate=lambda run, prepared: run.calibration,  # as the choice left it
     check_stored=check_stored,
     predict=predict_split,
-    score=score_split,
+    score=lambda run, predictions, split: scores.forecast_rows(
+        predictions.errors, split, predictions.units, run.config.horizons
+    ),
     tables=tables_of_split,
     describe=describe_run,
     keep=keep_files,
     metrics=list_metrics,
     sentence=summarise,
-    headline=write_headline,
+    headline=headline,
     cautions=list_cautions,
-    cell_facts=facts_of_cell,
+    cell_facts=lambda runs: {"selections": [run.facts["selection"]["sentence"] for run in runs]},
     answer_line=answer_in_words,
-    score_name=name_of_answer,
+    score_name=lambda run: OURS if _is_own(run) else run.answer.name,
     far=find_far,
     far_scored=find_far_scored,
     answer=answer_data,
     backtest=backtest_run,
     update=update_run,
-    explain=explain_run,
+    explain=lambda run, out, options: write_explanation(run, out),
     prepare_compression=prepare_compression,
     network_in=swappable_part,
     trained_part=trained_part,

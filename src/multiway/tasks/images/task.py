@@ -157,4 +157,4 @@ class ImageClassifier(SampleClassifier):
         """
         samples = self._unlabelled(X)
         position = place_of(index, len(samples))
-        return explain_one(self._run().answered_by(model), samples.take(np.array([position])))[1]
+        return explain_one(self._run().with_answer(model), samples.take(np.array([position])))[1]

@@ -90,7 +90,7 @@ class VolumeClassifier(ScanEstimator, Classifier):
 
     def predict_proba(self, X: object, model: str | None = None, *, far: bool = False) -> NDArray[np.float64]:
         """Probabilities `(cases, classes)`, in the order of `classes_`; by the answer, or a model of the run."""
-        run = self._run().answered_by(model)
+        run = self._run().with_answer(model)
         frame, told = predict_cases(run, self._later(X), far=far)
         tell_far(told)
         return frame[[f"p_{name}" for name in run.state.classes]].to_numpy(np.float64)
@@ -150,7 +150,7 @@ class Segmenter(ScanEstimator):
         Returns:
             `(cases, *sizes)` for arrays and `(rows, columns)` for a scene; for a path of images a list of masks.
         """
-        run, is_path = self._run().answered_by(model), isinstance(X, str | Path)
+        run, is_path = self._run().with_answer(model), isinstance(X, str | Path)
         if is_path and is_scene(locate(X)):
             mask, told = predict_mask(run, read_scene(locate(X), run.config.read.max_bytes).image, far=far)
             tell_far(told)

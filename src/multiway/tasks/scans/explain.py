@@ -129,7 +129,7 @@ def explain_classes(run: Run, out: Path | None, options: Plain) -> Answer:
     else:
         chosen = [index for _, index in interesting(run, cases)][:EXPLAINED]
     answer = explain_cases(run, cases, chosen, run.explanation(out))
-    return dataclasses.replace(answer, head=run.answer.explained(NETWORK, "which alone has maps"))
+    return dataclasses.replace(answer, head=run.answer.explain_line(NETWORK, "which alone has maps"))
 
 
 def explain_cases(run: Run, cases: Cases, indices: Sequence[int], folder: Path) -> Answer:
@@ -216,7 +216,7 @@ def explain_masks(run: Run, out: Path | None, options: Plain) -> Answer:
     maps, folder = attention_maps(run, later.inputs[chosen]), run.explanation(out)
     make_folder(folder)
     save_maps(folder / "attention.npz", maps)
-    head = run.answer.explained(NETWORK, "which alone has attention")
+    head = run.answer.explain_line(NETWORK, "which alone has attention")
     return Answer(head=head, files=[folder / "attention.npz", *draw_maps(folder, maps)], notes=strongest(maps))
 
 

@@ -93,11 +93,11 @@ def predict_cases(
 
     def predict(index: int) -> Probabilities:
         volume = cases.inputs.prepare(index)
-        told.extend(f"{volume.source}: {words}" for words in run.guarded(volume, volume.source, far=far))
+        told.extend(f"{volume.source}: {words}" for words in run.check_far(volume, volume.source, far=far))
         outputs = {name: probabilities_of(run, model, volume) for name, model in members.items()}
         if maps is not None:
             write_maps(maps, explain_case(run, cases, index, deletion=False), cases.inputs, index)
-        return run.answer.mixed(outputs)
+        return run.answer.mix(outputs)
 
     told: list[str] = []
     members = {name: run.models[name] for name in run.answer.shares}
@@ -207,7 +207,7 @@ def predict_mask(run: Run, image: Volume, *, far: bool = False) -> tuple[Array, 
             f"{image.source}: the run segments images of {state.num_modes} axes and {state.channels} channels. Got "
             f"{num_modes} axes and {seen.channels} channels. Give images like those of the training."
         )
-    told = [f"{image.source}: {words}" for words in run.guarded(seen, image.source, far=far)]
+    told = [f"{image.source}: {words}" for words in run.check_far(seen, image.source, far=far)]
     classes = predictor_of(run, run.answer.name)(seen.values)
     if num_modes == 3:
         classes = to_file(classes, image.header, options, image.source, nearest=True)

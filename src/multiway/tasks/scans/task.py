@@ -135,7 +135,7 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
 
 def choose_thresholds(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
     """Thresholds of the second of two classes, by model."""
-    return youden_thresholds(prepared.named("validation").truth, outputs_on(run, prepared, "validation"))
+    return youden_thresholds(prepared.without_inputs("validation").truth, outputs_on(run, prepared, "validation"))
 
 
 def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Probabilities:

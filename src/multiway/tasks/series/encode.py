@@ -61,7 +61,7 @@ class SeriesState(Config):
                 f"{series.source}: the run was trained on {expected} variates ({list_some(self.variates)}). Got {got} "
                 f"({list_some(series.variates)}). Give series with the same variates."
             )
-        return series.resized(self.length)
+        return series.resize(self.length)
 
     def encoded(self, samples: Samples[Values]) -> Samples[Tensor]:
         """Scaled values `(series, length, variates)` in float32, NaN where missing or padded."""

@@ -92,4 +92,4 @@ class SeriesClassifier(SampleClassifier):
 
     def explain(self, X: object, model: str | None = None) -> pd.DataFrame:
         """Share of each step and each variate in the answers to up to 16 series, or in those of a model of the run."""
-        return importance_frame(importance(self._run().answered_by(model), self._unlabelled(X)))
+        return importance_frame(importance(self._run().with_answer(model), self._unlabelled(X)))

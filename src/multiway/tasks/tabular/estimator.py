@@ -27,7 +27,7 @@ class TabularEstimator(SampleEstimator):
         Importance is the fall of accuracy or the rise of the squared error, in the mean of five shuffles. It is of
         the answer, or of a model of the run.
         """
-        return importance(self._run().answered_by(model), self._prepared(self._labelled(X, y)).raw)
+        return importance(self._run().with_answer(model), self._prepared(self._labelled(X, y)).raw)
 
     def _learn(self, X: Sized, y: object) -> None:
         frame = self._given(X, reset=True)

@@ -74,7 +74,7 @@ def permutation_importance(cells: Cells, score: Score, seed: int = 0) -> pd.Data
     chance, whole = np.random.default_rng(seed), score(cells)
 
     def fall(name: str, columns: tuple[str, ...]) -> tuple[str, float, float]:
-        falls = [whole - score(cells.shuffled(columns, chance)) for _ in range(SHUFFLES)]
+        falls = [whole - score(cells.shuffle(columns, chance)) for _ in range(SHUFFLES)]
         return name, float(np.mean(falls)), float(np.std(falls, ddof=1))
 
     rows = sorted((fall(name, (name,)) for name in cells.names), key=lambda row: -row[1])

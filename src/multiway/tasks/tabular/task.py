@@ -63,7 +63,7 @@ def choose_baselines(
 ) -> Settled:
     """Baselines of such a target, where none were named; the trees only with scikit-learn."""
     state, every = prepared.state, TASK.candidates()
-    known = [name for name, each in every.items() if name != NETWORK and each.allowed(Basis(config, state))]
+    known = [name for name, each in every.items() if name != NETWORK and each.can_answer(Basis(config, state))]
     for name in config.baselines or ():
         if name not in known:
             what = "numbers" if state.classes is None else "classes"

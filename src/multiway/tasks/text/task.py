@@ -196,4 +196,4 @@ class TextClassifier(SampleClassifier):
         It is of the answer, or of a model of the run.
         """
         texts = self._unlabelled(X)
-        return explain_words(self._run().answered_by(model), texts, len(texts))
+        return explain_words(self._run().with_answer(model), texts, len(texts))

@@ -23,7 +23,7 @@ class Aligned(ForecastCandidate[AlignedSeasons]):
 
     name, cost = "aligned", 10
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where every phase has enough windows for a process of its own, and all have not too many."""
         count, series = facts.windows // facts.season, facts.series
         if not 2 <= facts.season <= facts.lookback or count < FEWEST or (facts.network and not facts.explained):

@@ -60,7 +60,7 @@ class OneStep(OneMatrix[Autoregression]):
 
     name, cost = "autoregression", 12
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """On few short series."""
         return facts.is_short and facts.series <= MOST
 

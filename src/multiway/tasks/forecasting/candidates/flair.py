@@ -79,7 +79,7 @@ class ShapeOfSeason(ForecastCandidate[Flair]):
 
     name, words, cost = "flair", "season shape", 7
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where windows hold two seasons."""
         return facts.are_few and 1 < facts.season <= facts.lookback / 2
 

@@ -19,7 +19,7 @@ class OftenTimesMuch(ForecastCandidate[Intermittent]):
 
     name, cost = "intermittent", 8
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where a series is mostly zero and never below."""
         mostly = (facts.low >= 0) & (facts.zeros >= MOSTLY) & (facts.zeros < 1)
         return facts.are_few and bool(mostly.any())

@@ -37,7 +37,7 @@ class Network(ForecastCandidate[nn.Module]):
     name, cost = "network", math.inf
     is_summed = is_stepped = True
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where the settings have one trained."""
         return facts.network
 

@@ -284,7 +284,7 @@ class RegressionOnCovariates(ForecastCandidate[Regression]):
 
     name, cost, effects = "regression", 3, "regression"
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where there are covariates."""
         return facts.explained and facts.are_few
 

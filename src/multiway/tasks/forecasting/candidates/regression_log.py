@@ -13,7 +13,7 @@ class RegressionOfLogs(ForecastCandidate[TransformedRidge]):
 
     name, words, cost, effects = "regression_log", "regression of logarithms", 4, "regression"
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where there are covariates and a series is positive."""
         return facts.explained and facts.are_few and bool((facts.low > 0).any())
 

@@ -82,7 +82,7 @@ class RidgeOfLogs(OneMatrix[TransformedRidge]):
     name, words, cost, kind = "ridge_log", "ridge of logarithms", 5, "ridge"
     transform: ClassVar[Transform] = "log"
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where a series is positive."""
         return facts.are_few and bool((facts.low > 0).any())
 

@@ -10,7 +10,7 @@ class RidgeOfRoots(RidgeOfLogs):
     name, words, cost = "ridge_root", "ridge of roots", 6
     transform = "root"
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where a series is never below zero."""
         return facts.are_few and bool((facts.low >= 0).any())
 

@@ -46,7 +46,7 @@ class Robust(ForecastCandidate[RobustRidge]):
 
     name, cost = "robust", 9
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """On many rows, where no network is trained."""
         steps = facts.lookback + facts.known * (facts.lookback + facts.horizon)
         weights = facts.series * facts.horizon * steps

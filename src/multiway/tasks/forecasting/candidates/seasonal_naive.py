@@ -24,7 +24,7 @@ class SeasonalNaive(ForecastCandidate[LastSeason]):
     name, cost = "seasonal_naive", 1
     is_plain = is_summed = True
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """Where windows hold a season."""
         return 1 < facts.season <= facts.lookback
 

@@ -124,7 +124,7 @@ class Trees(ForecastCandidate[LaggedTrees]):
     name, cost, effects = "trees", 11, "trees"
     library = ("sklearn", "trees")
 
-    def allowed(self, facts: Facts) -> bool:
+    def can_answer(self, facts: Facts) -> bool:
         """On many rows of few steps."""
         return facts.is_long and facts.windows * facts.series * facts.horizon <= MOST_STEPS
 

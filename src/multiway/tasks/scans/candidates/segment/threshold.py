@@ -50,7 +50,7 @@ class Interval(SampleCandidate[Threshold]):
 
     name, words, cost, rank = "threshold", "thresholding", 1, LINEAR
 
-    def allowed(self, basis: Basis) -> bool:
+    def can_answer(self, basis: Basis) -> bool:
         """Of one channel, a background and one class."""
         is_binary: bool = basis.state.is_binary
         return is_binary
