@@ -39,7 +39,15 @@ def page_of(name: str, cells: Sequence[Row]) -> str:
             source=table.source if table else "",
             created=datetime.datetime.fromtimestamp(time.time(), datetime.UTC).isoformat(timespec="seconds"),
             parts=[
-                _comparison(table, lines) if table else None,
+                PagePart(
+                    id="published",
+                    title="Published",
+                    content=[_section(table, group) for group in _by_horizon(lines)],
+                    side=SIDE,
+                    lead=_verdict(table, lines) if lines else "",
+                )
+                if table
+                else None,
                 *((*curve_parts(name, table, cells), *cost_parts(name, table, cells)) if table else ()),
                 PagePart(id="measured", title="Measured", content=[_measured(cells)]),
                 _notes(name, table, cells),
@@ -76,12 +84,6 @@ def _marked_ours(lines: Sequence[Line], head: Head, decimals: int) -> bool | Non
         if line.is_ours and head in line.figures
     ]
     return any(cell.is_best for cell in ours) if ours else None
-
-
-def _comparison(table: PublishedTable, lines: Sequence[Line]) -> PagePart:
-    content = [_section(table, group) for group in _by_horizon(lines)]
-    lead = _verdict(table, lines) if lines else ""
-    return PagePart(id="published", title="Published", content=content, side=SIDE, lead=lead)
 
 
 def _by_horizon(lines: Sequence[Line]) -> list[list[Line]]:
@@ -145,16 +147,13 @@ def _notes(name: str, table: PublishedTable | None, cells: Sequence[Row]) -> Pag
     unlike = [f"{metric}: {reason}" for metric, reason in table.incomparable.items()] if table else []
     notes = [*(table.notes if table else ()), *unlike, *(recipes[cell["recipe"]].note for cell in cells)]
     words = [note for note in dict.fromkeys(notes) if note]
-    content = [Text(words=word, style="support") for word in (*words, *(_slips(table) if table else ()))]
-    return PagePart(id="notes", title="Notes", content=content)
-
-
-def _slips(table: PublishedTable) -> list[str]:
-    titles = {name: method.title for name, method in table.methods.items()}
-    return [
+    titles = {name: method.title for name, method in table.methods.items()} if table else {}
+    slips = (
         f"{titles[slip.method]}, {slip.column} {slip.metric}: its other figures give {slip.implied:g}."
-        for slip in table.slips
-    ]
+        for slip in (table.slips if table else ())
+    )
+    content = [Text(words=word, style="support") for word in (*words, *slips)]
+    return PagePart(id="notes", title="Notes", content=content)
 
 
 class FigurePanel(NamedTuple):

@@ -55,7 +55,9 @@ def difference_of_means(ours: Printing, theirs: Printing, coverage: float = COVE
 def _difference(mean: float, variance: float, count: int, printed: Printing, coverage: float = COVERAGE) -> Difference:
     own = variance / count
     theirs = printed.deviation**2 / printed.seeds if printed.deviation is not None and printed.seeds else None
-    freedom = _freedom(own, count, theirs, printed.seeds)
+    freedom = count - 1.0  # degrees of freedom: those of our seeds, or Welch's
+    if theirs is not None and printed.seeds is not None and own + theirs:
+        freedom = (own + theirs) ** 2 / (own**2 / (count - 1) + theirs**2 / (printed.seeds - 1))
     half = _quantile(freedom, coverage) * math.sqrt(own + (theirs or 0.0)) + 0.5 * 10.0**-printed.decimals
     centre = mean - printed.value
     return Difference(centre, centre - half, centre + half, theirs is not None)
@@ -103,13 +105,6 @@ def seed_values(row: "Row", metric: str) -> list[float]:
     if not runs or not seeds or len(runs) % seeds or any(value is None for value in runs):
         return []
     return [statistics.fmean(runs[seed::seeds]) for seed in range(seeds)]
-
-
-def _freedom(own: float, count: int, theirs: float | None, printed_count: int | None) -> float:
-    """Degrees of freedom: those of our seeds, or Welch's."""
-    if theirs is None or printed_count is None or not own + theirs:
-        return count - 1
-    return (own + theirs) ** 2 / (own**2 / (count - 1) + theirs**2 / (printed_count - 1))
 
 
 def _quantile(freedom: float, coverage: float) -> float:

@@ -42,7 +42,7 @@ class SpectraState(Config):
     def num_inputs(self):
         return len(self.scaler.mean)
 
-    def encoded(self, samples):
+    def encode(self, samples):
         values = self.scaler.transform(samples.inputs)
         return samples.with_inputs(torch.from_numpy(values.astype(np.float32)))
 

@@ -99,7 +99,7 @@ class State(Protocol):
 
 def encode_by_state(config: Any, samples: Samples[Any], state: Any, *, progress: bool = False) -> Samples[Any]:
     """Samples as the network takes them, by what the state says."""
-    encoded: Samples[Any] = state.encoded(samples)
+    encoded: Samples[Any] = state.encode(samples)
     return encoded
 
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from multiway.auditing.duplicates import by_split, check_duplicates
 from multiway.auditing.near_texts import share_in
-from multiway.auditing.report import AuditReport, Verdict, finding
+from multiway.auditing.report import AuditReport, Verdict, finding, verdict_on
 from multiway.auditing.samples import report_on_samples
 from multiway.data.findings import quote
 from multiway.data.samples import Rows
-from multiway_papers.language.config import TokenOptions
 from multiway_papers.language.encode import PreparedText, Vocabulary, learn_vocabulary
 
 WORD = re.compile(r"\w+")
@@ -38,8 +37,11 @@ def _verdicts(prepared: PreparedText, used: Vocabulary | None) -> Iterator[Verdi
     for name in ("validation", "test"):
         yield _check_lines(name, texts[name], known)
         yield _check_shingles(name, documents.texts, prepared.splits["train"], prepared.splits[name])
-    if used is not None:
-        yield _check_vocabulary(documents.options, used, texts["train"])
+    if used is not None and used.kind == "bpe":
+        rule = "the run's vocabulary is not that of the training text, as where other text was read to learn it"
+        is_same = learn_vocabulary(documents.options, texts["train"]) == used
+        sound = f"the vocabulary of {used.size:,} tokens is that of the training text"
+        yield sound if is_same else finding("vocabulary", "error", rule, "Train the run again.")
 
 
 def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
@@ -48,16 +50,14 @@ def _check_lines(name: str, texts: list[str], known: set[bytes]) -> Verdict:
     copies = [line for line in lines if _digest(line) in known]
     words = sum(len(text.split()) for text in texts)
     share = sum(len(line.split()) for line in copies) / max(words, 1)
-    if not copies:
-        return f"none of {len(lines):,} lines of {LONG} words or more of {name} stands in the training text"
-    return finding(
+    of_lines = f"of {len(lines):,} lines of {LONG} words or more of {name}"
+    return verdict_on(
+        [quote(line, 60) for line in copies],
+        f"none {of_lines} stands in the training text",
         "lines",
-        "error" if share > TOLERATED else "warning",
-        f"{len(copies):,} of {len(lines):,} lines of {LONG} words or more of {name} stand in the training text "
-        f"({share:.1%} of its words)",
+        f"{len(copies):,} {of_lines} stand in the training text ({share:.1%} of its words)",
         "Keep each in one split.",
-        [quote(line, 60) for line in copies[:3]],
-        len(copies),
+        severity="error" if share > TOLERATED else "warning",
     )
 
 
@@ -70,16 +70,6 @@ def _check_shingles(name: str, texts: Sequence[str], train: Rows, rows: Rows) ->
     worst = rows[np.argsort(-shares)[:3]]
     told = [f"{shares[rows == row][0]:.0%} of '{quote(texts[row], 60)}'" for row in worst]
     return finding("near", "error", said, "Keep each text in one split, with all its versions.", told, len(told))
-
-
-def _check_vocabulary(options: TokenOptions, used: Vocabulary, training: list[str]) -> Verdict | None:
-    """Byte pairs of the training text are those that the run has."""
-    if used.kind != "bpe":
-        return None
-    if learn_vocabulary(options, training) == used:
-        return f"the vocabulary of {used.size:,} tokens is that of the training text"
-    rule = "the run's vocabulary is not that of the training text, as where other text was read to learn it"
-    return finding("vocabulary", "error", rule, "Train the run again.")
 
 
 def _lines(text: str) -> list[str]:

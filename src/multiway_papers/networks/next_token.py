@@ -66,7 +66,8 @@ class KneserNey(nn.Module):
         before = torch.zeros_like(inputs)
         for order in range(1, self.order + 1):
             if order > 1:
-                before = before + _shifted(inputs, order - 2) * self.vocabulary ** (order - 2)
+                earlier = torch.nn.functional.pad(inputs, (order - 2, 0))[:, : inputs.shape[1]]  # zeros where none is
+                before = before + earlier * self.vocabulary ** (order - 2)
             known = torch.arange(inputs.shape[1]) >= order - 2
             shares = torch.where(known, self._interpolated(order, before, target, shares), shares)
         return shares.log()
@@ -86,7 +87,8 @@ class KneserNey(nn.Module):
         seen, position = _found(context, before)
         counted, row = _found(gram, before * self.vocabulary + target)
         count = torch.where(counted, often[row], 0).double()
-        discount = _discount(often)
+        once, twice = int((often == 1).sum()), int((often == 2).sum())
+        discount = once / (once + 2 * twice) if once and twice else DISCOUNT
         mass = (count - discount).clamp_min(0.0) + discount * kinds[position].double() * below
         return torch.where(seen, mass / total[position], below)
 
@@ -119,20 +121,10 @@ def _sequences(documents: Sequence[Tensor], size: int, vocabulary: int) -> Tenso
     return torch.cat([torch.empty(0, dtype=torch.int64), *sequences])
 
 
-def _shifted(inputs: Tensor, steps: int) -> Tensor:
-    """Inputs so many places before; zeros where there are none."""
-    return torch.nn.functional.pad(inputs, (steps, 0))[:, : inputs.shape[1]]
-
-
 def _found(table: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Whether each number is in a sorted table, and where."""
     position = torch.searchsorted(table, values).clamp_max(len(table) - 1)
     return table[position] == values, position
-
-
-def _discount(often: Tensor) -> float:
-    once, twice = int((often == 1).sum()), int((often == 2).sum())
-    return once / (once + 2 * twice) if once and twice else DISCOUNT
 
 
 @torch.no_grad()

@@ -65,14 +65,10 @@ class DLinear(nn.Module):
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
         filled = _filled(self, past, past_observed)
-        trend = self._moving_average(filled)
-        return _along_time(self.trend, trend) + _along_time(self.rest, filled - trend)
-
-    def _moving_average(self, past: Tensor) -> Tensor:
-        """The mean around each step; the window's ends are repeated beyond it."""
         steps, half = self.config.trend_steps, self.config.trend_steps // 2
-        longer = F.pad(past.transpose(1, 2), (half, half), mode="replicate")
-        return F.avg_pool1d(longer, steps, stride=1).transpose(1, 2)
+        longer = F.pad(filled.transpose(1, 2), (half, half), mode="replicate")
+        trend = F.avg_pool1d(longer, steps, stride=1).transpose(1, 2)  # the mean around each step
+        return _along_time(self.trend, trend) + _along_time(self.rest, filled - trend)
 
 
 def _filled(model: RLinear | DLinear, past: Tensor, observed: Tensor | None) -> Tensor:

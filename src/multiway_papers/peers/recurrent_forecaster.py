@@ -52,7 +52,14 @@ class RecurrentForecaster(torch_nn.Module):
         super().__init__()
         self.config = config
         width = math.prod(config.hidden_sizes)
-        self.cell = _build_cell(config)
+        self.cell: torch_nn.Module
+        if config.step_sizes is None:
+            self.cell = torch_nn.RNN(config.num_seen, width, batch_first=True)
+        elif math.prod(config.step_sizes) == config.num_seen:
+            self.cell = nn.NdRNN(config.step_sizes, config.hidden_sizes)
+        else:
+            seen = f"RecurrentForecaster: step_sizes must multiply to the series seen, {config.num_seen}"
+            raise ConfigError(f"{seen}. Got {config.step_sizes}.")
         self.layer = build_layer(config.layer, config.hidden_sizes, config.hidden_sizes, rank=config.rank)
         self.head = torch_nn.Linear(width, config.num_outputs)
 
@@ -66,14 +73,3 @@ class RecurrentForecaster(torch_nn.Module):
         out = self.head(F.relu(self.layer(last)).flatten(1))
         forecast: Tensor = out.unflatten(1, (self.config.horizon, -1))
         return forecast
-
-
-def _build_cell(config: RecurrentForecasterConfig) -> torch_nn.Module:
-    seen = config.num_seen
-    if config.step_sizes is None:
-        return torch_nn.RNN(seen, math.prod(config.hidden_sizes), batch_first=True)
-    if math.prod(config.step_sizes) != seen:
-        raise ConfigError(
-            f"RecurrentForecaster: step_sizes must multiply to the series seen, {seen}. Got {config.step_sizes}."
-        )
-    return nn.NdRNN(config.step_sizes, config.hidden_sizes)

@@ -150,15 +150,12 @@ class PatchTST(torch_nn.Module):
     def forward(self, past: Tensor, past_observed: Tensor | None = None) -> Tensor:
         """Forecast the steps after each window."""
         normal = by_mean(read_past("PatchTST", past, past_observed, self.config), past_observed, None)
-        tokens = self.dropout(self.embedding(self._patches(normal.steps)) + self.positions)
+        longer = F.pad(normal.steps.transpose(1, 2), (0, self.config.stride), mode="replicate")
+        patches = longer.unfold(-1, self.config.patch_length, self.config.stride)  # (batch, variates, patches, steps)
+        tokens = self.dropout(self.embedding(patches) + self.positions)
         seen = self.blocks(tokens.flatten(0, 1)).unflatten(0, tokens.shape[:2])
         forecast: Tensor = self.head(seen).transpose(1, 2) * normal.scale + normal.centre
         return forecast
-
-    def _patches(self, steps: Tensor) -> Tensor:
-        """Cut each series, its last value repeated, into `(batch, variates, patches, patch_length)`."""
-        longer = F.pad(steps.transpose(1, 2), (0, self.config.stride), mode="replicate")
-        return longer.unfold(-1, self.config.patch_length, self.config.stride)
 
 
 class _TokenBatchNorm(torch_nn.BatchNorm1d):

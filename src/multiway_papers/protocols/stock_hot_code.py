@@ -65,9 +65,14 @@ def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: Sto
         )
     slots, targets = (np.concatenate([getattr(part, name) for part in parts]) for name in ("slots", "targets"))
     kept = np.repeat(np.stack([part.kept for part in parts]), counts, axis=0)
-    features = _standardised(prices)
+    training = prices[: _blocks()[0][1]].reshape(-1, len(PRICES))  # the days before validation, zeros included
+    spread = training.std(0, ddof=1)
+    features = (prices - training.mean(0)) / np.where(spread > 0, spread, 1.0)
     valid = np.repeat(kept[:, :, None], protocol.look_back, axis=2)
     rows, groups = _texts(texts, slots, valid)
+    last = slots[:, -1]
+    both = traded[last] & traded[targets]  # the true change of adjusted close is known
+    returns = np.where(both, prices[targets, :, 0] / np.where(both, prices[last, :, 0], 1.0) - 1, np.nan)
     labels = _ratio_labels(features[targets, :, 0], features[slots[:, -1], :, 0], protocol.literal)
     return StockWindows(
         panel=panel,
@@ -81,7 +86,7 @@ def published_samples(panel: StockPanel, texts: StockTexts | None, protocol: Sto
         text_rows=rows,
         groups=groups,
         labels=np.where(kept, labels, -1).astype(np.int8),
-        returns=_returns(prices, traded, slots[:, -1], targets),
+        returns=returns.astype(np.float32),
         previous=_previous(panel, slots[:, -1]),
         traded=traded,
         feature_names=PRICES,
@@ -114,14 +119,6 @@ def _text_days(panel: StockPanel, texts: StockTexts) -> NDArray[np.bool_]:
     return result
 
 
-def _standardised(prices: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By mean and deviation of the days before validation, over all tickers, zeros included."""
-    training = prices[: _blocks()[0][1]].reshape(-1, len(PRICES))
-    spread = training.std(0, ddof=1)
-    scaled: NDArray[np.float64] = (prices - training.mean(0)) / np.where(spread > 0, spread, 1.0)
-    return scaled
-
-
 def _block_windows(has_text: NDArray[np.bool_], block: tuple[int, int], look_back: int) -> _Windows:
     """Windows over the days of a block that stay, taken as if they were adjacent; the last one is left out there."""
     inside = has_text[block[0] : block[1]]
@@ -143,15 +140,6 @@ def _ratio_labels(next_day: NDArray[np.float64], last: NDArray[np.float64], lite
     same = (ratio == 1) & literal
     labels: NDArray[np.int8] = np.where((ratio >= RISE) | same, 1, np.where(ratio < FALL, 0, -1)).astype(np.int8)
     return labels
-
-
-def _returns(
-    prices: NDArray[np.float64], traded: NDArray[np.bool_], last: NDArray[np.int64], targets: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """True change of adjusted close between the two days, NaN where one of them has no price."""
-    both = traded[last] & traded[targets]
-    base = np.where(both, prices[last, :, 0], 1.0)
-    return np.where(both, prices[targets, :, 0] / base - 1, np.nan).astype(np.float32)
 
 
 def _previous(panel: StockPanel, last: NDArray[np.int64]) -> NDArray[np.float32]:

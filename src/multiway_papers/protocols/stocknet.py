@@ -114,7 +114,11 @@ def make_tables(archive: Path, folder: Path, days: tuple[str, str], counts: Coun
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         root = unpack_archive(archive, Path(scratch) / "archive")
         panel, texts = read_stocks(root, StockOptions(start=days[0], end=days[1]))
-        _check_counts(panel, texts, counts, expected)
+        made_of = (len(panel.tickers), int(panel.traded.sum()), 0 if texts is None else texts.count)
+        if made_of != counts:
+            tickers, rows, said = made_of
+            got = f"Got {tickers} tickers, {rows:,} rows of prices, {said:,} texts. Nothing was kept."
+            raise DataError(f"{expected}. {got}")
         made = Path(scratch) / "tables"
         made.mkdir()
         write_with(made / "prices.parquet", _price_table(panel).to_parquet)
@@ -134,7 +138,10 @@ def unpack_archive(archive: Path, folder: Path) -> Path:
             for member in members:
                 parts = PurePosixPath(member.filename).parts[1:]
                 if parts[:2] in WANTED:
-                    _copy(file, member, folder.joinpath(*parts))
+                    target = folder.joinpath(*parts)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    with file.open(member) as source, target.open("wb") as sink:  # no more bytes than it declares
+                        shutil.copyfileobj(source, sink)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
         raise DataError(f"{where}: the archive is broken ({quote(error, 80)}). Fetch it again.") from None
     if not (folder / "price" / "raw").is_dir():
@@ -155,21 +162,6 @@ def _check_members(members: list[zipfile.ZipInfo], where: str) -> None:
             raise DataError(f"{where}: paths must stay inside. Got '{quote(member.filename, 80)}'. Fetch it again.")
         if stat.S_ISLNK(member.external_attr >> 16):
             raise DataError(f"{where}: it must hold no links. Got '{quote(member.filename, 80)}'. Fetch it again.")
-
-
-def _copy(file: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
-    """Unpack one file; never more bytes than it declares are read."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with file.open(member) as source, target.open("wb") as sink:
-        shutil.copyfileobj(source, sink)
-
-
-def _check_counts(panel: StockPanel, texts: StockTexts | None, counts: Counts, expected: str) -> None:
-    tickers, rows, about = (len(panel.tickers), int(panel.traded.sum()), 0 if texts is None else texts.count)
-    if (tickers, rows, about) != counts:
-        raise DataError(
-            f"{expected}. Got {tickers} tickers, {rows:,} rows of prices, {about:,} texts. Nothing was kept."
-        )
 
 
 def _price_table(panel: StockPanel) -> pd.DataFrame:

@@ -71,15 +71,15 @@ def test_plain_values_come_back_from_json():
     repeated = TableState.parse(json.loads(json.dumps(encoding.plain())))
     assert repeated.plain() == encoding.plain()
     assert (repeated.inputs(table.inputs) == encoding.inputs(table.inputs)).all()
-    assert (repeated.encoded(table).target == encoding.encoded(table).target).all()
+    assert (repeated.encode(table).target == encoding.encode(table).target).all()
 
 
 def test_targets_are_scaled_numbers_or_positions():
     numbers = read_table(patients(), TableOptions(target="weight"))
-    scaled = TableState.fit(numbers).encoded(numbers).target
+    scaled = TableState.fit(numbers).encode(numbers).target
     assert scaled.mean() == pytest.approx(0, abs=1e-6) and scaled.std() == pytest.approx(1, rel=1e-5)
     classes = read_table(patients(), ILL)
-    assert TableState.fit(classes).encoded(classes).target.tolist() == (patients()["ill"] == "yes").astype(int).tolist()
+    assert TableState.fit(classes).encode(classes).target.tolist() == (patients()["ill"] == "yes").astype(int).tolist()
 
 
 def test_what_training_held_constant_or_empty_and_huge_numbers_stay_finite():

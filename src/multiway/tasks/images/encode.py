@@ -84,7 +84,7 @@ class ImageState(Config):
         centre, spread = (torch.tensor(values, dtype=torch.float32) for values in (self.centre, self.spread))
         return images.float().sub_(centre).div_(spread).permute(0, 3, 1, 2)
 
-    def encoded(self, images: Samples[Bytes]) -> Samples[Tensor]:
+    def encode(self, images: Samples[Bytes]) -> Samples[Tensor]:
         """Images that are normalised when they are gathered."""
         height, width, channels = images.inputs.shape[1:]
         match_sizes(

@@ -73,7 +73,7 @@ def sections(runs: Sequence[Run], cases: Cases | None) -> Iterator[PagePart]:
         yield _gradients(run, explained)
 
 
-def selected_by(score: str, run: Run) -> str:
+def choice_of_epoch(score: str, run: Run) -> str:
     """What chose the epoch of a run: this score, or the loss where validation leaves it undefined."""
     is_score = run.facts["best"].get(NETWORK, {}).get("validation_score") is not None
     return f"highest validation {score}" if is_score else "lowest validation loss"
@@ -93,7 +93,7 @@ SUBJECT = pages.Subject(
     kicker="Report on volumes",
     rows="cases",
     setting=_setting,
-    selected_by=functools.partial(selected_by, "AUC"),
+    selected_by=functools.partial(choice_of_epoch, "AUC"),
     interval=INTERVAL,
 )
 
@@ -146,9 +146,9 @@ def _show_case(run: Run, item: CaseExplanation) -> Planes:
     is_named = not patient or patient.lower().startswith("patient")  # a name may say itself that it is a patient's
     (actual, share), (predicted, own) = (
         (run.state.classes[label], text.percent(100 * float(item.probabilities[label]), 0))
-        for label in (item.label, item.predicted)
+        for label in (item.label, item.answer)
     )
-    is_wrong = item.label != item.predicted
+    is_wrong = item.label != item.answer
     return Planes(
         name=item.name,
         films=films(item.picture, axes=scan.axes, spacing=scan.spacing, orientation=scan.orientation, **item.overlays),

@@ -259,7 +259,7 @@ class Examples:
         return len(self.scans.header.axes)
 
     @property
-    def scored(self) -> range:
+    def dice_classes(self) -> range:
         """Classes that have a Dice of their own: all but a background that no mask marks."""
         return range(int(self.values[0] == 0), len(self.values))
 
@@ -307,12 +307,11 @@ def positions_in(values: tuple[int, ...], mask: Array, ignore: int | None) -> ND
 def to_classes(mask: Array, values: tuple[int, ...], ignore: int | None, where: str) -> NDArray[np.int16]:
     """Positions in `values` of a mask's values, `IGNORED` for the one to ignore."""
     target = positions_in(values, mask, ignore)
-    if (target == len(values)).any():
-        other = np.unique(mask[target == len(values)]).tolist()
+    other = np.unique(mask[target == len(values)]).tolist()
+    if other:
         raise DataError(
             f"{where}: a mask may hold the values of the training masks, {list_some(values)}. Got "
-            f"{list_some(other, 4)}. "
-            "Correct it, or move a case that has them into training."
+            f"{list_some(other, 4)}. Correct it, or move a case that has them into training."
         )
     return target
 

@@ -67,7 +67,7 @@ class CaseExplanation(VolumeExplanation):
     patient: str | None = None
 
     @property
-    def predicted(self) -> int:
+    def answer(self) -> int:
         """Class of the highest probability."""
         return int(self.probabilities.argmax())
 
@@ -154,7 +154,7 @@ def explain_cases(run: Run, cases: Cases, indices: Sequence[int], folder: Path) 
         )
         classes = run.state.classes
         label = None if item.label is None else classes[item.label]
-        predicted, share = classes[item.predicted], item.probabilities[item.predicted]
+        predicted, share = classes[item.answer], item.probabilities[item.answer]
         lines.append(sentence_on(item.name, label, predicted, share, item.sums))
         maps += item.maps
         curves += [item.deletion] if item.deletion is not None else []

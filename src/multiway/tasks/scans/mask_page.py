@@ -19,7 +19,7 @@ from multiway.report.scores import UNDEFINED, Metric, Scores, best_rival
 from multiway.report.sections import Chart, Images, PagePart, Picture, Section, Table, TableCell, Text
 from multiway.tasks import pages
 from multiway.tasks.run import Run
-from multiway.tasks.scans.class_page import INTERVAL, TITLES, selected_by
+from multiway.tasks.scans.class_page import INTERVAL, TITLES, choice_of_epoch
 from multiway.tasks.scans.encode import Examples
 from multiway.tasks.scans.read import class_in_words
 from multiway.tasks.scans.scores import Floats, Predictor, headline
@@ -63,7 +63,7 @@ SUBJECT = pages.Subject(
     kicker="Report on masks",
     rows="cases",
     setting=_setting,
-    selected_by=functools.partial(selected_by, "Dice"),
+    selected_by=functools.partial(choice_of_epoch, "Dice"),
     interval=INTERVAL,
     about=[
         "Dice is a mean over the cases where it is defined.",

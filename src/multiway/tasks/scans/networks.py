@@ -109,21 +109,20 @@ class PatchLoss:
 
     def __call__(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """Sum over patches, and their number."""
-        pieces = (batch[name].split(self.config.training.batch_size) for name in ("inputs", "target"))
-        parts = [self._loss(model(volume), mask) for volume, mask in zip(*pieces, strict=True)]
+        config, weights, parts = self.config, self.config.class_weights, []
+        size = config.training.batch_size
+        for volumes, masks in zip(*(batch[name].split(size) for name in ("inputs", "target")), strict=True):
+            part = segmentation_loss(
+                model(volumes),
+                masks,
+                background=self.background,
+                dice_weight=config.dice_weight,
+                cl_dice_weight=config.cl_dice_weight,
+                class_weights=None if weights is None else torch.tensor(weights, device=volumes.device),
+            )
+            parts.append(part)
         total, count = (torch.stack(values).sum() for values in zip(*parts, strict=True))
         return total, count
-
-    def _loss(self, logits: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        weights = self.config.class_weights
-        return segmentation_loss(
-            logits,
-            mask,
-            background=self.background,
-            dice_weight=self.config.dice_weight,
-            cl_dice_weight=self.config.cl_dice_weight,
-            class_weights=None if weights is None else torch.tensor(weights, device=logits.device),
-        )
 
 
 def predictor_of(run: Run, name: str) -> Predictor:

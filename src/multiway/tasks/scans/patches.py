@@ -62,7 +62,7 @@ class TrainingPatches:
         by_class: list[Array] = []
         if float(torch.rand(())) < self.foreground:
             if row not in self.voxels:  # those of each scored class that the case has, thinned evenly
-                marked = [np.argwhere(example.target == label) for label in self.images.scored]
+                marked = [np.argwhere(example.target == label) for label in self.images.dice_classes]
                 self.voxels[row] = [
                     voxels[:: -(-len(voxels) // MOST_VOXELS)].astype(np.int32) for voxels in marked if len(voxels)
                 ]

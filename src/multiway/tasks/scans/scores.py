@@ -97,7 +97,7 @@ def _by_class(
     target = torch.from_numpy(known.astype(np.int64))
     given = torch.where(target == IGNORED, IGNORED, torch.from_numpy(classes))
     for label, name in enumerate(cases.classes or ()):
-        predicted, expected, is_scored = given == label, target == label, label in cases.inputs.scored
+        predicted, expected, is_scored = given == label, target == label, label in cases.inputs.dice_classes
         values = {metric: of(predicted, expected) if is_scored else None for metric, of in metrics.items()}
         defined = {metric: np.nan if value is None else value for metric, value in values.items()}
         yield {"class": name, "scored": is_scored, **overlap(predicted, expected)._asdict(), **defined}

@@ -63,7 +63,7 @@ class SeriesState(Config):
             )
         return series.resize(self.length)
 
-    def encoded(self, samples: Samples[Values]) -> Samples[Tensor]:
+    def encode(self, samples: Samples[Values]) -> Samples[Tensor]:
         """Scaled values `(series, length, variates)` in float32, NaN where missing or padded."""
         values = self.scaler.transform(samples.inputs)
         return samples.with_inputs(torch.from_numpy(np.clip(values, -FARTHEST, FARTHEST).astype(np.float32)))

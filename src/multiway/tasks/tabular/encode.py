@@ -230,7 +230,7 @@ class TableState(Config):
         counts |= {own.column: int((~own.is_known(self._words(cells, own.column))).sum()) for own in self.means}
         return {name: count for name, count in counts.items() if count}
 
-    def encoded(self, rows: Samples[Cells]) -> Samples[Tensor]:
+    def encode(self, rows: Samples[Cells]) -> Samples[Tensor]:
         """Rows as the network takes them; numbers to predict are scaled, and cells without an input are noted."""
         unknown = self.unknown(rows.inputs).items()
         notes = (f"{count} cells of '{quote(name)}' have a level that training had not" for name, count in unknown)

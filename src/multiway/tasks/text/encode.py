@@ -100,7 +100,7 @@ class TextState(Config):
             return values
         return torch.from_numpy(self.scaler.transform(values.double().numpy())).float()
 
-    def encoded(self, texts: Samples[Strings], seen: TextInputs) -> Samples[Tensor]:
+    def encode(self, texts: Samples[Strings], seen: TextInputs) -> Samples[Tensor]:
         """Texts as the network takes them."""
         if seen.digest != self.digest:
             raise ConfigError(

@@ -73,7 +73,7 @@ def encode_splits(
     seen = state.build_inputs(texts.inputs.tolist(), config.text, progress=progress)
     state = state.with_inputs(seen, splits["train"])
     notes = (*texts.notes, *notes_on_draws(texts, splits))
-    return Prepared(raw=texts, encoded=state.encoded(texts, seen), state=state, splits=splits, notes=notes)
+    return Prepared(raw=texts, encoded=state.encode(texts, seen), state=state, splits=splits, notes=notes)
 
 
 def learn_state(config: TextConfig, samples: Samples[Strings], train: Rows) -> TextState:
@@ -85,7 +85,7 @@ def encode_texts(
     config: TextConfig, samples: Samples[Strings], state: TextState, *, progress: bool = False
 ) -> Samples[Tensor]:
     """Ids of words, scaled vectors, or ids of tokens."""
-    return state.encoded(samples, state.build_inputs(samples.inputs.tolist(), config.text, progress=progress))
+    return state.encode(samples, state.build_inputs(samples.inputs.tolist(), config.text, progress=progress))
 
 
 def read_own_rows(config: TextConfig, source: object, samples: Samples[Strings]) -> pd.DataFrame:

@@ -92,11 +92,11 @@ def test_a_case_is_explained_whole(tmp_path):
     np.testing.assert_allclose(found.probabilities, logits.detach().double().softmax(-1)[0], rtol=LONG32)
     assert (found.name, found.label, found.patient) == ("scan1", 1, "p1")
     assert found.attention.shape == found.gradients.shape == SIZES
-    change = (logits - run.model(torch.zeros(1, 1, *SIZES)))[0, found.predicted].item()
+    change = (logits - run.model(torch.zeros(1, 1, *SIZES)))[0, found.answer].item()
     assert found.sums[1] == pytest.approx(change, rel=LONG32)
     assert found.sums == pytest.approx((found.gradients.sum(), found.gradients.sum()), rel=0.1)
     assert set(found.deletion.marked) == {"attention", "gradients"}
-    assert found.deletion.marked["attention"][0] == pytest.approx(found.probabilities[found.predicted], rel=LONG32)
+    assert found.deletion.marked["attention"][0] == pytest.approx(found.probabilities[found.answer], rel=LONG32)
     assert [item.mode for item in found.maps[:3]] == ["y", "x", "z"]
     assert found.maps[0].key_labels == ("slices 0–3, 0–4 mm", "slices 4–7, 4–8 mm")
     assert found.maps[2].key_labels[-1] == "slice 8, 20–22.5 mm"

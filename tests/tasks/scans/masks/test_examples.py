@@ -18,7 +18,7 @@ def test_the_values_of_a_mask_become_classes(tmp_path):
     prepared, _ = prepared_at(write_boxes(tmp_path, value=200), classes=("tissue", "box"))
     state, images = prepared.state, prepared.encoded.inputs
     assert state.values == (0, 200) and state.classes == ("tissue", "box") and state.background
-    assert list(images.scored) == [1]
+    assert list(images.dice_classes) == [1]
     target = images.read(0).target
     assert set(np.unique(target)) == {0, 1} and (target == 1).sum() == 64
 
@@ -83,7 +83,7 @@ def test_a_scene_is_cut_into_blocks_of_disjoint_splits(tmp_path):
     prepared, _ = prepared_at(write_scene(tmp_path / "scene.npz"), ignore=0, block=6, model={})
     state, images = prepared.state, prepared.encoded.inputs
     assert state.num_modes == 2 and state.channels == 5 and not state.background
-    assert state.classes == ("1", "2", "3") and list(images.scored) == [0, 1, 2]
+    assert state.classes == ("1", "2", "3") and list(images.dice_classes) == [0, 1, 2]
     seen = [row for rows in prepared.splits.values() for row in rows.tolist()]
     assert len(seen) == len(set(seen)) == 25
     read = images.read(0)

@@ -110,7 +110,7 @@ def _plan_turn(header: VolumeHeader, orientation: str, source: str) -> tuple[Vol
             f"{source}: orientation needs to know how the voxels lie, and the header does not say (qform and sform "
             f"codes are 0). Set its geometry, or leave orientation out."
         )
-    affine = _known_affine(header, source, "orientation")
+    affine = _require_affine(header, source, "orientation")
     order, flips = turns(affine, orientation)
     affine, sizes = turn_affine(affine, header.sizes, order, flips), tuple(header.sizes[axis] for axis in order)
 
@@ -120,7 +120,7 @@ def _plan_turn(header: VolumeHeader, orientation: str, source: str) -> tuple[Vol
     return dataclasses.replace(header, affine=affine, sizes=sizes, axes=axes_of(affine)), turn
 
 
-def _known_affine(header: VolumeHeader, source: str, option: str) -> Affine:
+def _require_affine(header: VolumeHeader, source: str, option: str) -> Affine:
     if header.affine is None:
         raise DataError(
             f"{source}: {option} needs an affine and a bare array has none. Leave {option} out, or give NIfTI or DICOM."
@@ -132,7 +132,7 @@ def _find_grid(header: VolumeHeader, options: VolumeOptions, source: str) -> Gri
     """The grid of another spacing or of other sizes, about the same centre; None where neither is wanted."""
     sizes = header.sizes
     if options.spacing is not None:
-        affine = _known_affine(header, source, "spacing")
+        affine = _require_affine(header, source, "spacing")
         scales = tuple(new / old for new, old in zip(options.spacing, spacing_of(affine), strict=True))
         target = tuple(max(1, int(np.floor(size / scale + 0.5))) for size, scale in zip(sizes, scales, strict=True))
     elif options.resample_to is not None:
