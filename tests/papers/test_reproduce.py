@@ -38,7 +38,7 @@ def test_a_published_table_is_printed_with_its_slips_and_notes():
 
 
 def test_a_figure_without_values_prints_what_is_known():
-    assert "prints no values" in printed("published", "hot-figure-3")
+    assert "has the caption alone" in printed("published", "hot-figure-3")
 
 
 def test_measured_cells_are_followed_by_every_published_method(tmp_path):
