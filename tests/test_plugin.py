@@ -56,7 +56,7 @@ def installed(tmp_path_factory):
     return folder
 
 
-def run_beside(installed, words, folder):
+def run_installed(installed, words, folder):
     """Python in a process of its own that finds the package."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ["PYTHONPATH"]])}
     return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
@@ -64,7 +64,7 @@ def run_beside(installed, words, folder):
 
 def test_a_task_of_another_package_is_checked_trained_audited_and_reported(installed, tmp_path):
     write_spectra(tmp_path)
-    done = run_beside(installed, ["-c", PROGRAM], tmp_path)
+    done = run_installed(installed, ["-c", PROGRAM], tmp_path)
     assert done.returncode == 0, done.stderr
     checked, trained, scores, _, _, audited, page, lacking, listed, is_known = json.loads(done.stdout.splitlines()[-1])
     assert "train: multiway train spectra --data some.spectra" in checked and is_known
@@ -83,7 +83,7 @@ def test_the_task_keeps_what_every_task_promises(installed):
     """The contract's own tests, where the package is one of those installed."""
     files = [ROOT / "tasks" / f"test_contract{part}.py" for part in PARTS]
     words = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-k", "spectra", *map(str, files)]
-    done = run_beside(installed, words, ROOT.parent)
+    done = run_installed(installed, words, ROOT.parent)
     assert done.returncode == 0 and re.search(r"\b[2-9]\d passed", done.stdout), done.stdout
 
 

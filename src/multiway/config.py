@@ -40,7 +40,8 @@ class Config(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(f"{where}: {_one_line(error, cls)}") from None
+            said = "; ".join(_describe(item, cls) for item in error.errors())
+            raise ConfigError(f"{where}: {end_sentence(said)}") from None
 
     def replace(self, **changes: Any) -> Self:
         """Copy with some fields changed, rechecked."""
@@ -277,10 +278,6 @@ def _beyond(values: object, place: str = "") -> Iterator[str]:
             yield from _beyond(value, place)
     elif isinstance(values, int) and abs(values) > LARGEST:
         yield place
-
-
-def _one_line(error: ValidationError, cls: type[BaseModel]) -> str:
-    return end_sentence("; ".join(_describe(item, cls) for item in error.errors()))
 
 
 def _describe(item: Any, cls: type[BaseModel]) -> str:

@@ -11,6 +11,7 @@ import multiway_papers as papers
 from multiway.cli import options, show
 from multiway.cli.options import Quiet, Sets
 from multiway.cli.show import Output
+from multiway.config import read_names
 from multiway.errors import ConfigError
 
 complete_published = options.any_of(lambda: papers.published_tables())
@@ -133,10 +134,10 @@ def reproduce_command(
         raise ConfigError("reproduce: give a table, such as hot-table-1, or --queue FILE.")
     cells = papers.reproduce(
         table,
-        rows=options.split_names(rows),
-        variants=options.split_names(variants),
-        horizons=options.split_names(horizons),
-        forms=options.split_names(forms),
+        rows=rows and read_names(rows),
+        variants=variants and read_names(variants),
+        horizons=horizons and read_names(horizons),
+        forms=forms and read_names(forms),
         seeds=seeds,
         out=out,
         runs=runs,

@@ -4,6 +4,7 @@ import pytest
 import typer
 
 from multiway.cli import options
+from multiway.config import read_names
 from multiway.errors import ConfigError
 
 
@@ -58,8 +59,7 @@ def test_a_set_through_a_value_is_refused():
 
 
 def test_names_are_split_at_commas():
-    assert options.split_names(" a, b,,c ") == ["a", "b", "c"]
-    assert options.split_names(None) is None
+    assert read_names(" a, b,,c ") == ["a", "b", "c"]
 
 
 def test_levels_are_read_as_numbers():

@@ -1,5 +1,7 @@
 """Every fast path against its equation: the same values and gradients, and nothing fast where the gate is closed."""
 
+import pickle
+
 import pytest
 import torch
 from torch.autograd import forward_ad
@@ -148,6 +150,7 @@ def test_an_equation_is_what_its_function_wraps(generator):
     )
     y = torch.einsum("bij,ki,lj->bkl", x, *weights)
     assert_same(ops.nd_linear.__wrapped__(x, weights), y)
+    assert pickle.loads(pickle.dumps(ops.nd_linear)) is ops.nd_linear
     cores = [weights[0].mT[None, :, :, None], weights[1].mT[None, :, :, None]]
     assert_same(ops.tt_linear.__wrapped__(x.flatten(1), cores), y.flatten(1))
 

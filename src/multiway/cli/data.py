@@ -48,11 +48,14 @@ def check_command(
     return Output(
         lines=[*chosen.lines(spell), *_sentences(chosen, [each for each in commands if each])],
         document=lambda: {
-            "usable": chosen.is_usable, "task": chosen.task, **chosen.to_dict(spell),
-            "train": commands[0], "others": [each for each in commands[1:] if each],
+            "usable": chosen.is_usable,
+            "task": chosen.task,
+            **chosen.to_dict(spell),
+            "train": commands[0],
+            "others": [each for each in commands[1:] if each],
         },
         is_bad=not chosen.is_usable,
-    )  # fmt: skip
+    )
 
 
 def _check_all(file: str, names: list[str], own: dict[str, Any], sets: list[str]) -> list["workflows.CheckReport"]:

@@ -10,21 +10,31 @@ from multiway.cli import show
 from multiway.cli.show import Output, Row
 
 EXTRAS = {
-    "polars": "frames of polars", "excel": "tables of Excel", "explain": "pictures of `multiway explain`",
-    "demo": "weather to try it on", "text": "a MiniLM as the encoder of texts", "trees": "boosted trees as candidates",
-    "arima": "ETS, Theta and ARIMA as candidates", "tune": "`multiway tune`",
-    "tensorboard": "curves of a training in TensorBoard", "trackio": "curves of a training in trackio",
+    "polars": "frames of polars",
+    "excel": "tables of Excel",
+    "explain": "pictures of `multiway explain`",
+    "demo": "weather to try it on",
+    "text": "a MiniLM as the encoder of texts",
+    "trees": "boosted trees as candidates",
+    "arima": "ETS, Theta and ARIMA as candidates",
+    "tune": "`multiway tune`",
+    "tensorboard": "curves of a training in TensorBoard",
+    "trackio": "curves of a training in trackio",
     "peft": "adapters in Hugging Face's PEFT",
     "holidays": "public holidays as covariates",
-    "sessions": "the calendars of exchanges", "images": "images in files", "teachers": "teachers for images",
-    "volumes": "NIfTI, DICOM, and gradients of volumes", "export": "models as ONNX",
-}  # fmt: skip
+    "sessions": "the calendars of exchanges",
+    "images": "images in files",
+    "teachers": "teachers for images",
+    "volumes": "NIfTI, DICOM, and gradients of volumes",
+    "export": "models as ONNX",
+}
 NAMED = ("multiway", "torch", "numpy", "pandas", "pyarrow", "accelerate", "safetensors")
 
 
 def doctor_command() -> Output:
     """Say what is installed, what it runs on, and what each missing extra would bring."""
-    facts = {**_versions(), **_machine()}
+    installed = {name: _version(name) or "not installed" for name in NAMED}
+    facts = {"python": platform.python_version(), **installed, **_machine()}
     rows: list[Row] = list(_extras())
     width = max(map(len, facts))
     lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
@@ -35,10 +45,6 @@ def doctor_command() -> Output:
     return Output(
         lines=[*lines, "", *show.align_rows(rows), "", command], document=lambda: {"facts": facts, "extras": rows}
     )
-
-
-def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: _version(name) or "not installed" for name in NAMED}}
 
 
 def _version(package: str) -> str | None:
@@ -52,21 +58,16 @@ def _machine() -> dict[str, str]:
     """Processor, kernels, threads and devices."""
     import torch
 
+    from multiway.kernels.library import library
+
     names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     return {
         "system": platform.platform(),
         "processor": f"{platform.machine()}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}",
-        "kernels": _kernels(),
+        "kernels": "compiled, and loaded" if library() else "not built, as there is no C compiler: torch does the work",
         "threads": str(torch.get_num_threads()),
         "devices": ", ".join(["cpu", *names]),
     }
-
-
-def _kernels() -> str:
-    """Whether they were compiled."""
-    from multiway.kernels.library import library
-
-    return "compiled, and loaded" if library() else "not built, as there is no C compiler: torch does the work"
 
 
 def _extras() -> Iterator[Row]:

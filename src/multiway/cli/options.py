@@ -223,8 +223,3 @@ def _assign(target: dict[str, Any], path: list[str], value: Any) -> None:
         if not isinstance(target, dict):
             raise typer.BadParameter(f"{'.'.join(path)} goes through {part}, which has a value", param_hint="--set")
     target[path[-1]] = value
-
-
-def split_names(text: str | None) -> list[str] | None:
-    """Split "a,b" into names; None stays None."""
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -199,9 +199,19 @@ def compress_command(
     source = model.resolve() if model.name in ("", "..") else model
     target = None if dry_run else out or source.with_name(f"{source.name}-compressed")
     done = workflows.compress(
-        model, rule, data=data, out=target, report=report, finetune=finetune, distil=distil, rate=rate,
-        max_parameters=max_parameters, max_flops=max_flops, max_milliseconds=max_milliseconds, max_error=max_error,
-    )  # fmt: skip
+        model,
+        rule,
+        data=data,
+        out=target,
+        report=report,
+        finetune=finetune,
+        distil=distil,
+        rate=rate,
+        max_parameters=max_parameters,
+        max_flops=max_flops,
+        max_milliseconds=max_milliseconds,
+        max_error=max_error,
+    )
     written = (
         []
         if target is None

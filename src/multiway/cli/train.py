@@ -142,9 +142,19 @@ def tuning_of(task: str) -> Callable[..., Output]:
     ) -> Output:
         given = options.settings("train", task, own) | {"data": data}
         tuned = workflows.tune(
-            task, given, space=space, overrides=options.overrides(task, own, sets), trials=trials, seed=seed,
-            minutes=minutes, sampler=sampler, pruner=pruner, out=out, storage=storage, progress=not quiet,
-        )  # fmt: skip
+            task,
+            given,
+            space=space,
+            overrides=options.overrides(task, own, sets),
+            trials=trials,
+            seed=seed,
+            minutes=minutes,
+            sampler=sampler,
+            pruner=pruner,
+            out=out,
+            storage=storage,
+            progress=not quiet,
+        )
         return Output(lines=[*show.align_rows(tuned.table()), *tuned.lines()], document=tuned.to_dict)
 
     return function

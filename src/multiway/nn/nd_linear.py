@@ -121,7 +121,7 @@ class NdLinear(nn.Module):
         if x.dtype != weights[0].dtype:
             check_dtype("NdLinear", "x", x, weights[0])
         full_bias = self.full_bias if self.bias_kind == "full" else None
-        if x.shape[1:] == self.in_sizes and not self.flat:
+        if x.ndim == 1 + len(self.in_sizes) and not self.flat and x.shape[1:] == self.in_sizes:
             return ops.nd_linear(x, weights, biases, full_bias=full_bias, descending=self.descending)
         lead = self._lead(x)
         rows = x.reshape(math.prod(lead), *self.in_sizes)

@@ -52,7 +52,11 @@ def faster(
     """Compute an equation by the way that `choose` finds for its arguments; it is given the equation first."""
 
     def decorate(equation: Callable[P, Result]) -> Callable[P, Result]:
-        return functools.wraps(equation)(functools.partial(choose, equation))
+        @functools.wraps(equation)
+        def run(*args: P.args, **options: P.kwargs) -> Result:
+            return choose(equation, *args, **options)
+
+        return run
 
     return decorate
 

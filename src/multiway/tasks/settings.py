@@ -23,9 +23,6 @@ PLACES = extensions("tasks")
 TASKS = (*(name for name in PLACES if name not in GENERAL), *GENERAL)
 
 
-IN_MEMORY = "Write it to a file, or use multiway.check and the estimators, which take data in memory."
-
-
 class Predict(Config):
     """Options of `multiway predict`, whatever the task."""
 
@@ -56,7 +53,10 @@ def configure(
     given = merge(dict(settings), dict(overrides or {}))
     if not isinstance(given.get("data"), str | Path | None):
         kind = type(given["data"]).__name__
-        raise ConfigError(f"data: a path or the name of a known data set is needed. Got {kind}. {IN_MEMORY}")
+        raise ConfigError(
+            f"data: a path or the name of a known data set is needed. Got {kind}. Write it to a file, or use "
+            "multiway.check and the estimators, which take data in memory."
+        )
     return self.config.parse(merge(known.settings_for(given.get("data"), self.name), given), "settings")
 
 

@@ -10,7 +10,7 @@ from multiway.tasks import candidate
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.page import report
 from multiway.tasks.run import load, save_run
-from tasks.forecasting.panels import fitted, forecast, make_config, make_frame
+from tasks.forecasting.panels import allowed, fitted, forecast, make_config, make_frame, make_windows
 
 MEAN = '''
 import torch
@@ -88,3 +88,11 @@ def test_one_of_another_distribution_is_weighed_scored_refitted_stored_and_answe
 def test_one_that_is_not_installed_is_unknown():
     with pytest.raises(ConfigError, match=r"answer: Input should be .*'ridge'.*'mean_of_all'"):
         make_config(answer="mean_of_all")
+
+
+def test_the_network_is_a_candidate_and_the_last_one():
+    windows = make_windows(60, 2, 12, 4)
+    assert [*candidates()][-1] == "network" and candidates()["network"].is_stepped
+    assert allowed(windows, network=True)[-1] == "network" and "network" not in allowed(windows)
+    run = fitted(make_frame(), network=True)
+    assert run.state.candidates[-1] == "network" and [*run.model.every] == [*run.state.candidates]

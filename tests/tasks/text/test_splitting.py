@@ -13,7 +13,7 @@ from tasks.text.reviews import reviews
 
 def drawn(frame: pd.DataFrame, read: dict | None = None, **shares: object) -> tuple:
     table = read_texts(frame, LabelledTextOptions.parse(read or {}))
-    return table, split(table, Folds.parse(shares), fix=TASK.split_field)
+    return table, split(table, Folds.parse(shares), fix=TASK.encoding.split_field)
 
 
 def test_shares_keep_the_proportions_of_the_classes():
