@@ -39,7 +39,7 @@ from docs.build.rows import (
     training_of,
 )
 
-import verdicts_again
+import independent_verdicts
 from loops import check_all
 from multiway.config import leaves
 from multiway.tasks import lifecycle
@@ -102,7 +102,7 @@ def test_an_untested_claim_says_what_it_takes():
 
 
 def test_an_independent_script_finds_the_same_verdicts():
-    assert verdicts_again.verdicts() == {
+    assert independent_verdicts.verdicts() == {
         f"{claim.paper}: {claim.claim}": found for claim, found in zip(CLAIMS, FOUND, strict=True)
     }
 

@@ -1,6 +1,6 @@
 """Every verdict once more, from the files alone: JSON, YAML and scipy, and nothing of the page that prints them.
 
-`python tests/verdicts_again.py` prints a line for each claim.
+`python tests/independent_verdicts.py` prints a line for each claim.
 """
 
 import itertools
@@ -101,8 +101,8 @@ def verdict(claim, rows):
     ]
     metrics = claim.get("metric", [])
     metrics = [metrics] if isinstance(metrics, str) else metrics
-    asked = [(place, metric) for place in places for metric in metrics] if "row" in claim else []
-    known = [found for place, metric in asked if (found := compared(claim, place, metric, rows))]
+    cells = [(place, metric) for place in places for metric in metrics] if "row" in claim else []
+    known = [found for place, metric in cells if (found := compared(claim, place, metric, rows))]
     if not known:
         return "untested"
     better, margin = claim.get("better", True), claim.get("margin", 0)
@@ -110,7 +110,7 @@ def verdict(claim, rows):
     if any(interval(*each, refuting)[1] < 0 for each in known):
         return "refuted"
     supported = all(interval(*each, 0.05)[0] > (0 if better else -margin) for each in known)
-    if len(known) < len(asked) or "lacks" in claim:
+    if len(known) < len(cells) or "lacks" in claim:
         return "untested"
     return "holds" if supported else "undecided"
 
