@@ -34,7 +34,8 @@ class Claim(NamedTuple):
     better: Whether the claim is that the row is better, not as good as the other.
     margin: By how much what is as good may be worse.
     beats: A printed figure of another method.
-    says: `holds` or `refuted`, by the test or the command; None where rows decide.
+    says: The verdict by the test or the command, `undecided` where print leaves open what it counts; None where rows
+        decide.
     lacks: What else has not been run, or is not here.
     cells: Patterns of cells that would decide, for their hours; by default those of the rows.
     hours: Of one core, where results/costs.jsonl has none of them.
