@@ -87,7 +87,8 @@ def test_there_are_claims_of_four_papers_and_each_has_what_says_so():
         assert verdict in VERDICTS and claim.words, claim.claim
         assert claim.test is None or (ROOT / claim.test).is_file(), claim.claim
         assert verdict == UNTESTED or commands_of(claim, ROWS), claim.claim
-        assert claim.says in (None, HOLDS, REFUTED, UNDECIDED) and (claim.says is None) != (not (claim.row or claim.lacks))
+        assert (claim.says is None) == bool(claim.row or claim.lacks), claim.claim
+        assert claim.says in (None, HOLDS, REFUTED, UNDECIDED), claim.claim
 
 
 def test_words_alone_say_a_verdict_where_no_rows_do_and_a_test_or_a_command_does():
