@@ -203,8 +203,7 @@ def with_gradient(kernel: Kernel, plain: Plain) -> CompiledFunction:
             return tuple(plain_gradients(plain, tensors, needed, grad))
 
     forward = kernel.forward
-    # `Function.apply` asks about transforms of torch.func first; their tensors have no pointers, and `forward` raises
-    apply: Callable[..., Tensor] = super(torch.autograd.Function, _Compiled).apply
+    apply: Callable[..., Tensor] = _Compiled.apply
 
     def run(tensors: Sequence[Tensor]) -> Tensor | None:
         if is_in_torch_dispatch_mode() or not can_run(tensors):
