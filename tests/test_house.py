@@ -24,14 +24,14 @@ FILES = {
 
 ROOT = Path(__file__).parents[1]
 CEILINGS = {
-    "lines": 63_010,
-    "functions": 4_590,
-    "files with one reader": 39,
-    "participle names": 137,
-    "formatter switched off": 13,
+    "lines": 62_200,
+    "functions": 4_200,
+    "files with one reader": 22,
+    "participle names": 48,
+    "formatter switched off": 2,
 }
 """Figures of the package that no change may exceed; the mean body of a function is its floor."""
-FLOOR_OF_BODIES = 5.4
+FLOOR_OF_BODIES = 5.9
 
 DIALECT = {"asked", "asking", "beside", "again", "mend"}
 """Words that no name has."""

@@ -91,23 +91,20 @@ def reproduce(
 def choose_cells(table: str, given: Mapping[str, Sequence[str] | None]) -> dict[str, Recipe]:
     """Recipes of a table with the given rows, variants, horizons and forms, by name; None takes all."""
     names = {name: set(values) for name, values in given.items() if values is not None}
-    chosen = {name: recipe for name, recipe in recipes_of(table).items() if _is_chosen(recipe, names)}
-    if "horizons" in names:
-        chosen = {name: recipe.at(names["horizons"]) for name, recipe in chosen.items()}
+    chosen = dict[str, Recipe]()
+    for name, recipe in recipes_of(table).items():
+        own: dict[str, set[str | None]] = {
+            "rows": {recipe.row},
+            "variants": {recipe.variant},
+            "horizons": set(map(str, recipe.horizons)),
+            "forms": {recipe.form},
+        }
+        if all(values & own[key] for key, values in names.items()):
+            chosen[name] = recipe.at(names["horizons"]) if "horizons" in names else recipe
     if not chosen:
         said = " and ".join(f"{name} {', '.join(values)}" for name, values in given.items() if values is not None)
         raise ConfigError(f"reproduce: no cell of {table} has {said}. `multiway recipes` lists the cells.")
     return chosen
-
-
-def _is_chosen(recipe: Recipe, names: Mapping[str, set[str]]) -> bool:
-    have: dict[str, set[str | None]] = {
-        "rows": {recipe.row},
-        "variants": {recipe.variant},
-        "horizons": set(map(str, recipe.horizons)),
-        "forms": {recipe.form},
-    }
-    return all(values & have[key] for key, values in names.items())
 
 
 def _measured_cells(
