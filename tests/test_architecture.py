@@ -54,6 +54,7 @@ MAY_IMPORT = {
     "workflows": {"tasks", "data", "training", "explain", "report", "compress", "auditing"} | GROUND,
     "cli": {
         "workflows",
+        "config",
         "kernels",
         "errors",
         "files",

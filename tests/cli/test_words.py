@@ -5,6 +5,7 @@ import json
 import pytest
 
 from command import printed
+from multiway.tasks.candidate import words_of
 from multiway.tasks.registry import task_of
 from report_pages import Page
 from tasks.finished import finished
@@ -14,7 +15,8 @@ from tasks.finished import finished
 def test_models_are_printed_in_words_and_written_by_their_names_in_files(task, least, tmp_path_factory, tmp_path):
     made = finished(task, tmp_path_factory)
     ids = {row["model"] for row in json.loads(printed("evaluate", made.run, "--json"))}
-    words = {name: task_of(task).page.SUBJECT.models.get(name, name.replace("_", " ")) for name in ids}
+    told = {**words_of(task_of(task).candidates()), **task_of(task).page.SUBJECT.models}
+    words = {name: told.get(name, name.replace("_", " ")) for name in ids}
     other = {name: word for name, word in words.items() if word != name}
     assert least <= other.keys()
     for said in (made.said, printed("evaluate", made.run), printed("compare", made.run, made.run)):

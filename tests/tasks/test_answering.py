@@ -5,14 +5,17 @@ from types import SimpleNamespace
 import pytest
 
 from multiway.report.scores import Metric, Scores
+from multiway.tasks.candidate import words_of
 from multiway.tasks.choice import Candidate, Choice, choice_of_settings
 from multiway.tasks.pages import _answering
-from multiway.tasks.scans.mask_page import MODELS
+from multiway.tasks.registry import task_of
 
 
 def sentence(choice, *models):
     rows = [{"model": name, "split": "test", "metric": "dice", "value": 0.5} for name in models]
-    scores = Scores([rows], [Metric(name="dice", title="Dice", higher=True)], choice.name, MODELS)
+    scores = Scores(
+        [rows], [Metric(name="dice", title="Dice", higher=True)], choice.name, words_of(task_of("segment").candidates())
+    )
     return _answering(SimpleNamespace(answer=choice), scores)
 
 

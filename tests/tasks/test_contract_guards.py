@@ -22,7 +22,8 @@ from multiway.data.sources.tables import load_table, load_texts_table
 from multiway.data.targets import read_target
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import ForecastConfig
-from multiway.tasks.forecasting.read import _follows
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.forecasting.read import _at_frequency
 from multiway.tasks.run import load
 from multiway_papers.language.config import TextOptions
 from multiway_papers.language.source import documents_of
@@ -66,9 +67,17 @@ def test_another_calendar_is_refused(task, step, follows, tmp_path_factory, tmp_
 
 def test_business_days_are_not_those_of_a_run_on_days_though_most_days_are_there():
     days, business = (pd.date_range("2024-01-01", periods=60, freq=step) for step in ("D", "B"))
-    assert _follows(days, "D", "D") and _follows(days.delete([7, 20]), "D", None)
-    assert not _follows(business, "D", "B") and not _follows(days, "B", "D")
-    assert _follows(business[:5], "B", "D")  # a week's five look like days
+    for times, step, own in [(days, "D", "D"), (days.delete([7, 20]), "D", None), (business[:5], "B", "D")]:
+        assert _at_frequency(panel_at(times, own), step, strict=True).frequency == step  # a week's five look like days
+    for times, step, own in [(business, "D", "B"), (days, "B", "D")]:
+        with pytest.raises(DataError, match=f"trained on steps of {step}; these rows follow {own}"):
+            _at_frequency(panel_at(times, own), step, strict=True)
+
+
+def panel_at(times, own):
+    """A panel with these times, whose own step is known or not."""
+    values = np.zeros((len(times), 1))
+    return Panel(values=values, times=times, names=("y",), frequency=own, layout="wide", source="sales.csv")
 
 
 def repeated(path):

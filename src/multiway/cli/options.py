@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from multiway import workflows
+from multiway.config import leaves, read_names
 from multiway.errors import ConfigError, Fix, Spell
 
 Complete = Callable[[str], list[str]]
@@ -100,7 +101,7 @@ def _annotate(having: dict[str, "workflows.Setting"], tasks: Sequence[str]) -> A
     of_all = "every task" if len(tasks) > 1 else tasks[0]
     settings: dict[str, Any] = {
         "help": option.help,
-        "metavar": "<name,name,...>" if option.read is workflows.read_names else None,
+        "metavar": "<name,name,...>" if option.read is read_names else None,
         "rich_help_panel": f"Options of {of_all}" if len(having) == len(tasks) else f"For {' and '.join(having)}",
         "show_default": "if not given" not in option.help
         and ("off" if option.is_switch else default if len(defaults) == 1 else "by the task"),
@@ -177,7 +178,7 @@ def train_command_of(task: str, data: str, words: Sequence[str], proposal: Seque
 def overrides(task: str, own: dict[str, Any], sets: list[str] | None) -> dict[str, Any]:
     """What `--set` says of a training, which no option says as well."""
     given, known = nest_settings(sets or []), workflows.settings_of(task).options_of("train")
-    places = workflows.leaves(given)
+    places = leaves(given)
     for name in own:
         if known[name].field in places:
             both = f"{dash(name)} and --set {known[name].field}"

@@ -6,8 +6,6 @@ from multiway.lazy import lazily
 
 if TYPE_CHECKING:
     from multiway.config import Setting as Setting
-    from multiway.config import leaves as leaves
-    from multiway.config import read_names as read_names
     from multiway.config import read_yaml as read_yaml
     from multiway.data import CheckReport as CheckReport
     from multiway.data.datasets import catalogue as catalogue

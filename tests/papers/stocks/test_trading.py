@@ -102,7 +102,7 @@ def test_the_workflow_finds_the_task(run):
 
 
 def test_a_task_without_past_moments_has_no_backtest(run):
-    with pytest.raises(ConfigError, match="a run of volumes has no past moments to start from"):
+    with pytest.raises(ConfigError, match="a run of stocks has no past moments to start from"):
         volumes.backtest(run, None, None, {})
 
 

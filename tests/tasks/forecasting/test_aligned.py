@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from multiway.models.regression import Regressors
+from multiway.tasks import candidate as every_candidate
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting.candidates import aligned, robust
 from multiway.tasks.forecasting.networks import model_of
@@ -30,7 +31,7 @@ def run():
         patch.setattr(candidate, "SHORTEST", 100)
         patch.setattr(aligned, "FEWEST", 30)
         patch.setattr(candidate, "LONGEST", 0)
-        patch.setattr(candidate, "is_installed", lambda name: False)
+        patch.setattr(every_candidate, "is_installed", lambda name: False)
         return fitted(spikes(), network=False, answer="auto", horizon=2, lookback=14, season=7, levels=())
 
 

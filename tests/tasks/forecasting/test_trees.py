@@ -9,6 +9,7 @@ import torch
 
 from multiway.errors import ConfigError
 from multiway.lazy import is_installed
+from multiway.tasks import candidate as every_candidate
 from multiway.tasks.forecasting import candidate
 from multiway.tasks.forecasting.candidate import error_of
 from multiway.tasks.forecasting.candidates import trees
@@ -71,7 +72,7 @@ def test_they_take_part_in_long_series_of_few_steps_where_the_library_is_there(m
     assert "trees" not in allowed(make_windows(1001, 3, 7, 5))
     monkeypatch.setattr(trees, "MOST_STEPS", 3 * 5 * (1001 - 11))
     assert "trees" in allowed(make_windows(1001, 3, 7, 5))
-    monkeypatch.setattr(candidate, "is_installed", lambda name: name != "sklearn" and is_installed(name))
+    monkeypatch.setattr(every_candidate, "is_installed", lambda name: name != "sklearn" and is_installed(name))
     assert "trees" not in allowed(make_windows(1001, 3, 7, 5))
 
 
