@@ -23,7 +23,7 @@ class Signatures(griffe.Extension):
     def on_class_instance(self, *, cls: griffe.Class, **kwargs: Any) -> None:
         if cls.path in self.estimators:
             told = self.estimators[cls.path]
-            cls.docstring = griffe.Docstring(told["words"], parent=cls)
+            cls.docstring = griffe.Docstring(told["words"], parent=cls, parser="google")
             parameters = (
                 griffe.Parameter(name, annotation=kind, kind=griffe.ParameterKind.keyword_only, default=default)
                 for name, (kind, default) in told["arguments"].items()
