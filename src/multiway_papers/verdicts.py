@@ -63,15 +63,6 @@ def _difference(mean: float, variance: float, count: int, printed: Printing, cov
     return Difference(centre, centre - half, centre + half, theirs is not None)
 
 
-def difference_of_rows(values: Sequence[float], others: Sequence[float]) -> Difference | None:
-    """The difference of two means over seeds that were measured here, by the same interval; None for fewer than two."""
-    if len(others) < 2:
-        return None
-    return difference_from_print(
-        values, Printing(statistics.fmean(others), statistics.stdev(others), len(others), DIGITS)
-    )
-
-
 def verdict_of(given: Difference, *, higher: bool) -> str:
     """`better`, `worse` or `level`.
 

@@ -12,7 +12,6 @@ from multiway_papers.printed import Printing
 from multiway_papers.verdicts import (
     difference_from_print,
     difference_of_means,
-    difference_of_rows,
     seed_values,
     verdict_of,
     verdicts,
@@ -28,19 +27,20 @@ def test_the_interval_against_an_exact_figure_is_students():
     assert (given.low, given.high) == pytest.approx((low, high), abs=1e-12) and not given.has_printed_spread
 
 
-def test_the_interval_against_a_printed_deviation_is_welchs():
-    printed = Printing(float(np.mean(THEIRS)), float(np.std(THEIRS, ddof=1)), len(THEIRS), EXACT)
+def test_the_interval_against_a_deviation_is_welchs():
+    ours, theirs = (
+        Printing(float(np.mean(each)), float(np.std(each, ddof=1)), len(each), EXACT) for each in (OURS, THEIRS)
+    )
     expected = stats.ttest_ind(OURS, THEIRS, equal_var=False).confidence_interval(0.95)
-    for given in (difference_from_print(OURS, printed), difference_of_rows(OURS, THEIRS)):
+    for given in (difference_from_print(OURS, theirs), difference_of_means(ours, theirs)):
         assert (given.low, given.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
         assert given.has_printed_spread
 
 
-def test_means_with_deviations_have_the_interval_of_their_seeds():
-    both = [Printing(float(np.mean(each)), float(np.std(each, ddof=1)), len(each), EXACT) for each in (OURS, THEIRS)]
-    assert difference_of_means(*both) == pytest.approx(difference_of_rows(OURS, THEIRS), abs=1e-12)
-    assert difference_of_means(both[0]._replace(deviation=None), both[1]) is None
-    assert difference_of_means(both[0]._replace(seeds=1), both[1]) is None
+def test_means_without_a_deviation_or_of_one_seed_have_no_interval():
+    ours = Printing(0.7, 0.1, 3, EXACT)
+    assert difference_of_means(ours._replace(deviation=None), ours) is None
+    assert difference_of_means(ours._replace(seeds=1), ours) is None
 
 
 def test_print_is_as_exact_as_its_last_digit():
@@ -61,10 +61,7 @@ def test_a_higher_score_is_better_where_higher_is():
 
 
 def test_one_seed_has_no_interval():
-    assert (
-        difference_from_print([0.7], Printing(0.5, None, None, 2)) is None
-        and difference_of_rows([0.7, 0.8], [0.7]) is None
-    )
+    assert difference_from_print([0.7], Printing(0.5, None, None, 2)) is None
 
 
 def row(name, values, seeds, metric="mse", **more):
