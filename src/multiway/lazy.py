@@ -65,17 +65,21 @@ def extend(registry: str, place: str, name: str = "") -> None:
 
 def extensions(registry: str) -> dict[str, str]:
     """Places of what adds to a registry, by name: our own, then those of the entry points `multiway.REGISTRY`."""
-    ours = _OURS.get(registry, {})
-    added = {each.name: each.value for each in read_entry_points().select(group=f"multiway.{registry}")}
-    return {**ours, **{name: place for name, place in sorted(added.items()) if name not in ours}}
+    ours, added = _OURS.get(registry, {}), read_entry_points().get(registry, {})
+    return {**ours, **{name: place for name, place in added.items() if name not in ours}}
 
 
 @functools.cache
-def read_entry_points() -> Any:
-    """Entry points of all distributions, which are looked through once."""
+def read_entry_points() -> dict[str, dict[str, str]]:
+    """Places of the entry points `multiway.REGISTRY` of all distributions by registry and name, looked through once."""
     import importlib.metadata  # what starts a layer needs none
 
-    return importlib.metadata.entry_points()
+    points = importlib.metadata.entry_points()
+    groups = [group for group in points.groups if group.startswith("multiway.")]
+    return {
+        group.removeprefix("multiway."): {each.name: each.value for each in sorted(points.select(group=group))}
+        for group in groups
+    }
 
 
 def load_extension(registry: str, name: str) -> Any:

@@ -103,12 +103,11 @@ def load_recipe(name: str) -> Recipe:
     path = Path(name)
     if path.suffix in {".yaml", ".yml"}:
         return Recipe.parse(load_yaml(path), path.name)
-    known = recipe_names()
+    load_extensions("recipes")
     for source in _SOURCES:
         if name in source.names():
             return source.load(name)
-    near = closest(name, known)
-    raise ConfigError(f"no recipe is called {name}{near} `multiway recipes` lists them.")
+    raise ConfigError(f"no recipe is called {name}{closest(name, recipe_names())} `multiway recipes` lists them.")
 
 
 def under_recipe(name: str, task: str | None, settings: dict[str, Any]) -> tuple[Recipe, dict[str, Any]]:
