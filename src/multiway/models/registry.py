@@ -92,12 +92,13 @@ def created_as(model: nn.Module) -> Created:
 
 
 def _find(name: str) -> _Entry:
-    for place in extensions("models"):  # ours first, so that who asks for one of them imports no other package
-        if name in _ENTRIES:
-            break
-        load_extension("models", place)
     if name not in _ENTRIES:
-        raise ConfigError(
-            f"create_model: `list_models()` gives the names there are. Got {name!r}{closest(name, _ENTRIES)}"
-        )
+        for place in extensions("models"):  # ours first, so that who asks for one of them imports no other package
+            load_extension("models", place)
+            if name in _ENTRIES:
+                break
+        else:
+            raise ConfigError(
+                f"create_model: `list_models()` gives the names there are. Got {name!r}{closest(name, _ENTRIES)}"
+            )
     return _ENTRIES[name]
