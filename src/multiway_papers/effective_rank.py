@@ -28,7 +28,7 @@ from multiway.tasks.protocol import Context, Row
 from multiway.tasks.registry import task_of
 from multiway.workflows.recipe import load_recipe
 from multiway.workflows.training import with_seed
-from multiway_papers.cell_rows import commit_of_source
+from multiway_papers.cell_rows import commit_of_source, sha256_of_data
 
 TERMS = (1, 2, 4, 8)
 SAMPLES = 4
@@ -116,6 +116,7 @@ def measure_ranks(name: str, trained: Trained, seeds: int) -> Row:
         run = lifecycle.make(task, with_seed(config, config.training.seed + seed), task.locate(config.data))
         maps = maps_by_step(run, trained.steps)
         each.append(_shares(maps, trained.sizes, seed))
+        digest = sha256_of_data(run)
     scalars = {key: statistics.fmean(one[key] for one in each) for key in each[0] if key != "by_step"}
     spread = {
         f"{key}_sd": statistics.stdev(one[key] for one in each) for key in scalars if key in TRAINED and seeds > 1
@@ -131,7 +132,7 @@ def measure_ranks(name: str, trained: Trained, seeds: int) -> Row:
         "terms": list(TERMS),
         "each": each,
         "settings": config.plain(),
-        "data_sha256": run.digest,
+        "data_sha256": digest,
         "hours": round((time.process_time() - start) / 3600, 3),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),
