@@ -135,7 +135,9 @@ class Look:
 
 
 def look_at(source: object) -> Look | None:
-    """How a file or frame looks; None where it is no table."""
+    """How a file or frame looks; None where it is no table, as arrays, lists and pairs are none."""
+    if isinstance(source, tuple | list | np.ndarray):
+        return None
     if isinstance(source, str | Path):
         try:
             status = Path(source).stat()

@@ -34,13 +34,13 @@ def is_series(source: object) -> bool:
 
 def may_be_series(source: object, *, is_chosen: bool = False) -> bool:
     """Long tables, where options of this task are given."""
-    look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
+    look = look_at(source) if is_chosen else None
     return look is not None and look.is_long
 
 
 def recordings_of(source: object) -> Recordings | None:
     """Columns of recordings in a table on disk or in memory."""
-    look = None if isinstance(source, tuple | list | np.ndarray) else look_at(source)
+    look = look_at(source)
     return None if look is None else look.recordings
 
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:  # what needs torch
 
 def is_table(source: object) -> bool:
     """Tables of rows that are not steps of series, and rows with targets."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    look = look_at(source)
     return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
 
 
 def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
     """Tables without times; any table where options of this task are given."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    look = look_at(source)
     if look is None or len(look.kinds) < 2:
         return False
     return is_chosen or (look.time is None and not _lists_scans(source))
@@ -44,7 +44,7 @@ def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
 
 def propose_target(config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
     """A column to predict, where none is named: one that is called so, else the last."""
-    look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
+    look = None if config.read.target is not None else look_at(source)
     if look is None:
         return ()
     return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
