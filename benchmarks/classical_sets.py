@@ -12,7 +12,7 @@ import csv
 import dataclasses
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -28,8 +28,9 @@ PACKAGES = {
     "statsmodels": "0.15.0",
     "vega_datasets": "0.9.0",
     "pydataset": "0.2.0",
+    "lightgbm": "4.7.0",
 }
-"""That bring sets, with the versions whose rows were counted."""
+"""That bring sets, with the versions whose rows were counted; the last is a peer."""
 MOST_GROUPS = 6
 """Series of a long table that are read, the first by name that have no gap."""
 
@@ -44,12 +45,13 @@ class ClassicalSet:
     part: str = "earlier"
     season: int = 1
     origins: int = 3
-    lookback: int | None = None
+    package: str | None = None
 
 
-def missing_packages() -> list[str]:
-    """Those of the packages that are not installed, as pip is asked for them."""
-    return [f"{name}=={version}" for name, version in PACKAGES.items() if importlib.util.find_spec(name) is None]
+def missing_packages(sets: Iterable[ClassicalSet]) -> list[str]:
+    """Packages of some sets and of the peers that are not installed, as pip is asked for them."""
+    named = {each.package for each in sets if each.package} | {"lightgbm"}
+    return [f"{name}=={PACKAGES[name]}" for name in sorted(named) if importlib.util.find_spec(name) is None]
 
 
 def _listed() -> Iterator[ClassicalSet]:
@@ -59,7 +61,8 @@ def _listed() -> Iterator[ClassicalSet]:
             season, horizon, origins, rows = (int(line[name]) for name in ("season", "horizon", "origins", "rows"))
             read = partial(_read, line["source"], line["columns"], line["frequency"], line["start"], rows)
             sizes = {"season": season, "horizon": horizon, "origins": origins}
-            yield ClassicalSet(part=line["part"], name=line["name"], read=read, **sizes)
+            package = line["source"].partition(":")[0]
+            yield ClassicalSet(part=line["part"], name=line["name"], read=read, package=package, **sizes)
 
 
 def _read(source: str, columns: str, frequency: str, start: str, rows: int) -> pd.DataFrame:
@@ -172,33 +175,35 @@ def _made_growth(series: int = 20, months: int = 132, seed: int = 1) -> pd.DataF
     return frame.assign(ds=pd.date_range("2010-01-01", periods=months, freq="MS"))
 
 
-def _earlier(name: str, read: Callable[[], pd.DataFrame], season: int, horizon: int, lookback: int) -> ClassicalSet:
-    return ClassicalSet(name=name, read=read, horizon=horizon, season=season, lookback=lookback)
+def _earlier(
+    package: str | None, name: str, read: Callable[[], pd.DataFrame], season: int, horizon: int
+) -> ClassicalSet:
+    return ClassicalSet(package=package, name=name, read=read, season=season, horizon=horizon)
 
 
 SETS = (
     *_listed(),
-    _earlier("AirPassengers", _from_r("AirPassengers", "MS"), 12, 12, 36),
-    _earlier("nottem", _from_r("nottem", "MS"), 12, 12, 36),
-    _earlier("USAccDeaths", _from_r("USAccDeaths", "MS"), 12, 6, 24),
-    _earlier("UKDriverDeaths", _from_r("UKDriverDeaths", "MS"), 12, 12, 36),
-    _earlier("co2", _from_r("co2", "MS"), 12, 12, 36),
-    _earlier("sunspot.month", _from_r("sunspot.month", "MS", "1760-01-01"), 12, 12, 48),
-    _earlier("us-employment", _employment, 12, 12, 24),
-    _earlier("el nino", _el_nino, 12, 12, 48),
-    _earlier("austres", _from_r("austres", "QS"), 4, 4, 16),
-    _earlier("UKgas", _from_r("UKgas", "QS"), 4, 4, 16),
-    _earlier("JohnsonJohnson", _from_r("JohnsonJohnson", "QS"), 4, 4, 16),
-    _earlier("macrodata", _economy, 4, 4, 24),
-    _earlier("lynx", _from_r("lynx", None), 1, 5, 20),
-    _earlier("LakeHuron", _from_r("LakeHuron", None), 1, 5, 20),
-    _earlier("Nile", _from_r("Nile", None), 1, 5, 20),
-    _earlier("sunspot.year", _from_r("sunspot.year", None), 1, 11, 33),
-    _earlier("nhtemp", _from_r("nhtemp", None), 1, 4, 12),
-    _earlier("BJsales", _from_r("BJsales", None), 1, 5, 20),
-    _earlier("WWWusage", _from_r("WWWusage", None), 1, 5, 20),
-    _earlier("seattle-weather", _weather, 7, 14, 56),
-    _earlier("exchange rates", _rates, 1, 10, 60),
-    _earlier("made shops", made_shops, 7, 14, 56),
-    _earlier("made growth", _made_growth, 12, 12, 36),
+    _earlier("pydataset", "AirPassengers", _from_r("AirPassengers", "MS"), 12, 12),
+    _earlier("pydataset", "nottem", _from_r("nottem", "MS"), 12, 12),
+    _earlier("pydataset", "USAccDeaths", _from_r("USAccDeaths", "MS"), 12, 6),
+    _earlier("pydataset", "UKDriverDeaths", _from_r("UKDriverDeaths", "MS"), 12, 12),
+    _earlier("pydataset", "co2", _from_r("co2", "MS"), 12, 12),
+    _earlier("pydataset", "sunspot.month", _from_r("sunspot.month", "MS", "1760-01-01"), 12, 12),
+    _earlier("vega_datasets", "us-employment", _employment, 12, 12),
+    _earlier("statsmodels", "el nino", _el_nino, 12, 12),
+    _earlier("pydataset", "austres", _from_r("austres", "QS"), 4, 4),
+    _earlier("pydataset", "UKgas", _from_r("UKgas", "QS"), 4, 4),
+    _earlier("pydataset", "JohnsonJohnson", _from_r("JohnsonJohnson", "QS"), 4, 4),
+    _earlier("statsmodels", "macrodata", _economy, 4, 4),
+    _earlier("pydataset", "lynx", _from_r("lynx", None), 1, 5),
+    _earlier("pydataset", "LakeHuron", _from_r("LakeHuron", None), 1, 5),
+    _earlier("pydataset", "Nile", _from_r("Nile", None), 1, 5),
+    _earlier("pydataset", "sunspot.year", _from_r("sunspot.year", None), 1, 11),
+    _earlier("pydataset", "nhtemp", _from_r("nhtemp", None), 1, 4),
+    _earlier("pydataset", "BJsales", _from_r("BJsales", None), 1, 5),
+    _earlier("pydataset", "WWWusage", _from_r("WWWusage", None), 1, 5),
+    _earlier("vega_datasets", "seattle-weather", _weather, 7, 14),
+    _earlier("pydataset", "exchange rates", _rates, 1, 10),
+    _earlier(None, "made shops", made_shops, 7, 14),
+    _earlier(None, "made growth", _made_growth, 12, 12),
 )
