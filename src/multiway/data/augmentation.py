@@ -34,7 +34,13 @@ def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) 
         parts = _shift(parts, options.crop, mirrored=True)
     if options.rotate or options.zoom:
         parts = _turn(parts, options)
-    changed = _intensities(parts[0], options)
+    changed = parts[0]
+    if options.scale:
+        changed = changed * (1 + (2 * _draws(changed) - 1) * options.scale)
+    if options.offset:
+        changed = changed + (2 * _draws(changed) - 1) * options.offset
+    if options.noise:
+        changed = changed + torch.randn(changed.shape).to(changed.device, changed.dtype) * options.noise
     return changed if mask is None else (changed, parts[1].squeeze(1))
 
 
@@ -79,14 +85,10 @@ def _shift(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list
         if mirrored:
             positions = last - (last - positions.abs()).abs()
         positions = positions.clamp(0, last)
-        parts = [_take(part, positions.to(part.device), axis) for part in parts]
+        shape = [1] * parts[0].ndim
+        shape[0], shape[axis] = positions.shape
+        parts = [part.gather(axis, positions.to(part.device).view(shape).expand(part.shape)) for part in parts]
     return parts
-
-
-def _take(batch: Tensor, positions: Tensor, axis: int) -> Tensor:
-    shape = [1] * batch.ndim
-    shape[0], shape[axis] = positions.shape
-    return batch.gather(axis, positions.view(shape).expand(batch.shape))
 
 
 def _turn(parts: list[Tensor], options: AugmentOptions) -> list[Tensor]:
@@ -119,13 +121,3 @@ def _matrices(count: int, modes: int, options: AugmentOptions) -> Tensor:
         result = result @ turn
     zoom = 1 + (2 * torch.rand(count) - 1) * options.zoom
     return result / zoom.view(-1, 1, 1)
-
-
-def _intensities(batch: Tensor, options: AugmentOptions) -> Tensor:
-    if options.scale:
-        batch = batch * (1 + (2 * _draws(batch) - 1) * options.scale)
-    if options.offset:
-        batch = batch + (2 * _draws(batch) - 1) * options.offset
-    if options.noise:
-        batch = batch + torch.randn(batch.shape).to(batch.device, batch.dtype) * options.noise
-    return batch

@@ -134,7 +134,11 @@ def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
     spend(path)
     with _open_image(path, name) as opened:
         image = _library("PIL.ImageOps").exif_transpose(opened)
-        image = _on_white(image).convert("L" if channels == 1 else "RGB")
+        if image.mode in CLEAR or "transparency" in image.info:
+            clear = image.convert("RGBA")
+            image = _library("PIL.Image").new("RGBA", clear.size, (255, 255, 255, 255))
+            image.alpha_composite(clear)
+        image = image.convert("L" if channels == 1 else "RGB")
         if image.size != (width, height):
             image = image.resize((width, height), _library("PIL.Image").Resampling.BILINEAR)
         return np.asarray(image, np.uint8).reshape(height, width, channels)
@@ -156,23 +160,10 @@ def resize(images: NDArray[Any], options: PictureOptions) -> Bytes:
         values = values.repeat(3, axis=3)
     if options.size is None or values.shape[1:3] == (options.size, options.size):
         return np.ascontiguousarray(values)
-    return np.stack([_resize(image, options.size) for image in values])
-
-
-def _resize(image: Bytes, side: int) -> Bytes:
-    library = _library("PIL.Image", "resizing images")
-    picture = library.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-    small = picture.resize((side, side), library.Resampling.BILINEAR)
-    return np.asarray(small, np.uint8).reshape(side, side, -1)
-
-
-def _on_white(image: Any) -> Any:
-    if image.mode not in CLEAR and "transparency" not in image.info:
-        return image
-    clear = image.convert("RGBA")
-    ground = _library("PIL.Image").new("RGBA", clear.size, (255, 255, 255, 255))
-    ground.alpha_composite(clear)
-    return ground
+    library, side = _library("PIL.Image", "resizing images"), options.size
+    pictures = (library.fromarray(image[..., 0] if image.shape[2] == 1 else image) for image in values)
+    small = (picture.resize((side, side), library.Resampling.BILINEAR) for picture in pictures)
+    return np.stack([np.asarray(picture, np.uint8).reshape(side, side, -1) for picture in small])
 
 
 def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: PictureOptions) -> tuple[int, int]:
