@@ -34,8 +34,8 @@ class MixedCNN(CNNImageClassifier):
             stage.extend([nn.NdLinear(sizes, sizes), torch_nn.ReLU()])  # type: ignore[operator]  # ModuleList forgets
 
 
-class GridMLPConfig(Config):
-    """Everything needed to rebuild a `GridMLP`; saved inside each run."""
+class GridImageClassifierConfig(Config):
+    """Everything needed to rebuild a `GridImageClassifier`; saved inside each run."""
 
     sizes: tuple[int, int] = (28, 28)
     """Height and width in pixels."""
@@ -62,7 +62,7 @@ class GridMLPConfig(Config):
         return self
 
 
-class GridMLP(torch_nn.Module):
+class GridImageClassifier(torch_nn.Module):
     r"""A perceptron that keeps the axes of an image, the Nd-MLP of NdLinear's section 3.2.
 
     $$H_1 = \mathrm{ReLU}(\mathrm{NdLinear}(X)), \qquad H_{l+1} = \mathrm{ReLU}(\mathrm{NdLinear}(H_l)), \qquad
@@ -74,7 +74,7 @@ class GridMLP(torch_nn.Module):
         Input `(batch, in_channels, *sizes)`; output `(batch, num_classes)`.
     """
 
-    def __init__(self, config: GridMLPConfig) -> None:
+    def __init__(self, config: GridImageClassifierConfig) -> None:
         super().__init__()
         self.config = config
         before = (config.grid, *config.hidden[:-1])
@@ -86,7 +86,7 @@ class GridMLP(torch_nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Class logits."""
-        check_sizes("GridMLP", x, (self.config.in_channels, *self.config.sizes))
+        check_sizes("GridImageClassifier", x, (self.config.in_channels, *self.config.sizes))
         grids = x.reshape(-1, *self.config.grid)
         for layer in self.layers:
             grids = torch.relu(layer(grids))
