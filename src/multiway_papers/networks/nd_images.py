@@ -10,8 +10,9 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.config import Config
+from multiway.errors import ConfigError
 from multiway.models.blocks import check_sizes
-from multiway.models.choices import LayerName, build_layer, check_rank
+from multiway.models.choices import PER_AXIS, LayerName, build_layer, check_rank
 from multiway.models.cnn_image_classifier import CNNImageClassifier, CNNImageClassifierConfig
 
 
@@ -55,10 +56,8 @@ class GridImageClassifierConfig(Config):
         return self.sizes if self.in_channels == 1 else (self.in_channels, *self.sizes)
 
     @model_validator(mode="after")
-    def _sizes_fit(self) -> Self:
+    def _rank_fits(self) -> Self:
         check_rank(self.layer, self.rank)
-        if self.layer in ("nd_linear", "tensor_train") and any(len(each) != len(self.grid) for each in self.hidden):
-            raise ValueError(f"hidden grids have as many axes as the image, {self.grid}. Got {self.hidden}")
         return self
 
 
@@ -77,6 +76,8 @@ class GridImageClassifier(torch_nn.Module):
     def __init__(self, config: GridImageClassifierConfig) -> None:
         super().__init__()
         self.config = config
+        if config.layer in PER_AXIS and any(len(each) != len(config.grid) for each in config.hidden):
+            raise ConfigError(f"hidden grids have as many axes as the image, {config.grid}. Got {config.hidden}.")
         before = (config.grid, *config.hidden[:-1])
         self.layers = torch_nn.ModuleList(
             build_layer(config.layer, seen, hidden, rank=config.rank)
