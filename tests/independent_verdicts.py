@@ -18,7 +18,7 @@ LOWER = ("mse", "mae", "ppl")
 NEVER = (
     r"short-hot-", r"opt-wikitext2-", r"vit-(small|tenth|equal-flops|teacher)-", r"image-cifar100-12k-",
     r"series-chlorine-partial-", r".*-trainable$", r".*-ours$", r"text-(sst2|cola)-(?!tuned)", r"hot-searched-",
-    r"(adrenal|floor|peers)-", r"hot-stocks-code-grid",
+    r"(adrenal|floor|peers|rescored)-", r"hot-stocks-code-grid",
 )  # fmt: skip
 """Rows of less than print has, or of another form."""
 NAMED = {
