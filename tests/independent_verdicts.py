@@ -23,7 +23,7 @@ NEVER = (
 """Rows of less than print has, or of another form."""
 NAMED = {
     r"hot-stocks": (1000, 100), r"hot-later-code": (50, 10), r"hot-": (100, None),
-    r"text-(cola-tuned|searched-cola)": (50, None), r"vit-": (30, None),
+    r"text-(cola-tuned|searched-cola)": (50, None), r"vit-": (30, None), r"place-cnn-": (40, None),
 }  # fmt: skip
 """Epochs that a text or its public code names, and the patience that ends training there."""
 PRINTED = {
