@@ -239,9 +239,9 @@ def test_arima_keeps_the_form_that_was_chosen():
     rows = series_in(run.prepared.before(90), first.units)
     repeated = candidates()["arima"].build(sizes_of(run.config, run.state))
     repeated.fit_series(rows, first.forms)
-    kept = run.model.refits["future"]["arima"].weight
-    torch.testing.assert_close(kept, repeated.weight)
-    assert not torch.equal(kept, first.weight) and first.forms[0]["order"] == repeated.forms[0]["order"]
+    kept = run.model.refits["future"]["arima"].gain
+    torch.testing.assert_close(kept, repeated.gain)
+    assert not torch.equal(kept, first.gain) and first.forms[0]["order"] == repeated.forms[0]["order"]
 
 
 def test_series_without_a_model_are_named():

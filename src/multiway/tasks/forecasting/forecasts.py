@@ -29,7 +29,7 @@ from multiway.tasks.forecasting.panel import Panel, lacking
 from multiway.tasks.forecasting.plan import window_ahead
 from multiway.tasks.forecasting.processes import join_frames
 from multiway.tasks.forecasting.refit import fit_before
-from multiway.tasks.forecasting.windows import Windows, all_windows, inputs_of, last_window
+from multiway.tasks.forecasting.windows import Windows, all_windows, history_of, inputs_of, last_window
 from multiway.tasks.protocol import OURS, Context, Row
 from multiway.tasks.run import Run
 from multiway.terminal import tell
@@ -199,6 +199,7 @@ def forecast_columns(
 
     def window(rows: Panel) -> Inputs:
         ahead = window_ahead(config, known, panel, plan, rows.num_rows)
+        ahead = ahead._replace(history=history_of(rows, run.state.scaler))
         return *last_window(rows, run.state.scaler, config.lookback), ahead
 
     late = late_by(panel, len(run.state.targets), config.horizon, config.lookback)
