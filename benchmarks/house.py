@@ -327,11 +327,13 @@ def profiled(profile: Callable[..., None]) -> Iterator[None]:
 def way(words: Sequence[str]) -> Iterator[str]:
     """Files that `train tabular` enters, how often it returns to one, and the moves that it makes most."""
     from multiway.cli import main
+    from multiway.models import list_models
     from multiway.tasks.registry import task_of
     from multiway.tasks.settings import TASKS
 
     for task in TASKS:
-        task_of(task)  # what is imported on first use is no part of the way
+        task_of(task)
+    list_models()  # what is imported on first use is no part of the way
     sys.argv = ["multiway", "train", "tabular", *words]
     entries, _ = traced(main.run)
     path = folded(entries)

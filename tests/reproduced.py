@@ -1,5 +1,6 @@
 """What a written `multiway reproduce` measures: its cells, and how their settings differ from a row's."""
 
+import functools
 import itertools
 import shlex
 from typing import Any
@@ -16,6 +17,7 @@ from multiway_papers.reproducing import choose_cells
 CHOICES = ("rows", "variants", "forms", "horizons")
 
 
+@functools.cache
 def reproduced(command: str) -> dict[str, Recipe]:
     """The cells that it chooses."""
     program, verb, table, *options = shlex.split(command)

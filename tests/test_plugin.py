@@ -79,6 +79,7 @@ def test_a_task_of_another_package_is_checked_trained_audited_and_reported(insta
     assert "spectra" in listed and "Classes of spectra." in listed
 
 
+@pytest.mark.slow
 def test_the_task_keeps_what_every_task_promises(installed):
     """The contract's own tests, where the package is one of those installed."""
     files = [ROOT / "tasks" / f"test_contract{part}.py" for part in PARTS]

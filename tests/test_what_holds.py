@@ -56,12 +56,13 @@ from tasks.tiny import TINY
 ROOT = Path(__file__).parents[1]
 ROWS = recipe_rows()
 CLAIMS = claims()
+PAGE = functools.cache(page)
 FOUND = [decide(claim, ROWS).verdict for claim in CLAIMS]
 COUNT = Counter(FOUND)
 
 
 def test_the_page_has_a_line_for_every_claim():
-    told = page()
+    told = PAGE()
     for claim, verdict in zip(CLAIMS, FOUND, strict=True):
         assert f"| {claim.claim} | {claim.where} | **{verdict}** |" in told
 
@@ -147,7 +148,7 @@ def test_attention_of_graphs_is_ahead_level_and_behind_in_49_cells():
     claim = next(claim for claim in CLAIMS if claim.claim == "As accurate as dot-product attention")
     compared = [sides_of(claim, pair, ROWS) for pair in pairs_of(claim)]
     assert len(compared) == 49 and standing_of(compared) == (2, 41, 6)
-    assert "ahead in 2, level in 41, behind in 6 of 49" in page()
+    assert "ahead in 2, level in 41, behind in 6 of 49" in PAGE()
 
 
 def test_the_table_of_the_parts_of_graph_attention_is_that_of_the_rows():
@@ -238,7 +239,7 @@ def test_recipes_that_are_cut_down_are_short_whatever_their_epochs():
 
 
 def test_rows_that_were_cut_short_say_their_epochs_and_samples():
-    told = page().partition("## Cut short")[2].partition("\n## ")[0]
+    told = PAGE().partition("## Cut short")[2].partition("\n## ")[0]
     assert "| `hot-exchange-96` | 3 of 100 | mse |" in told and "| `adrenal-resnet18` | 6 of 40 | auc |" in told
     assert "| `hot-stocks-complete` | 1000 of 1000, patience 10 of 100 | acc |" in told
     assert "| `text-sst2-tuned-ndlinear` | 2 of 2, first 6,735 of each split | acc |" in told
@@ -368,7 +369,7 @@ def test_cells_in_the_papers_form_are_counted_whole_and_cut_short():
     shared = {"hot-stocks-multimodal-kernelised-all", "hot-stocks-attends-both-all"}
     cut = {name for name in own if kind_of(cells[name], ROWS[name]) == "short"}
     assert count() == (len(cells), len(own - cut), len(cut | shared)) and cut > {"hot-adrenal", "short-hot-ettm1-both"}
-    assert f"{len(own | shared)} of {len(cells)} cells in the papers' form have rows:" in page()
+    assert f"{len(own | shared)} of {len(cells)} cells in the papers' form have rows:" in PAGE()
 
 
 def test_cells_with_the_same_runs_share_a_row():

@@ -54,6 +54,7 @@ TRAININGS = {
 """By how the tables of recipes are called; the first that fits."""
 
 
+@functools.cache
 def recipe_rows() -> dict[str, Row]:
     """The row of each recipe: of several a whole one, then the one of most seeds, then the last."""
     found = dict[str, Row]()
@@ -154,9 +155,15 @@ def _place(row: Row) -> tuple[str, str]:
 
 def overridden(recipe: Recipe, row: Row) -> dict[str, Any]:
     """Settings that a row was measured with and its recipe does not have."""
-    stated = _decided(task_of(recipe.task).configure(recipe.settings_of_runs()[0]).plain())
+    stated = _stated(recipe.task, json.dumps(recipe.settings_of_runs()[0]))
     measured = _decided(row["settings"])
     return {name: measured[name] for name in sorted(stated.keys() & measured) if measured[name] != stated[name]}
+
+
+@functools.cache
+def _stated(task: str, settings: str) -> dict[str, Any]:
+    """All settings of a run by those that its recipe names, as JSON."""
+    return _decided(task_of(task).configure(json.loads(settings)).plain())
 
 
 def _decided(settings: dict[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,9 @@ def test_full_attention_is_torchs_own_over_all_tokens(generator, crossing, maske
     found = ours(x, context, **given) if crossing else ours(x, **given)
     flat = answering.flatten(1, 2)
     expected, _ = torchs_own(ours)(x.flatten(1, 2), flat, flat, key_padding_mask=~valid.flatten(1) if masked else None)
-    assert_same(found, expected.view_as(x))
-    along = torch.randn(x.shape, generator=generator, dtype=torch.float64)
+    asking = valid if masked and not crossing else torch.ones(x.shape[:-1], dtype=torch.bool)  # padding asks nothing
+    assert_same(found[asking], expected.view_as(x)[asking])
+    along = torch.randn(x.shape, generator=generator, dtype=torch.float64) * asking[..., None]
     gradients = [
         torch.autograd.grad((each.view_as(x) * along).sum(), (x, answering)[: 1 + crossing], retain_graph=True)
         for each in (found, expected)
@@ -49,6 +50,26 @@ def test_the_padding_of_the_askers_says_nothing_of_who_answers(generator):
     x, context = (torch.randn(2, size, DIM, generator=generator, dtype=torch.float64) for size in (5, 7))
     valid = torch.tensor([[True, False, True, False, True]] * 2)
     assert_same(ours(x, context, valid=valid), ours(x, context))
+
+
+@pytest.mark.parametrize("kind", [nn.FullAttention, nn.FullKernelAttention])
+@pytest.mark.parametrize("crossing", [False, True])
+def test_what_is_in_the_padding_reaches_neither_values_nor_gradients(generator, kind, crossing):
+    torch.manual_seed(2)
+    layer = kind(DIM, num_heads=HEADS, num_modes=2, dtype=torch.float64)
+    x, context = (torch.randn(2, *sizes, DIM, generator=generator, dtype=torch.float64) for sizes in ((5, 7), (3, 11)))
+    answering = context if crossing else x
+    valid = torch.rand(answering.shape[:-1], generator=generator) > 0.4
+
+    def found(filling):
+        filled = torch.where(valid[..., None], answering, filling).requires_grad_()
+        given = (x, filled) if crossing else (filled,)
+        out = layer(*given, **{"context_valid" if crossing else "valid": valid})
+        out = out if crossing else out[valid]
+        return out, torch.autograd.grad(out.square().sum(), filled)[0]
+
+    for one, other in zip(found(torch.nan), found(3.0), strict=True):
+        assert_same(one, other)
 
 
 @pytest.mark.parametrize("name", ["x", "context"])

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Unreadable, soundly
 from multiway.data.long_tables import FEW_REPEATS, find_long
 from multiway.data.options import FileOptions, ReadOptions
-from multiway.data.sources.columns import FEW_ROWS, Kind, RawTable, column_of_times, parse_times, usual_column
+from multiway.data.sources.cells import FEW_ROWS, Kind
+from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
 from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows
 from multiway.data.sources.parquet import holds_parts
 from multiway.data.sources.spelling import are_spelled

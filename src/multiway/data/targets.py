@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, list_some, quote, refuse_huge
 from multiway.data.options import TargetKind
-from multiway.data.sources.cells import LARGEST, has_comma, parse_cells, with_truths
-from multiway.data.sources.columns import NOWHERE, Column, RawTable
+from multiway.data.sources.cells import LARGEST, NOWHERE, Column, has_comma, parse_cells, with_truths
+from multiway.data.sources.columns import RawTable
 from multiway.data.sources.tables import as_pandas
 from multiway.data.sources.values import AS_DECIMALS
 from multiway.errors import DataError, Fix, Message

@@ -12,6 +12,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.models.blocks import check_sizes
 from multiway.models.choices import LayerName, build_layer
+from multiway.models.registry import register
 
 
 class CNNImageClassifierConfig(Config):
@@ -119,3 +120,8 @@ def _build_stage(in_channels: int, out_channels: int, config: CNNImageClassifier
         torch_nn.ReLU(),
         torch_nn.Dropout2d(config.dropout),
     )
+
+
+register("cnn_image_classifier", CNNImageClassifier)
+register("cnn_image_classifier_paper", CNNImageClassifier, **CNNImageClassifierConfig.paper())
+register("cnn_image_classifier_dense", CNNImageClassifier, **CNNImageClassifierConfig.dense())

@@ -8,6 +8,7 @@ from torch import nn as torch_nn
 
 from multiway import nn
 from multiway.models.blocks import VolumeSizes, check_sizes, checkpoint_part
+from multiway.models.registry import register
 
 NUM_MODES = 3
 
@@ -68,3 +69,6 @@ def _build_stage(in_channels: int, out_channels: int, kernel_size: int) -> torch
         torch_nn.GELU(),
         nn.ConvBlock(out_channels, out_channels, num_modes=NUM_MODES, kernel_size=kernel_size),
     )
+
+
+register("cnn_volume_classifier", CNNVolumeClassifier)

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from multiway import nn, ops
 from multiway.errors import ConfigError
 from multiway.models.blocks import BlockConfig, build_block, need_maps, with_maps
+from multiway.models.registry import register
 from multiway.models.regression import Regressors
 from multiway.models.windows import (
     NORMALISERS,
@@ -347,3 +348,8 @@ class HOTForecaster(torch_nn.Module):
         centre: Tensor = window.normal.centre if self.floor is None else self.floor(window.filled)
         levels: Tensor = correction * window.normal.scale[..., None] + centre[..., None]
         return levels
+
+
+register("hot_forecaster", HOTForecaster)
+register("hot_forecaster_paper", HOTForecaster, **HOTForecasterConfig.paper())
+register("hot_forecaster_later", HOTForecaster, **HOTForecasterConfig.later())

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from multiway import nn
 from multiway.errors import ShapeError
 from multiway.models.blocks import AttentionChoice, check_attended, checkpoint_part, with_maps
+from multiway.models.registry import register
 
 BANDS, ROWS, COLUMNS = 0, 1, 2
 NUM_MODES = 3
@@ -135,3 +136,6 @@ class HOTSegmenter2d(torch_nn.Module):
                 f"HOTSegmenter2d: both sizes must be multiples of patch_size={config.patch_size}. Got "
                 f"{tuple(x.shape[2:])}. Crop or pad, or predict by windows with `sliding_window`."
             )
+
+
+register("hot_segmenter_2d", HOTSegmenter2d)

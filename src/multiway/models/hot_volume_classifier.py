@@ -18,6 +18,7 @@ from multiway.models.blocks import (
     need_maps,
     with_maps,
 )
+from multiway.models.registry import register
 
 NUM_MODES = 3
 STRIDE = 4
@@ -137,3 +138,8 @@ class HOTVolumeClassifier(torch_nn.Module):
 
     def _run_saving_memory(self, part: torch_nn.Module, x: Tensor) -> Tensor:
         return checkpoint_part(part, x, when=self.config.checkpoint and self.training)
+
+
+register("hot_volume_classifier", HOTVolumeClassifier)
+register("hot_volume_classifier_7m", HOTVolumeClassifier, **HOTVolumeClassifierConfig.seven_million())
+register("hot_volume_classifier_paper", HOTVolumeClassifier, **HOTVolumeClassifierConfig.paper())

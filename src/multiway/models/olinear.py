@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from multiway import nn
 from multiway.errors import ShapeError
+from multiway.models.registry import register
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 from multiway.models.windows import Bases, WindowSizes, by_mean, read_past
 
@@ -193,3 +194,7 @@ def _build_block(config: OLinearConfig) -> TransformerBlock:
     choice = BlockChoice(feed_forward=FeedForwardConfig(hidden=(config.hidden,)), dropout=config.dropout)
     mixing = NormLin(config.num_variates, config.dim, config.dropout)
     return TransformerBlock(config.dim, choice, attention=mixing)
+
+
+register("olinear", OLinear)
+register("olinear_small", OLinear, **OLinearConfig.small())

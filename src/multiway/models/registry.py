@@ -8,7 +8,7 @@ from torch import nn
 
 from multiway.config import Config
 from multiway.errors import ConfigError, closest
-from multiway.lazy import load_extensions
+from multiway.lazy import extensions, load_extension, load_extensions
 
 
 class _Entry(NamedTuple):
@@ -93,9 +93,12 @@ def created_as(model: nn.Module) -> Created:
 
 def _find(name: str) -> _Entry:
     if name not in _ENTRIES:
-        load_extensions("models")
-    if name not in _ENTRIES:
-        raise ConfigError(
-            f"create_model: `list_models()` gives the names there are. Got {name!r}{closest(name, _ENTRIES)}"
-        )
+        for place in extensions("models"):  # ours first, so that who asks for one of them imports no other package
+            load_extension("models", place)
+            if name in _ENTRIES:
+                break
+        else:
+            raise ConfigError(
+                f"create_model: `list_models()` gives the names there are. Got {name!r}{closest(name, _ENTRIES)}"
+            )
     return _ENTRIES[name]

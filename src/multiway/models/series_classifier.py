@@ -13,6 +13,7 @@ from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import Activation
 from multiway.models.choices import AttentionConfig, LayerName
+from multiway.models.registry import register
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 
 
@@ -141,3 +142,6 @@ def _usual_axes(layer: LayerName, dim: int) -> tuple[tuple[int, ...], tuple[int,
         first = max(divisor for divisor in range(1, math.isqrt(dim) + 1) if dim % divisor == 0)
         return (first, dim // first), (2 * first, 2 * dim // first)
     return (dim,), (4 * dim,)
+
+
+register("series_classifier", SeriesClassifier)

@@ -13,6 +13,7 @@ from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import ACTIVATIONS, Activation
 from multiway.models.choices import Flattened, LayerName, build_layer, check_rank
+from multiway.models.registry import register
 
 
 class TabularMLPConfig(Config):
@@ -102,3 +103,7 @@ def _layer(config: TabularMLPConfig, before: tuple[int, ...], after: tuple[int, 
     if config.layer == "linear":
         return torch_nn.Linear(before[0], after[0])
     return build_layer(config.layer, before, after, rank=config.rank)
+
+
+register("tabular_mlp", TabularMLP)
+register("tabular_mlp_dense", TabularMLP, **TabularMLPConfig.dense())

@@ -8,6 +8,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
+from multiway.models.registry import register
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 
 
@@ -106,3 +107,6 @@ class TextClassifier(torch_nn.Module):
             x = block(x, keep)
         out: Tensor = self.head(self.dropout(masked_mean(x, keep)))
         return out
+
+
+register("text_classifier", TextClassifier)

@@ -13,6 +13,7 @@ from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.blocks import ACTIVATIONS, Activation
 from multiway.models.choices import PER_AXIS, LayerName, build_layer, check_rank
+from multiway.models.registry import register
 
 
 class TextHeadConfig(Config):
@@ -112,3 +113,8 @@ class TextHead(torch_nn.Module):
 def _means(vectors: Tensor, count: int) -> Tensor:
     """Means of so many stretches of the last axis, `(*, count)`."""
     return F.adaptive_avg_pool1d(vectors.reshape(-1, 1, vectors.shape[-1]), count).reshape(*vectors.shape[:-1], count)
+
+
+register("text_head", TextHead)
+register("text_head_published", TextHead, **TextHeadConfig.published())
+register("text_head_dense", TextHead, **TextHeadConfig.dense())

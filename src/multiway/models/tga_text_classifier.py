@@ -13,6 +13,7 @@ from multiway import nn
 from multiway.config import Config
 from multiway.errors import ShapeError
 from multiway.models.choices import AttentionConfig, build_attention
+from multiway.models.registry import register
 from multiway.models.text_classifier import masked_mean, without_tail
 
 START = 0.1
@@ -190,3 +191,6 @@ def _embedding(config: TGATextClassifierConfig) -> torch_nn.Module:
     with torch.no_grad():
         table.weight[0] = 0
     return table
+
+
+register("tga_text_classifier", TGATextClassifier)

@@ -8,6 +8,7 @@ from torch import nn as torch_nn
 
 from multiway.models.blocks import Activation
 from multiway.models.choices import AttentionConfig
+from multiway.models.registry import register
 from multiway.models.transformer import BlockChoice, FeedForwardConfig, TransformerBlock
 from multiway.models.windows import TargetSizes, check_windows, past_as_seen
 
@@ -72,3 +73,7 @@ class TransformerForecaster(torch_nn.Module):
         out = self.head(read)
         forecast: Tensor = out.unflatten(1, (self.config.horizon, -1))
         return forecast
+
+
+register("transformer_forecaster", TransformerForecaster)
+register("transformer_forecaster_dense", TransformerForecaster, **TransformerForecasterConfig.dense())

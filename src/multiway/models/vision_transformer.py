@@ -12,6 +12,7 @@ from multiway import nn
 from multiway.config import Config, merge
 from multiway.models.blocks import check_sizes
 from multiway.models.choices import LayerName, build_layer, check_rank
+from multiway.models.registry import register
 from multiway.models.transformer import BlockChoice, FeedForward, TransformerBlock
 
 USUAL_BLOCK: dict[str, Any] = {"norm_first": True, "feed_forward": {"hidden": (128,)}}
@@ -234,3 +235,8 @@ def _head(config: VisionTransformerConfig) -> torch_nn.Module:
     seen = (*config.grid, config.dim) if config.pooling == "grid" else (config.dim,)
     classes = (*[1] * (len(seen) - 1), config.num_classes)
     return build_layer(config.head, seen, classes, rank=config.head_rank)
+
+
+register("vision_transformer", VisionTransformer)
+register("vision_transformer_paper", VisionTransformer, **VisionTransformerConfig.paper())
+register("vision_transformer_naive", VisionTransformer, **VisionTransformerConfig.naive())

@@ -10,6 +10,7 @@ from torch import nn as torch_nn
 from multiway import nn
 from multiway.errors import ConfigError, ShapeError
 from multiway.models.blocks import AttentionChoice, check_attended, checkpoint_part, with_maps
+from multiway.models.registry import register
 
 KERNEL_SIZE = 3
 
@@ -213,3 +214,8 @@ def equal_width(config: VolumeUNetConfig, dim: int) -> int:
     voxels: int = KERNEL_SIZE**config.num_modes
     per_channel = 2 * dim * voxels + 2  # a filter of each convolution, scale and shift of the norm
     return max(1, round((target - 2 * dim) / per_channel))
+
+
+register("hot_volume_unet", VolumeUNet)
+register("volume_unet", VolumeUNet, block="convolution")
+register("unet_2d", VolumeUNet, block="convolution", num_modes=2, num_blocks=(0, 0, 0), channels=(12, 24, 48))

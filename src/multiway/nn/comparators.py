@@ -65,13 +65,13 @@ class FullAttention(nn.Module):
     ) -> Float[Tensor, "batch *sizes dim"]:
         """Attend from every token to every valid token of `x`, or of `context` if there is one."""
         if context is None:
-            self._check_valid("x", x, valid)
+            x = self._without_padding("x", x, valid)
             query, key, value = self._heads(x, self.query_key_value.weight, self.query_key_value.bias, 3)
         else:
             weights = self.query_key_value.weight.split([self.dim, 2 * self.dim])
             biases = self.query_key_value.bias.split([self.dim, 2 * self.dim])
             (query,) = self._heads(x, weights[0], biases[0], 1)
-            self._check_valid("context", context, context_valid)
+            context = self._without_padding("context", context, context_valid)
             key, value = self._heads(context, weights[1], biases[1], 2)
             valid = context_valid
         query = self._position(query, x.shape[1:-1])
@@ -79,13 +79,19 @@ class FullAttention(nn.Module):
         mixed = self.attend(query, key, value, None if valid is None else valid.flatten(1))
         return self.out(mixed.transpose(1, 2).flatten(-2).reshape(x.shape))  # type: ignore[no-any-return]
 
-    def _check_valid(self, name: str, x: Tensor, valid: Tensor | None) -> None:
-        """Refuse what is no mask of the tokens; one of numbers would be added to the scores."""
-        if valid is not None and (valid.dtype != torch.bool or valid.shape != x.shape[:-1]):
+    def _without_padding(self, name: str, x: Tensor, valid: Tensor | None) -> Tensor:
+        """Zeros where tokens are not valid, since NaN times a weight of zero is NaN.
+
+        A mask that is not one of the tokens is refused: one of numbers would be added to the scores.
+        """
+        if valid is None:
+            return x
+        if valid.dtype != torch.bool or valid.shape != x.shape[:-1]:
             raise ShapeError(
                 f"{type(self).__name__}: the mask of valid tokens of {name} must be boolean and {tuple(x.shape[:-1])}, "
                 f"batch first, True for real tokens. Got {tuple(valid.shape)} of {valid.dtype}."
             )
+        return torch.where(valid[..., None], x, 0)
 
     def _heads(self, x: Tensor, weight: Tensor, bias: Tensor, count: int) -> tuple[Tensor, ...]:
         """So many projections of all tokens, each `(batch, heads, tokens, head_dim)`."""

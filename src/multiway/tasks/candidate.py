@@ -5,7 +5,7 @@ import functools
 import importlib
 import importlib.util
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import AfterValidator
@@ -88,7 +88,7 @@ def baseline_of(package: str, task: str) -> AfterValidator:
 
 def names_of(package: str, task: str) -> tuple[str, ...]:
     """Names of the candidates of a task, found without importing any of them."""
-    return (*(each.name for each in pkgutil.iter_modules(_folders(package))), *_names_added(task))
+    return (*_own_names(package), *_names_added(task))
 
 
 @functools.cache
@@ -97,15 +97,17 @@ def discover(package: str, task: str) -> Mapping[str, Any]:
 
     Each module of a package is one, its `CANDIDATE`; other distributions add theirs by entry points.
     """
-    own = [each.name for each in pkgutil.iter_modules(_folders(package))]
-    found = [importlib.import_module(f"{package}.{name}").CANDIDATE for name in own]
+    found = [importlib.import_module(f"{package}.{name}").CANDIDATE for name in _own_names(package)]
     found += [load_extension("candidates", f"{task}.{name}") for name in _names_added(task)]
     return {each.name: each for each in sorted(found, key=lambda each: each.cost)}
 
 
-def _folders(package: str) -> Sequence[str]:
+@functools.cache
+def _own_names(package: str) -> tuple[str, ...]:
+    """Names of its modules, listed once: every config that names a candidate asks for them."""
     spec = importlib.util.find_spec(package)
-    return () if spec is None else spec.submodule_search_locations or ()
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    return tuple(each.name for each in pkgutil.iter_modules(folders))
 
 
 def _names_added(task: str) -> list[str]:

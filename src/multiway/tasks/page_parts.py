@@ -63,24 +63,15 @@ def maps_part(maps: Sequence[ModeMap], side: Sequence[str], more: Iterable[Secti
     return PagePart(id="attention", title="Attention", side=side, content=content)
 
 
-def cost_table(
-    run: Run, scores: Scores, colours: Mapping[str, int], more: Mapping[str, Sequence[tuple[str, str]]]
-) -> list[Table]:
-    """Parameters and times of every model that has them, FLOPs and memory of ours; columns nobody filled are left out.
-
-    more: Columns of single models, which then say themselves what a sample costs.
-    """
+def cost_table(run: Run, scores: Scores, colours: Mapping[str, int]) -> list[Table]:
+    """Parameters and times of every model that has them, FLOPs and memory of ours; empty columns are left out."""
     parameters, seconds = run.facts.get("parameters", {}), run.facts.get("seconds", {})
     memory = {run.task.own: step_bytes(run)}
-    flops = {} if more else {run.task.own: run.facts.get("flops")}
-    models = [model for model in dict.fromkeys([*parameters, *seconds, *more]) if model in colours]
+    flops = {run.task.own: run.facts.get("flops")}
+    models = [model for model in dict.fromkeys([*parameters, *seconds]) if model in colours]
     columns = {
         "Parameters": [text.magnitude(parameters.get(model)) for model in models],
         "FLOPs": [text.magnitude(flops.get(model)) for model in models],
-        **{
-            name: [dict(more.get(model, ())).get(name, text.MISSING) for model in models]
-            for name in dict.fromkeys(name for cells in more.values() for name, _ in cells)
-        },
         "Memory of a step": [text.magnitude(memory.get(model), "B") for model in models],
         "Time to fit": [text.duration(seconds.get(model)) for model in models],
     }

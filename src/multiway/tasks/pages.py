@@ -76,7 +76,6 @@ class Summary:
     verdict: How the answer was chosen and what came of it, in one sentence; `support` is what it should be read with.
     check: What the data check saw, where the task arranges it.
     splits: The parts of the data, and what stands at their side.
-    costs: More columns of the cost table, by model: (head, words).
     tables: Sections between the scores and the costs.
     """
 
@@ -85,7 +84,6 @@ class Summary:
     support: Sequence[str] = ()
     check: CheckReport | None = None
     splits: PagePart | None = None
-    costs: Mapping[str, Sequence[tuple[str, str]]] = dataclasses.field(default_factory=dict)
     tables: Sequence[Section] = ()
 
 
@@ -96,7 +94,7 @@ def report(subject: Subject, runs: Sequence[Run], summary: Summary, parts: Itera
     """
     run, scores, manifest = runs[0], subject.scores(runs), page_parts.manifest_of(runs[0])
     colours, (first, *others) = colours_of(scores), parts
-    costs = page_parts.cost_table(run, scores, colours, summary.costs)
+    costs = page_parts.cost_table(run, scores, colours)
     said = (text.sentence_case(scores.name_models(words)) for words in run.facts.get("notes", ()))
     notes = [Text(words=f"{words.rstrip('.')}.") for words in said]
     machine = page_parts.environment(page_parts.environment_facts(runs, manifest), page_parts.train_command(run))

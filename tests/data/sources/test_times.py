@@ -6,7 +6,8 @@ import pytest
 
 from multiway.data.findings import Findings, Unreadable
 from multiway.data.options import FileOptions
-from multiway.data.sources.columns import Column, RawTable, parse_times
+from multiway.data.sources.cells import Column
+from multiway.data.sources.columns import RawTable, parse_times
 
 DAYS = pd.date_range("2024-01-05", periods=3)
 TIMES = {

@@ -12,7 +12,7 @@ import torch
 from command import outcome
 from multiway import Forecaster
 from multiway.cli.options import command_line
-from multiway.data.sources.columns import Column
+from multiway.data.sources.cells import Column
 from multiway.errors import ArgumentError, ConfigError, DataError, MultiwayWarning
 from multiway.lazy import is_installed
 from multiway.models.regression import REACH

@@ -1,13 +1,18 @@
-"""Cells of a table: the marks that they are written with, and the texts and numbers that they mean."""
+"""Cells of a table: the marks that they are written with, and what those of a column mean, decided once."""
 
+import dataclasses
+import functools
 import re
-import unicodedata
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
+
+from multiway.data.findings import Finding
+from multiway.data.sources.forms import looks_like_time
 
 TIME_NAMES = ("ds", "date", "datetime", "date_time", "time", "timestamp", "ts", "day", "month", "year", "week")
 ID_NAMES = ("unique_id", "item_id", "series_id", "id", "series")
@@ -20,8 +25,12 @@ LARGEST = 1e18
 MOSTLY_NUMBERS = 0.9
 """Share of cells from which on a column is one of numbers, and the other cells are flaws."""
 
-TORN = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, which no file can hold."""
+Kind = Literal["number", "category", "date", "empty", "constant", "identifier"]
+NEARLY_ALL = 0.95
+"""Share of rows with a value of their own from which on a column of words says who, not what."""
+NOWHERE = np.empty(0, np.intp)
+FEW_ROWS = 20
+"""Below so many rows, values that are all different say nothing yet."""
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 
 
@@ -77,20 +86,6 @@ def words(raw: pd.Series) -> pd.Series:
         return text.where(~text.isin(EMPTY_CELLS), "")
 
     return by_text(raw, make)
-
-
-def compose_frame(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same columns, of characters that can be written, named in composed letters (NFC), as cells are."""
-    torn = {}
-    for name, dtype in frame.dtypes.items():
-        cells = frame[name] if pd.api.types.is_object_dtype(dtype) else ()
-        if any(isinstance(cell, str) and TORN.search(cell) for cell in cells):
-            sound = [sound_text(cell) if isinstance(cell, str) else cell for cell in cells]
-            torn[str(name)] = pd.Series(sound, index=frame.index, dtype=object)
-    frame = frame.assign(**torn) if torn else frame
-    names = [unicodedata.normalize("NFC", sound_text(name)) for name in map(str, frame.columns)]
-    is_same = names == [*map(str, frame.columns)] or len(set(names)) < len(names)
-    return frame if is_same else frame.set_axis(names, axis=1)
 
 
 def with_truths(text: pd.Series) -> pd.Series:
@@ -168,3 +163,162 @@ def escape_frame(frame: pd.DataFrame) -> pd.DataFrame:
             cells = [escape(cell) if isinstance(cell, str) else cell for cell in safe.iloc[:, position]]
             safe.isetitem(position, cells)
     return safe
+
+
+Times = dict[tuple[bool | None, str], tuple[tuple[pd.Index, NDArray[np.bool_]] | None, list[Finding]]]
+"""Sound times and their rows, None where there are none, and what is noted of them, by how they are read."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Flaw:
+    """Cells of a column that are odd in one way, by their rows.
+
+    kind: `number` of what is no finite number, `digits` of whole numbers that float64 would change.
+    """
+
+    kind: Literal["number", "digits"]
+    rows: NDArray[np.intp]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table, and what its cells mean; each is decided once, by looking at all of them.
+
+    cells: As they came, or numbers where all of them are.
+    text: As they stood in the file, where it had another text in the place of these cells.
+    times: What its times are, once they were read.
+    """
+
+    name: str
+    cells: pd.Series
+    text: pa.ChunkedArray | pd.Series | None = None
+    times: Times = dataclasses.field(init=False, repr=False, default_factory=dict)
+
+    @functools.cached_property
+    def raw(self) -> pd.Series:
+        """Cells as they stood in the file."""
+        if self.text is None:
+            return self.cells
+        return self.text if isinstance(self.text, pd.Series) else self.text.to_pandas()
+
+    @functools.cached_property
+    def is_numeric(self) -> bool:
+        """Whether it was read as numbers."""
+        is_other = pd.api.types.is_bool_dtype(self.cells) or pd.api.types.is_complex_dtype(self.cells)
+        return pd.api.types.is_numeric_dtype(self.cells) and not is_other
+
+    @functools.cached_property
+    def is_stamped(self) -> bool:
+        """Whether it was read as times or periods."""
+        return pd.api.types.is_datetime64_any_dtype(self.cells) or isinstance(self.cells.dtype, pd.PeriodDtype)
+
+    @functools.cached_property
+    def words(self) -> pd.Series:
+        """Cells as text; those that hold nothing are empty."""
+        return words(self.cells)
+
+    @functools.cached_property
+    def is_present(self) -> NDArray[np.bool_]:
+        """Which cells hold something."""
+        if self.is_numeric:
+            return ~np.isnan(self.values)
+        return np.asarray(self.cells.notna() if self.is_stamped else self.words != "", dtype=bool)
+
+    @functools.cached_property
+    def _reading(self) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+        is_parsed = self.is_numeric or isinstance(self.cells.dtype, pd.StringDtype)
+        return parse_cells(self.cells if is_parsed else self.words)
+
+    @functools.cached_property
+    def values(self) -> NDArray[np.float64]:
+        """Numbers; NaN where a cell holds nothing, infinite where it is no finite number."""
+        return self._reading[0]
+
+    @functools.cached_property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """What keeps cells from being numbers."""
+        _, bad, changed = self._reading
+        marked: dict[Literal["number", "digits"], NDArray[np.bool_]] = {"number": bad, "digits": changed}
+        return tuple(Flaw(kind, np.flatnonzero(marks)) for kind, marks in marked.items() if marks.any())
+
+    @functools.cached_property
+    def holds_numbers(self) -> bool:
+        """Whether most cells that hold something are numbers, or would be with a point for a comma."""
+        bad = next((flaw.rows for flaw in self.flaws if flaw.kind == "number"), NOWHERE)
+        return self.is_numeric or are_mostly_numbers(self.words, bad)
+
+    @functools.cached_property
+    def codes(self) -> NDArray[np.int32]:
+        """Cells by the place of their value among all, in order."""
+        cells = as_text(self.cells) if self.cells.dtype == object else self.cells
+        return np.asarray(pd.factorize(cells, sort=True, use_na_sentinel=False)[0], dtype=np.int32)
+
+    @functools.cached_property
+    def looks_like_time(self) -> bool:
+        """Whether the first text that is there reads as a date."""
+        return self.is_stamped or (
+            not pd.api.types.is_numeric_dtype(self.cells) and looks_like_time(self.cells.iloc[:20])
+        )
+
+    @property
+    def is_one_word(self) -> bool:
+        """Whether it says one word throughout, as the name of the only shop."""
+        cells = self.cells
+        return isinstance(cells.iloc[0], str) and cells.nunique(dropna=False) == 1 and not self.holds_numbers
+
+    @functools.cached_property
+    def is_truth(self) -> bool:
+        """Whether cells are true or false, or both 0 and 1 and nothing else."""
+        if pd.api.types.is_bool_dtype(self.cells):
+            return True
+        if self.is_numeric:  # by their numbers, as there may be thousands of columns
+            known = self.values[self.is_present]
+            return len(known) > 0 and known.min() == 0 and known.max() == 1 and bool(np.isin(known, (0, 1)).all())
+        some = set(as_text(self.cells.drop_duplicates())) - {""}
+        return some in ({"0", "1"}, *({each, other} for each in TRUTHS for other in TRUTHS))
+
+    @functools.cached_property
+    def kind(self) -> Kind:
+        """What it is, by its cells; identifiers by their name too."""
+        present, said = self.is_present, self.cells if self.is_numeric or self.is_stamped else self.words
+        if not present.any():
+            return "empty"
+        if present.all() and len(said) > 1 and (said == said.iloc[0]).all():
+            return "constant"
+        if self.is_stamped:
+            return "date"
+        if self.holds_numbers:
+            return "identifier" if self._counts_rows() else "number"
+        different = said[present].drop_duplicates()
+        if all(looks_like_time([cell]) for cell in different.iloc[:20]):
+            return "date"
+        is_own = len(said) >= FEW_ROWS and len(different) >= NEARLY_ALL * len(said)
+        return "identifier" if is_own else "category"
+
+    def _counts_rows(self) -> bool:
+        """Whether whole numbers all differ, and rise from row to row or stand in a column named as identifiers are."""
+        values, is_odd = self.values, any(flaw.kind == "number" for flaw in self.flaws)
+        if len(values) < FEW_ROWS or is_odd or (values != np.round(values)).any():  # NaN differs from itself
+            return False
+        is_named = re.search(r"(?i)(^|[_ .-])(id|uuid|index)$", self.name) is not None
+        return bool((np.diff(values) > 0).all() or (is_named and len(np.unique(values)) == len(values)))
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether numbers rise by one whole step from row to row."""
+        if not pd.api.types.is_numeric_dtype(self.cells) or len(self.cells) < 3:
+            return False
+        steps = np.diff(self.cells.to_numpy(np.float64, na_value=np.nan))
+        return bool(steps[0] > 0 and steps[0] == np.round(steps[0]) and (steps == steps[0]).all())
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class Columns(dict[str, Column]):
+    """Columns of a table by name, each made when it is first wanted and the same from then on."""
+
+    frame: pd.DataFrame
+    texts: Mapping[str, pa.ChunkedArray | pd.Series]
+
+    def __missing__(self, name: str) -> Column:
+        self[name] = Column(name, self.frame[name], self.texts.get(name))
+        return self[name]

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
-from multiway.data.sources.cells import TIME_NAMES, as_text, parse_cells
-from multiway.data.sources.columns import Column, RawTable, column_of_times, parse_times
+from multiway.data.sources.cells import TIME_NAMES, Column, as_text, parse_cells
+from multiway.data.sources.columns import RawTable, column_of_times, parse_times
+from multiway.data.sources.forms import looks_like_time
 from multiway.data.sources.tables import load_table
-from multiway.data.sources.times import looks_like_time
 from multiway.data.sources.titles import DIGITS
 
 PARTS = ("year", "month", "day", "hour", "minute")

@@ -1,6 +1,8 @@
 """How the numbers of a table are written: by separators, signs and marks that all cells of a column share."""
 
 import dataclasses
+import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -19,12 +21,13 @@ from multiway.data.sources.cells import (
     NUMBER,
     QUOTE,
     TIME_NAMES,
-    compose_frame,
     distinct_cells,
     is_text,
     parse_cells,
     sound_text,
 )
+from multiway.data.sources.columns import RawTable
+from multiway.data.sources.text import TextColumns
 
 GROUPED = r"[+-]?\d{1,3}(?:,\d{3})*(?:\.\d*)?"
 CERTAIN = r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d*|(?:,\d{3}){2,})"
@@ -42,6 +45,8 @@ WRITTEN = rf"[{SIGNS}(+-]*\s*\.?\d[\d.,]*(?:[eE][+-]?\d+)?\s*[{SIGNS})]*"
 """A number with its separators and signs."""
 SIGNED = rf"(\()?([+-]?)([{SIGNS}]?)\s*([+-]?)(\d[\d.,]*|\.\d+)\s*([{SIGNS}]?)(\))?"
 """An opening parenthesis, a minus, a sign, a minus, digits, a sign, a closing one."""
+TORN = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair, which no file can hold."""
 Text: TypeAlias = pa.ChunkedArray | pd.Series
 
 
@@ -63,23 +68,22 @@ class Spelling:
         return name in self.labels or name.lower() in (*TIME_NAMES, *ID_NAMES)
 
 
-def decide_cells(
-    columns: Mapping[str, pa.ChunkedArray], separator: str, spelling: Spelling, findings: Findings
-) -> tuple[pd.DataFrame, dict[str, Text]]:
-    """Columns of a text file as numbers or words, and those as they stood there in whose place others are."""
-    read = read_numbers(columns, separator, spelling, findings)
-    texts = {name: text for name, text in columns.items() if not is_text(read[name].dtype)}
-    plain = without_exports(pd.DataFrame(read), findings)
-    frame, signed = decide_frame(plain, spelling, findings)
-    composed = zip(plain.columns, frame.columns, strict=True)
-    return frame, {new: texts[name] for name, new in composed if name in texts} | signed
-
-
-def decide_frame(frame: pd.DataFrame, spelling: Spelling, findings: Findings) -> tuple[pd.DataFrame, dict[str, Text]]:
-    """The same of columns that are read already, whose names and cells are composed."""
-    frame = compose_frame(frame)
+def decide_columns(read: RawTable | TextColumns, spelling: Spelling, findings: Findings) -> RawTable:
+    """Columns that are numbers as such, others as they came, and what stood in the place of those that changed."""
+    texts: dict[str, Text] = {}
+    if isinstance(read, TextColumns):
+        numbers = read_numbers(read.columns, read.separator, spelling, findings)
+        plain = without_exports(pd.DataFrame(numbers), findings)
+        frame = compose_frame(plain)
+        composed = zip(plain.columns, frame.columns, strict=True)
+        texts = {new: read.columns[name] for name, new in composed if not is_text(numbers[name].dtype)}
+    else:
+        frame = compose_frame(read.frame)
     signed = read_signed_numbers(frame, spelling, findings)
-    return (frame.assign(**signed) if signed else frame), {name: frame[name] for name in signed}
+    texts |= {name: frame[name] for name in signed}
+    frame = frame.assign(**signed) if signed else frame
+    unit = "line" if isinstance(read, TextColumns) else read.unit
+    return RawTable(frame=frame, rows=read.rows, unit=unit, broken=read.broken, texts=texts)
 
 
 def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
@@ -108,6 +112,20 @@ def without_exports(frame: pd.DataFrame, findings: Findings) -> pd.DataFrame:
                 findings.add("columns", "note", f"unnamed column {position + 1} holds {what} and is left out")
                 dropped.append(name)
     return frame.drop(columns=dropped) if dropped else frame
+
+
+def compose_frame(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same columns, of characters that can be written, named in composed letters (NFC), as cells are."""
+    torn = {}
+    for name, dtype in frame.dtypes.items():
+        cells = frame[name] if pd.api.types.is_object_dtype(dtype) else ()
+        if any(isinstance(cell, str) and TORN.search(cell) for cell in cells):
+            sound = [sound_text(cell) if isinstance(cell, str) else cell for cell in cells]
+            torn[str(name)] = pd.Series(sound, index=frame.index, dtype=object)
+    frame = frame.assign(**torn) if torn else frame
+    names = [unicodedata.normalize("NFC", sound_text(name)) for name in map(str, frame.columns)]
+    is_same = names == [*map(str, frame.columns)] or len(set(names)) < len(names)
+    return frame if is_same else frame.set_axis(names, axis=1)
 
 
 def read_numbers(

@@ -29,7 +29,7 @@ from multiway.data.sources.columns import RawTable
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
 from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
 from multiway.data.sources.parquet import BROKEN, Parts, holds_parts, is_parquet, read_parquet, read_parts
-from multiway.data.sources.spelling import Spelling, decide_cells, decide_frame, without_exports
+from multiway.data.sources.spelling import Spelling, decide_columns, without_exports
 from multiway.data.sources.text import TextColumns, characters, read_text
 from multiway.data.sources.titles import LOOK, lines_above
 from multiway.errors import DataError
@@ -58,26 +58,20 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     usual = frozenset([*names, *options.usual_names])
     spelling = Spelling(options.decimal, frozenset(several) - {None}, usual - {None})
     if not isinstance(source, str | Path):
-        return _decide(_from_frame(as_pandas(source), findings), spelling, findings)
+        return decide_columns(_from_frame(as_pandas(source), findings), spelling, findings)
     path = Path(source)
     if not (path.is_file() or holds_parts(path)):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
+    spend(path)  # also where it was read before: a budget holds for every reading
     key = (path, options.encoding, options.sheet, options.max_bytes)
-    with within(options):
-        spend(path)  # also where it was read before: a budget holds for every reading
-        read = once(key, findings, partial(_read_file, path, options))
-    pa.default_memory_pool().release_unused()  # a reader takes several times what its table needs
-    return once((*key, spelling), findings, partial(_decide, read, spelling))
 
+    def read(findings: Findings) -> RawTable:
+        cells = once(key, findings, partial(_read_file, path, options))
+        pa.default_memory_pool().release_unused()  # a reader takes several times what its table needs
+        return decide_columns(cells, spelling, findings)
 
-def _decide(read: RawTable | TextColumns, spelling: Spelling, findings: Findings) -> RawTable:
-    """Columns that are numbers as such, others as they came."""
-    if isinstance(read, TextColumns):
-        frame, texts = decide_cells(read.columns, read.separator, spelling, findings)
-        return RawTable(frame=frame, rows=read.rows, unit="line", broken=read.broken, texts=texts)
-    frame, texts = decide_frame(read.frame, spelling, findings)
-    return RawTable(frame=frame, rows=read.rows, unit=read.unit, broken=read.broken, texts=texts)
+    return once((*key, spelling), findings, read)
 
 
 def load_texts_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
@@ -111,7 +105,8 @@ def has_plain_lines(source: Any) -> bool:
 def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable | TextColumns:
     """Columns of a file as they stand there."""
     if path.is_dir():
-        return _from_frame(read_parts(path, options.max_bytes, findings), findings)
+        with within(options):
+            return _from_frame(read_parts(path, options.max_bytes, findings), findings)
     if is_line_file(path):
         return load_lines(path, options.max_bytes, findings)
     try:

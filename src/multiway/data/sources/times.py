@@ -1,43 +1,22 @@
 """Cells as times: stamps under one format for all rows, or whole numbers."""
 
 import datetime
-import itertools
 import re
-import warnings
 import zoneinfo
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.tseries.api import guess_datetime_format
 
 from multiway.data.findings import Findings, Place
 from multiway.data.sources.cells import EXACT_INTEGERS, by_text, distinct_cells
+from multiway.data.sources.forms import PERIODS, QUARTERS, forms_of
 from multiway.errors import Fix
 
 ISO = "ISO8601"
-MONTHS = (
-    "%b %Y",
-    "%B %Y",
-    "%b-%Y",
-    "%B-%Y",
-    "%b-%y",
-    "%Y %b",
-    "%Y-%b",
-    "%YM%m",
-    "%Y-M%m",
-    "%m/%Y",
-    "%m-%Y",
-    "%d-%b-%y",
-    "%d %b %y",
-)
-"""Ways to write months, and days with the name of a month, that pandas does not guess."""
-NUMERIC = re.compile(r"(\d+)([/.-])\d{1,2}\2(\d+)( \d{1,2}:\d\d(:\d\d)?( ?[AP]M)?)?", re.IGNORECASE)
-"""Dates of numbers; pandas does not guess those with years of two digits or with AM and PM."""
 Unit = Literal["s", "ms", "us"]
-SHORT_YEARS = ["%d %m %y", "%m %d %y", "%y %m %d"]
 UNITS: dict[Unit, int] = {"s": 1, "ms": 1_000, "us": 1_000_000}
 """Units of times that are counted from 1970 on, and how many there are in a second."""
 COUNTED = (315_532_800, 4_102_444_800)
@@ -85,15 +64,6 @@ def is_day_first(raw: pd.Series, times: pd.Index) -> bool | None:
     return bool(is_day) if is_day != is_month else None
 
 
-def looks_like_time(cells: Iterable[object]) -> bool:
-    """Whether the first text that is there reads as a date."""
-    first = next((text for text in map(str, cells) if text.strip()), "")
-    if len(first) < 6:
-        return False
-    is_period = any(re.fullmatch(form, first.strip(), re.IGNORECASE) for form in PERIODS.values())
-    return is_period or bool(_formats([first], None))
-
-
 def _read_whole_numbers(values: NDArray[np.float64], findings: Findings) -> pd.Index:
     """Whole numbers; dates where all are seconds since 1970, or written as 20240131 or 202401."""
     with np.errstate(invalid="ignore"):
@@ -131,7 +101,7 @@ def best_reading(
     if failures[ISO]:
         sample = text.dropna().drop_duplicates()
         sample = pd.concat([sample.iloc[:3], sample.iloc[3 :: max(1, len(sample) // 5)]])
-        readings |= {form: read_stamps(text, form, zoned=zoned) for form in _formats(list(sample), day_first)}
+        readings |= {form: read_stamps(text, form, zoned=zoned) for form in forms_of(list(sample), day_first)}
         failures = {form: _count_failures(times, text) for form, times in readings.items()}
     fewest = min(failures.values())
     if fewest == len(text.dropna()):
@@ -175,33 +145,6 @@ def _even_readings(readings: dict[str, pd.DatetimeIndex]) -> dict[str, pd.Dateti
         if len(times) > 2 and (has_months or len(set(np.diff(times.asi8))) == 1):
             even[form] = stamps
     return even
-
-
-def _formats(sample: list[str], day_first: bool | None) -> list[str]:
-    """Forms that some of the texts may have."""
-    orders = (True, False) if day_first is None else (day_first,)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a guess that turns day and month around is checked on every row here
-        guesses = [guess_datetime_format(text, dayfirst=order) for text, order in itertools.product(sample, orders)]
-    others = [(sample[0].strip(), form) for form in MONTHS]
-    others += [(text, form) for text in map(str.strip, sample) for form in _numeric_forms(text, day_first)]
-    fitting = (form for text, form in others if not pd.isna(pd.to_datetime(text, format=form, errors="coerce")))
-    return list(dict.fromkeys([*(guess for guess in guesses if guess is not None), *fitting]))
-
-
-def _numeric_forms(text: str, day_first: bool | None) -> list[str]:
-    """Forms of a date of numbers; a year of two digits may stand first where nothing is said of days."""
-    found = NUMERIC.fullmatch(text)
-    if found is None:
-        return []
-    first, mark, last, clock, seconds, half = found.groups()
-    orders = ["%Y %m %d"] if len(first) == 4 else ["%d %m %Y", "%m %d %Y"] if len(last) == 4 else SHORT_YEARS
-    if day_first is not None and len(first) < 4:
-        orders = [order for order in orders if order.startswith("%d" if day_first else "%m")]
-    time = ""
-    if clock is not None:
-        time = f" {'%I' if half else '%H'}:%M{':%S' if seconds else ''}{(half or '')[:-2]}{'%p' if half else ''}"
-    return [order.replace(" ", mark) + time for order in orders]
 
 
 def read_stamps(text: pd.Series, form: str, *, zoned: bool = False) -> pd.DatetimeIndex:
@@ -274,19 +217,6 @@ def _find_zone(stamps: pd.DatetimeIndex, offsets: NDArray[np.float64]) -> str | 
     few = np.unique([*turns, *(turns + 1), *np.linspace(0, len(stamps) - 1, SAMPLE).astype(int)])
     others = sorted(zoneinfo.available_timezones() - set(USUAL))
     return next((name for name in (*USUAL, *others) if shows(name, few) and shows(name, slice(None))), None)
-
-
-QUARTERS = "quarters"
-"""The form of dates such as 2003Q1, which are the first days of quarters."""
-WEEKS = "weeks"
-"""The form of dates such as 2024-W05, which are the Mondays of the weeks of ISO 8601."""
-
-
-PERIODS = {
-    QUARTERS: r"\d{4}[- ]?Q[1-4]|Q[1-4][- ]?\d{4}",
-    WEEKS: r"\d{4}[- ]?W\d{1,2}|W\d{1,2}[- /]\d{4}",
-}
-"""What whole cells look like, in either case, by the names of the forms."""
 
 
 def period_of(text: pd.Series) -> str | None:

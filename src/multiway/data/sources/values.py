@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import FileOptions
 from multiway.data.samples import Cells
-from multiway.data.sources.cells import MOSTLY_NUMBERS, has_comma, with_truths
-from multiway.data.sources.columns import Kind, RawTable
-from multiway.data.sources.times import ISO, PERIODS, best_reading, first_days, period_of, read_stamps
+from multiway.data.sources.cells import MOSTLY_NUMBERS, Kind, has_comma, with_truths
+from multiway.data.sources.columns import RawTable
+from multiway.data.sources.forms import PERIODS
+from multiway.data.sources.times import ISO, best_reading, first_days, period_of, read_stamps
 from multiway.errors import Fix, Message
 
 AS_DECIMALS: Message = (
@@ -154,15 +155,15 @@ def read_cells(
 
     dates: Columns that become numbers as days since 1970, after the others, and the forms that are known of them.
     """
+    words = np.empty((len(table.rows), len(categories)), object)
+    for place, name in enumerate(categories):
+        words[:, place] = with_truths(table.columns[name].words)
     days: list[NDArray[np.float64]] = []
     forms: dict[str, str] = {}
     for name, known in dates.items():
         column, forms[name] = read_dates(table, name, options, findings, known)
         days.append(column)
     values = parse_numbers(table, numbers, findings, emptied=OF_INPUTS, chosen=OTHERS, rounded=True)
-    words = np.empty((len(table.rows), len(categories)), object)
-    for place, name in enumerate(categories):
-        words[:, place] = with_truths(table.columns[name].words)
     return Cells(
         numbers=np.column_stack([values, *days]),
         words=words,

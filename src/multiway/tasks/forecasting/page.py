@@ -1,16 +1,12 @@
 """What the report of a forecasting run says: forecasts, the choice, where the error lies, coverage, attention."""
 
 import functools
-import statistics
-import timeit
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
-from multiway.compress.measuring import count_flops
 from multiway.errors import MultiwayError
 from multiway.report import text
 from multiway.report.diagnostics import step_lines, timeline, variate_bars
@@ -34,7 +30,6 @@ from multiway.tasks.forecasting.headline import (
     rank_panels,
     steps_in_words,
 )
-from multiway.tasks.forecasting.networks import model_of
 from multiway.tasks.forecasting.scores import read_test_errors
 from multiway.tasks.page_parts import split_table
 from multiway.tasks.protocol import OURS, Row
@@ -59,14 +54,13 @@ def compare(runs_of: Sequence[Sequence[Run]]) -> str:
 
 
 def head(runs: Sequence[Run]) -> pages.Summary:
-    """The choice on validation and what the test rows make of it, costs, the data check and the splits."""
+    """The choice on validation and what the test rows make of it, the data check and the splits."""
     run, scores = runs[0], SUBJECT.scores(runs)
     return pages.Summary(
         headline=headline(run),
         verdict=_verdict(scores),
         support=list(_support(scores)),
         splits=_splits(run),
-        costs=_costs(run),
         tables=choice_tables(run, pages.colours_of(scores)),
     )
 
@@ -177,23 +171,6 @@ def _relative(own: Score, other: Score) -> str:
     if abs(change) < 0.05:
         return "within 0.05\u202f% of"
     return f"{text.percent(abs(change))} {'below' if change < 0 else 'above'}"
-
-
-@torch.no_grad()
-def _costs(run: Run) -> dict[str, list[tuple[str, str]]]:
-    """FLOPs and latency of one window."""
-    past, model = torch.zeros(1, run.config.lookback, len(run.state.names)), model_of(run)
-    models = {"ridge": model.floor, **({} if model.network is None else {"network": model.network})}
-    seconds = {  # five calls, after one that warms up
-        name: timeit.repeat(functools.partial(module, past), number=1, repeat=6)[1:] for name, module in models.items()
-    }
-    return {
-        name: [
-            ("FLOPs per window", text.magnitude(count_flops(module, past))),
-            ("Latency per window", text.duration(statistics.median(seconds[name]))),
-        ]
-        for name, module in models.items()
-    }
 
 
 def _errors(run: Run, column: str) -> dict[str, NDArray[np.float64]]:

@@ -14,7 +14,8 @@ from multiway.data.findings import Findings, Place, Unreadable, list_some, quote
 from multiway.data.looking import look_at
 from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
-from multiway.data.sources.columns import FEW_ROWS, RawTable, parse_times, require_columns
+from multiway.data.sources.cells import FEW_ROWS
+from multiway.data.sources.columns import RawTable, parse_times, require_columns
 from multiway.data.sources.scans.checking import lists_scans
 from multiway.data.sources.tables import load_table, pair_of
 from multiway.data.sources.values import read_cells, read_inputs, read_named_cells

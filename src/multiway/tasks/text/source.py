@@ -15,8 +15,8 @@ from multiway.data.encoders.hashed import words_in
 from multiway.data.findings import Findings, Unreadable, list_some, quote
 from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
-from multiway.data.sources.cells import as_text
-from multiway.data.sources.columns import Column, RawTable, require_column, require_columns, usual_column
+from multiway.data.sources.cells import Column, as_text
+from multiway.data.sources.columns import RawTable, require_column, require_columns, usual_column
 from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
 from multiway.data.sources.values import read_named_cells
 from multiway.data.targets import OTHER_COLUMN, read_target
