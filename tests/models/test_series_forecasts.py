@@ -287,7 +287,7 @@ def test_forms_of_a_few_series_are_tried_on_the_others(library):
     model = Smoothing(HORIZON, 1, many)
     model.fit_series(series_of(*rows.T), searches=4)
     searched = [0, 3, 6, 9]
-    assert sorted(model.forms) == list(range(10)) and list(model.forms)[:4] == searched
+    assert list(model.forms) == list(range(10))
     found = [model.forms[series] for series in searched]
     for series in (1, 2, 8):
         fits = [library.AutoETS(**form).fit(rows[:, series]).model_ for form in found]

@@ -22,6 +22,8 @@ Forms = dict[int, dict[str, Any]]
 """What a search chose for a series, by its position: arguments with which the library refits the same."""
 Model = dict[str, Any]
 """As statsforecast has it after a fit."""
+NUMBERS = 9
+"""That say what a form is, at most."""
 NEVER = torch.iinfo(torch.int64).min
 """Number on the calendar of the last row of a series that was not fitted."""
 
@@ -43,7 +45,7 @@ class Recursion(nn.Module, ABC):
     forecast from all rows before its future. Rows before those of the fit begin with their first value.
 
     end: The last row of the fit of each series, on the calendar; last: its value.
-    forms: What was chosen for each series that has a model.
+    form: What was chosen for each series, as numbers, `(series, NUMBERS)`; -1 where there is no model.
 
     Shape:
         past `(batch, lookback, series)` in scaled units, without gaps; forecast `(batch, horizon, series)`.
@@ -58,7 +60,8 @@ class Recursion(nn.Module, ABC):
 
     def __init__(self, horizon: int, season: int, units: Units) -> None:
         super().__init__()
-        self.horizon, self.season, self.units, self.forms = horizon, season, units, Forms()
+        self.horizon, self.season, self.units = horizon, season, units
+        self.form = nn.Buffer(torch.full((len(units.mean), NUMBERS), -1))
         self.end = nn.Buffer(torch.full((len(units.mean),), NEVER))
         self.last = nn.Buffer(torch.zeros(len(units.mean), dtype=torch.float64))
 
@@ -139,7 +142,10 @@ class Recursion(nn.Module, ABC):
             if not found:
                 found = [fit for fit in [self.search(every[series])] if fit is not None]
             if found:
-                self.keep(series, min(found, key=self.loss))
+                best = min(found, key=self.loss)
+                numbers = self.numbers(best)
+                self.form[series, : len(numbers)] = torch.tensor(numbers)
+                self.keep(series, best)
             elif len(every[series]):
                 self.start_at(series, every[series])
         _RUNS.pop(self, None)
@@ -150,6 +156,19 @@ class Recursion(nn.Module, ABC):
             if len(each.values):
                 self.end[series], self.last[series] = each.end, each.values[-1]
             yield each
+
+    @property
+    def forms(self) -> Forms:
+        """What was chosen for each series that has a model."""
+        return {series: self.read(row) for series, row in enumerate(self.form.tolist()) if row[0] >= 0}
+
+    @abstractmethod
+    def read(self, numbers: list[int]) -> dict[str, Any]:
+        """The form that some numbers mean."""
+
+    @abstractmethod
+    def numbers(self, model: Model) -> list[int]:
+        """The form of a model of the library."""
 
     @abstractmethod
     def still(self, form: dict[str, Any], values: Values) -> dict[str, Any] | None:

@@ -112,6 +112,16 @@ class Smoothing(Seasonal):
         levels = level[:, None] + damping * trend[:, None]
         return ops.with_shape(levels, season[:, steps % self.season], times[:, None])
 
+    def read(self, numbers: list[int]) -> dict[str, Any]:
+        """Arguments of AutoETS."""
+        letters = "".join("NAM"[number] for number in numbers[:3])
+        return {"model": letters, "damped": bool(numbers[3]), "season_length": numbers[4]}
+
+    def numbers(self, model: Model) -> list[int]:
+        """Those of error, trend and season, damping, and steps of a season."""
+        *letters, damped = model["components"]
+        return [*map("NAM".index, letters), int(damped == "D"), model["m"]]
+
     def still(self, form: dict[str, Any], values: Values) -> dict[str, Any] | None:
         """One that adds, where a series has fallen to zero since; none without a season that the values show by now."""
         if form["season_length"] < season_in(values, self.season):
@@ -133,8 +143,7 @@ class Smoothing(Seasonal):
 
     def keep(self, series: int, model: Model) -> None:
         """Take over a model that statsforecast fitted."""
-        error, trend, season, damped = model["components"]
-        self.forms[series] = {"model": f"{error}{trend}{season}", "damped": damped == "D", "season_length": model["m"]}
+        _, trend, season, damped = model["components"]
         alpha, beta, gamma, phi = (0.0 if np.isnan(value) else float(value) for value in model["par"][:4])
         self.alpha[series], self.beta[series], self.gamma[series] = alpha, beta, gamma
         self.phi[series] = 0.0 if trend == "N" else phi if damped == "D" else 1.0
@@ -192,6 +201,14 @@ class Theta(Seasonal):
         forecast = (level + 0.5 * self.intercept * left)[:, None] + 0.5 * self.slope * line
         return ops.with_shape(forecast, season[:, steps % self.season], times[:, None])
 
+    def read(self, numbers: list[int]) -> dict[str, Any]:
+        """There is one form."""
+        return {}
+
+    def numbers(self, model: Model) -> list[int]:
+        """There is one form."""
+        return [0]
+
     def still(self, form: dict[str, Any], values: Values) -> dict[str, Any]:
         """There is one form."""
         return form
@@ -214,7 +231,7 @@ class Theta(Seasonal):
         """Take over a model that statsforecast fitted."""
         self.level[series], _, intercept, slope, _ = model["states"][-1]
         self.alpha[series], self.intercept[series], self.slope[series] = float(model["par"]["alpha"]), intercept, slope
-        self.count[series], self.forms[series] = model["n"], {}
+        self.count[series] = model["n"]
         if model.get("decompose"):
             self.times[series] = model["decomposition_type"] == "multiplicative"
             self.shape[:, series] = torch.from_numpy(np.array(model["seas_forecast"]["mean"]))

@@ -82,6 +82,21 @@ class ArimaForecaster(Recursion):
         terms, back = state[0].tensor_split([len(self.ar)], -2)
         return terms[..., 0, :] + (self.differences * back).sum(-2) + self.constant + self.drift * state[1]
 
+    def read(self, numbers: list[int]) -> dict[str, Any]:
+        """Arguments of ARIMA."""
+        p, q, seasonal_p, seasonal_q, season, d, seasonal_d, mean, drift = numbers
+        return {
+            "order": (p, d, q),
+            "seasonal_order": (seasonal_p, seasonal_d, seasonal_q),
+            "season_length": season,
+            "include_mean": bool(mean),
+            "include_drift": bool(drift),
+        }
+
+    def numbers(self, model: Model) -> list[int]:
+        """Orders as the library has them, and whether there are a constant and a drift."""
+        return [*map(int, model["arma"]), *(int(name in model["coef"]) for name in ("intercept", "drift"))]
+
     def still(self, form: dict[str, Any], values: Values) -> dict[str, Any] | None:
         """None without a season that the values show by now."""
         return None if form["season_length"] < season_in(values[-MOST:], self.season) else form
@@ -121,7 +136,7 @@ class ArimaForecaster(Recursion):
         for buffer, found in zip(buffers, (ar, differences, *states), strict=True):
             buffer[:, series] = torch.from_numpy(found)
         self.constant[series], self.drift[series] = (model["coef"].get(name, 0.0) for name in ("intercept", "drift"))
-        self.count[series], self.forms[series] = len(model["residuals"]), _order_of(model)
+        self.count[series] = len(model["residuals"])
 
 
 def _gain(space: dict[str, Any]) -> Values:
@@ -136,18 +151,6 @@ def _is_stable(model: Model) -> bool:
     gain = _gain(space)
     moved = (np.eye(len(gain)) - np.outer(gain, space["Z"])) @ space["T"]
     return bool(np.isfinite(moved).all() and np.abs(np.linalg.eigvals(moved)).max() <= LARGEST)
-
-
-def _order_of(model: dict[str, Any]) -> dict[str, Any]:
-    """Arguments with which the library refits the same order."""
-    p, q, seasonal_p, seasonal_q, season, d, seasonal_d = map(int, model["arma"])
-    return {
-        "order": (p, d, q),
-        "seasonal_order": (seasonal_p, seasonal_d, seasonal_q),
-        "season_length": season,
-        "include_mean": "intercept" in model["coef"],
-        "include_drift": "drift" in model["coef"],
-    }
 
 
 class Arima(EachSeries[ArimaForecaster]):
