@@ -161,7 +161,7 @@ class ForecastCandidate(Candidate[Facts, Sizes, Rows, ModelT]):
     effects: What says how covariates act in it; of candidates that share it the better one tells what each saves.
     is_plain: It has nothing to fit, and has weight only where it surely adds to the others.
     is_summed: Its fit is a sum over windows and series, so that some of them are enough.
-    is_searched: A search chooses its form, once.
+    is_searched: A search chooses its form: on the rows of a use, and once for all stretches.
     is_stepped: It is trained by steps: on all variates, once, and in a refit only where the settings say so.
     """
 
