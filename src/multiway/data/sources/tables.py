@@ -223,8 +223,14 @@ def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[in
 def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same of lines that are open already, and of so many bytes at most."""
     broken: list[Place] = []
-    count = 0
-    for number, line in enumerate(_cap(lines, most, findings), start=1):
+    count = number = read = 0
+    while line := lines.readline(MAX_LINE + 1):
+        number, read = number + 1, read + len(line)
+        if len(line) > MAX_LINE:
+            rule = f"a line has more than {MAX_LINE:,} bytes"
+            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
+        if read > most:
+            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
         if not line.strip():
             continue
         try:
@@ -239,15 +245,3 @@ def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tupl
             yield number, item
     if count:
         findings.add("json", "error", f"{count} {NO_OBJECT}", "Correct them, or take them out.", broken, count)
-
-
-def _cap(file: IO[bytes], most: int, findings: Findings) -> Iterator[bytes]:
-    number = read = 0
-    while line := file.readline(MAX_LINE + 1):
-        number, read = number + 1, read + len(line)
-        if len(line) > MAX_LINE:
-            rule = f"a line has more than {MAX_LINE:,} bytes"
-            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
-        if read > most:
-            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
-        yield line
