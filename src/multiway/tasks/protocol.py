@@ -1,6 +1,7 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import dataclasses
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -243,6 +244,21 @@ def choose_by(measure: Callable[..., Evidence], run: Run, prepared: Any, *, refi
     return choose(evidence, ranks_of(run.task.candidates()), answer=answer)
 
 
+class Placed:
+    """A field that is given a page, or its place as `module` or `module:name`, which is imported when it is read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = f"_{name}"
+
+    def __get__(self, task: object, owner: type | None = None) -> Page:
+        given = getattr(task, self.name)  # none of a class, so the field has no default
+        page: Page = pkgutil.resolve_name(given) if isinstance(given, str) else given
+        return page
+
+    def __set__(self, task: object, given: Page | str) -> None:
+        setattr(task, self.name, given)
+
+
 @dataclasses.dataclass(kw_only=True, eq=False)
 class Task:
     """One task, as a record: its config, data, models, scores, report and answers. All else is the lifecycle's.
@@ -331,7 +347,7 @@ class Task:
 
     # Words.
 
-    page: Page
+    page: Placed = Placed()
     """The report."""
     sentence: Callable[[Run], str]
     """What came out, in one sentence."""
