@@ -4,7 +4,7 @@ import dataclasses
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import pandas as pd
 from torch import Tensor, nn
@@ -247,16 +247,12 @@ def choose_by(measure: Callable[..., Evidence], run: Run, prepared: Any, *, refi
 class Placed:
     """A field that is given a page, or its place as `module` or `module:name`, which is imported when it is read."""
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = f"_{name}"
+    def __get__(self, task: Any, owner: type | None = None) -> Page:
+        given = task._page  # None has none, so the field has no default
+        return cast(Page, pkgutil.resolve_name(given) if isinstance(given, str) else given)
 
-    def __get__(self, task: object, owner: type | None = None) -> Page:
-        given = getattr(task, self.name)  # none of a class, so the field has no default
-        page: Page = pkgutil.resolve_name(given) if isinstance(given, str) else given
-        return page
-
-    def __set__(self, task: object, given: Page | str) -> None:
-        setattr(task, self.name, given)
+    def __set__(self, task: Any, given: Page | str) -> None:
+        task._page = given
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

@@ -43,10 +43,8 @@ class Models(Mapping[str, nn.Module]):
             raise KeyError(name)
         if name not in self._made:
             seed_everything(self.config.training.seed)
-            if self.folder is None:
-                self._made[name] = self.task.build(self.config, self.state, name)
-            else:
-                self._made[name] = self._load(name, self.folder)
+            build, folder = self.task.build, self.folder
+            self._made[name] = build(self.config, self.state, name) if folder is None else self._load(name, folder)
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
