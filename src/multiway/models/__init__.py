@@ -42,12 +42,11 @@ if TYPE_CHECKING:
     from multiway.models.volume_unet import VolumeUNetConfig as VolumeUNetConfig
 
 # Each registers its networks, which are imported when one is first used: a forecast needs none that is of images.
-NETWORKS = (
+for network in (
     "hot_forecaster transformer_forecaster olinear hot_volume_classifier cnn_volume_classifier cnn_image_classifier "
     "tabular_mlp series_classifier text_classifier tga_text_classifier text_head vision_transformer volume_unet "
-    "hot_segmenter_2d".split()
-)
-for network in NETWORKS:
+    "hot_segmenter_2d"
+).split():
     extend("models", f"multiway.models.{network}")
 
 __getattr__ = lazily(__name__)
