@@ -213,6 +213,11 @@ def no_backtest(run: Run, data: str | None, out: Path | None, options: Plain) ->
     raise ConfigError(f"backtest: a run of {run.task.name} has no past moments to start from. Use `multiway evaluate`.")
 
 
+def no_anomalies(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """Refuse to score past values."""
+    raise ConfigError(f"anomalies: a run of {run.task.name} has no bands around past values. Use `multiway evaluate`.")
+
+
 def no_update(run: Run, data: str) -> Run:
     """Refuse later rows."""
     raise ConfigError(f"update: a run of {run.task.name} takes in no later rows. Train it on all of them.")
@@ -370,6 +375,8 @@ class Task:
     """Write what the model looked at."""
     backtest: Callable[[Run, str | None, Path | None, Plain], Answer] = no_backtest
     """Predict from past moments."""
+    anomalies: Callable[[Run, str | None, Path | None, Plain], Answer] = no_anomalies
+    """Past values that are not as the run expects."""
     update: Callable[[Run, str], Run] = no_update
     """The run with later rows taken in; its models are changed in place."""
 

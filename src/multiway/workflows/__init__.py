@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from multiway.workflows.training import train as train
     from multiway.workflows.tuning import Tuned as Tuned
     from multiway.workflows.tuning import tune as tune
+    from multiway.workflows.using import anomalies as anomalies
     from multiway.workflows.using import backtest as backtest
     from multiway.workflows.using import compare as compare
     from multiway.workflows.using import evaluate as evaluate

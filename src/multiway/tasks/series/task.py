@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
@@ -26,11 +24,6 @@ from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
 from multiway.tasks.target_task import target_task
-
-
-def learn_state(config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
-    """Classes, variates, length, and the scale of the training series."""
-    return SeriesState.fit(samples.take(train))
 
 
 def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
@@ -63,7 +56,7 @@ def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
 
 
 TASK = target_task(
-    Encoding(learn=learn_state),
+    Encoding(learn=lambda config, samples, train: SeriesState.fit(samples.take(train))),
     **SERIES.parts,
     needs="series. Give some",
     state=SeriesState,
