@@ -92,7 +92,7 @@ PAPERS_MAY_IMPORT = {
 """Of the papers themselves; of `multiway` they may import whatever they like."""
 MODULE = re.compile(r"(multiway(?:_papers)?(?:\.[a-z]\w*)+)(?:\.|:\w+)?")
 """A string that may name a module, one of its objects as `module:name`, or what a module's name begins with."""
-BY_NAME = {"lazy.py", "tasks/candidate.py", "tasks/protocol.py", "tasks/settings.py", "compress/kinds.py"}
+BY_NAME = {"lazy.py", "tasks/candidate.py", "tasks/settings.py", "compress/kinds.py"}
 """Files that import what a variable names: a registry's modules, or a library of somebody else."""
 
 
