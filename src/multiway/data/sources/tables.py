@@ -69,7 +69,8 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     if not (path.is_file() or holds_parts(path)):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
-    spend(path)  # also where it was read before: a budget holds for every reading
+    with within(options):
+        spend(path)  # also where it was read before: a budget holds for every reading
     key = (path, options.encoding, options.sheet, options.max_bytes)
 
     def read(findings: Findings) -> RawTable:
