@@ -24,8 +24,7 @@ from vega_datasets import local_data
 
 import multiway
 from benchmarks.bars import market, panel
-from benchmarks.classical import facts
-from benchmarks.rows import keep
+from benchmarks.rows import facts, keep
 from multiway.errors import MultiwayWarning
 from multiway.tasks.declarations import NETWORK, OURS
 from multiway.tasks.run import Run
@@ -58,7 +57,7 @@ def measured(sets: dict[str, Fit], out: Path | None) -> Iterator[dict[str, Any]]
     for name, fit in sets.items():
         clock = time.process_time()
         row = {"set": name, **row_of(fit().run_), "cpu_seconds": round(time.process_time() - clock, 1)}
-        keep(row, out, **facts(earlier=False))
+        keep(row, out, **facts())
         yield row
 
 

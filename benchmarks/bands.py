@@ -16,10 +16,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.classical import facts, fitted
-from benchmarks.classical_sets import ClassicalSet
-from benchmarks.rows import keep
+from benchmarks.rows import facts, keep
 from multiway.errors import MultiwayWarning
+from multiway.tasks import lifecycle
+from multiway.tasks.forecasting import ForecastConfig
+from multiway.tasks.forecasting.task import TASK
 from multiway.tasks.protocol import OURS
 
 Values = NDArray[np.float64]
@@ -89,7 +90,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     warnings.simplefilter("ignore", MultiwayWarning)
-    rows, measured = [], {**facts(earlier=False), "seed": FIRST_SEED}
+    rows, measured = [], {**facts(), "seed": FIRST_SEED}
     for process in PROCESSES:
         held = [coverage(process, FIRST_SEED + draw) for draw in range(arguments.draws)]
         rows.append(_row(process.draw.__name__, held, process.rows))
@@ -107,8 +108,10 @@ def coverage(process: Process, seed: int) -> float:
     steps = np.arange(process.rows)
     dates = process.frequency and pd.date_range("1990-01-01", periods=process.rows, freq=process.frequency)
     frame = pd.DataFrame({"ds": steps if dates is None else dates, "y": values})
-    sizes = {"lookback": process.lookback, "horizon": process.horizon}
-    run = fitted(ClassicalSet(name=process.draw.__name__, read=lambda: frame, **sizes), frame)
+    settings: dict[str, Any] = {"lookback": process.lookback, "horizon": process.horizon}
+    if process.rows - int(0.7 * process.rows) - (test := int(0.2 * process.rows)) < process.horizon:
+        settings["split"] = {"train": (process.rows - test - process.horizon + 0.5) / process.rows}
+    run = lifecycle.fit_in_memory(TASK, ForecastConfig.parse(settings), frame)
     wanted = {"split": "test", "model": OURS, "metric": "coverage_80"}
     return float(next(row["value"] for row in run.scores if wanted.items() <= row.items()))
 

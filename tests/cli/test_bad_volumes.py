@@ -170,6 +170,7 @@ def trained(tmp_path_factory):
         (["evaluate", "run", "--data", "new-scans"], "label"),
         (["explain", "run", "--cases", "nobody"], "nobody"),
         (["backtest", "run"], "a run of volumes has no past moments to start from"),
+        (["anomalies", "run"], "a run of volumes has no bands around past values"),
         (["compare", "run"], "at least two runs"),
     ],
     ids=lambda value: " ".join(value[:4]) if isinstance(value, list) else None,

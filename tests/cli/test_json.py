@@ -56,6 +56,7 @@ def test_a_table_is_a_list_of_rows_with_the_same_keys(words, keys, folder, monke
         ("check loads.csv", {"usable", "task", "source", "summary", "missing", "findings", "train", "others"}),
         ("predict run", {"answer", "rows", "files", "notes"}),
         ("backtest run --data loads.csv --cutoffs 2", {"answer", "rows", "files", "notes"}),
+        ("anomalies run --data loads.csv", {"answer", "rows", "files", "notes"}),
         ("explain run", {"answer", "rows", "files", "notes"}),
         ("report run", {"file"}),
         ("published hot-table-1", {"table", "title", "source", "rows", "slips", "notes"}),

@@ -1,4 +1,4 @@
-"""Commands on finished runs: evaluate, predict, backtest, update, explain, report, compare, compress."""
+"""Commands on finished runs: evaluate, predict, backtest, anomalies, update, explain, report, compare, compress."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -72,6 +72,23 @@ def backtest_command(
     """Forecast from past moments of a file and score each, or trade by stock predictions."""
     chosen = options.read_options("backtest", workflows.task_name(run), own)
     answer = workflows.backtest(run, data=data, out=out, options=chosen, overwrite=overwrite, model=model, raw=raw)
+    _say_which(run)
+    rows = show.in_words(answer.rows(), answer.words)
+    return Output(lines=[answer.told, *show.align_rows(rows), *answer.notes], document=lambda: _document(answer))
+
+
+def anomalies_command(
+    run: RunFolder,
+    data: LaterData = None,
+    out: TableOut = None,
+    overwrite: Overwrite = False,
+    raw: Raw = False,
+    *,
+    own: dict[str, Any],
+) -> Output:
+    """List past values that lie outside the bands of a forecast, the farthest first."""
+    chosen = options.read_options("anomalies", workflows.task_name(run), own)
+    answer = workflows.anomalies(run, data=data, out=out, options=chosen, overwrite=overwrite, raw=raw)
     _say_which(run)
     rows = show.in_words(answer.rows(), answer.words)
     return Output(lines=[answer.told, *show.align_rows(rows), *answer.notes], document=lambda: _document(answer))

@@ -1,9 +1,10 @@
 """What a task is: what differs from other tasks, and nothing else."""
 
 import dataclasses
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import pandas as pd
 from torch import Tensor, nn
@@ -212,6 +213,11 @@ def no_backtest(run: Run, data: str | None, out: Path | None, options: Plain) ->
     raise ConfigError(f"backtest: a run of {run.task.name} has no past moments to start from. Use `multiway evaluate`.")
 
 
+def no_anomalies(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
+    """Refuse to score past values."""
+    raise ConfigError(f"anomalies: a run of {run.task.name} has no bands around past values. Use `multiway evaluate`.")
+
+
 def no_update(run: Run, data: str) -> Run:
     """Refuse later rows."""
     raise ConfigError(f"update: a run of {run.task.name} takes in no later rows. Train it on all of them.")
@@ -241,6 +247,17 @@ def choose_by(measure: Callable[..., Evidence], run: Run, prepared: Any, *, refi
     answer = run.config.answer
     evidence = measure(run, prepared, refit=refit and answer == AUTO)
     return choose(evidence, ranks_of(run.task.candidates()), answer=answer)
+
+
+class Placed:
+    """A field that is given a page, or its place as `module` or `module:name`, which is imported when it is read."""
+
+    def __get__(self, task: Any, owner: type | None = None) -> Page:
+        given = task._page  # None has none, so the field has no default
+        return cast(Page, pkgutil.resolve_name(given) if isinstance(given, str) else given)
+
+    def __set__(self, task: Any, given: Page | str) -> None:
+        task._page = given
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -331,7 +348,7 @@ class Task:
 
     # Words.
 
-    page: Page
+    page: Placed = Placed()
     """The report."""
     sentence: Callable[[Run], str]
     """What came out, in one sentence."""
@@ -358,6 +375,8 @@ class Task:
     """Write what the model looked at."""
     backtest: Callable[[Run, str | None, Path | None, Plain], Answer] = no_backtest
     """Predict from past moments."""
+    anomalies: Callable[[Run, str | None, Path | None, Plain], Answer] = no_anomalies
+    """Past values that are not as the run expects."""
     update: Callable[[Run, str], Run] = no_update
     """The run with later rows taken in; its models are changed in place."""
 

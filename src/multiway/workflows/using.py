@@ -1,4 +1,4 @@
-"""What can be done with a finished run: score, predict, backtest, explain, report, compare."""
+"""What can be done with a finished run: score, predict, backtest, find anomalies, explain, report, compare."""
 
 import contextlib
 import dataclasses
@@ -86,6 +86,27 @@ def backtest(
     out, loaded = _check_out("backtest", out, overwrite), load_run(run).with_answer(model)
     with _answering(loaded, out, raw):
         answer = loaded.task.backtest(loaded, data, out, options or {})
+    return _add_head(answer, loaded, raw)
+
+
+@files.sparing_inputs()
+def anomalies(
+    run: Path | str,
+    *,
+    data: str | None = None,
+    out: Path | str | None = None,
+    options: dict[str, Any] | None = None,
+    overwrite: bool = True,
+    raw: bool = False,
+) -> Answer:
+    """Past values outside the bands of the run's answer, the farthest first; with a path, the scores of all values.
+
+    Options are those of the task for `anomalies`: the level of the `band` of a forecast.
+    """
+    files.add_input(data)
+    out, loaded = _check_out("anomalies", out, overwrite), load_run(run)
+    with _answering(loaded, out, raw):
+        answer = loaded.task.anomalies(loaded, data, out, options or {})
     return _add_head(answer, loaded, raw)
 
 

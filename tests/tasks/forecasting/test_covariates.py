@@ -345,8 +345,8 @@ def test_names_of_other_libraries_may_be_those_of_another_method(method, name, o
         getattr(Forecaster(), method)(**{name: 3})
     with pytest.raises(ArgumentError, match=r"quantile_levels is no argument; did you mean predict\(quantiles="):
         Forecaster(quantile_levels=(0.1, 0.9))
-    with pytest.raises(AttributeError, match=r"Forecaster has no attribute cross_validation; did you mean backtest\?"):
-        Forecaster().cross_validation(n_windows=3)
+    with pytest.raises(AttributeError, match=r"no attribute historical_forecasts; did you mean backtest\?"):
+        Forecaster().historical_forecasts(n_windows=3)
     assert not hasattr(Forecaster(), "cutoff")
 
 

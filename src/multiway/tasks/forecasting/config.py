@@ -448,11 +448,19 @@ class Backtest(Config):
     ] = None
 
 
+class Anomalies(Config):
+    """Options of `multiway anomalies`."""
+
+    band: Annotated[
+        float | None, Flag("Level in percent of the band that a value lies outside of; 99 if not given.")
+    ] = None
+
+
 FORECAST = TaskSettings(
     name="forecast",
     purpose="The next steps of a panel of series.",
     example="--data sales.csv --horizon 14",
     config=ForecastConfig,
     data="check:PANELS",
-    uses={"predict": ForecastPredict, "backtest": Backtest},
+    uses={"predict": ForecastPredict, "backtest": Backtest, "anomalies": Anomalies},
 )

@@ -3,15 +3,18 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 import pandas as pd
 
-from multiway.data.sources.tables import as_library, library_of, source_name
+from multiway.data.sources.frames import as_library, library_of, source_name
 from multiway.errors import ConfigError, warn
+from multiway.tasks.answers import positions_of
 from multiway.tasks.estimator import Estimator, locate, own_score
+from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.config import ForecastConfig
+from multiway.tasks.forecasting.drawing import plot_forecast
 from multiway.tasks.forecasting.encode import add_updates, read_later
 from multiway.tasks.forecasting.explain import Explanation, explain_windows
 from multiway.tasks.forecasting.forecasts import Cutoffs, backtest_frame, future_frame
@@ -22,6 +25,12 @@ from multiway.tasks.forecasting.read import with_static
 from multiway.tasks.forecasting.refit import take_in
 from multiway.tasks.protocol import OURS, Row
 from multiway.tasks.run import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_DRAWN = 6
+"""Series that `plot` draws where none is named."""
 
 
 class Selected(NamedTuple):
@@ -145,15 +154,27 @@ class Forecaster(Estimator):
             layout: "long" or "wide"; that of the data if not given.
             far: Forecast series, and from covariates, that lie far outside the training too.
         """
-        run, panel = self._run(), self._panel(X)
+        panel, shares = self._panel(X), _numbers(quantiles, "quantiles")
+        percentages = None if levels is None else _numbers(levels, "levels")
+        frame = self._forecast(panel, future_df, percentages, layout, shares, far=far)
+        return as_library(frame, self._library if X is None else library_of(X))
+
+    def _forecast(
+        self,
+        panel: Panel,
+        future_df: object,
+        levels: Sequence[float] | None,
+        layout: str | None,
+        quantiles: Sequence[float] = (),
+        *,
+        far: bool = False,
+    ) -> pd.DataFrame:
+        run = self._run()
         self._guarded(panel, panel.source, far)
         for words in words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback):
             warn(f"{panel.source}: {words}.")
-        library = self._library if X is None else library_of(X)
         plan = read_plan(run, panel, future_df, far=far)
-        percentages = None if levels is None else _numbers(levels, "levels")
-        frame = future_frame(run, panel, percentages, layout or panel.layout, _numbers(quantiles, "quantiles"), plan)
-        return as_library(frame, library)
+        return future_frame(run, panel, levels, layout or panel.layout, quantiles, plan)
 
     def evaluate(self, X: object) -> pd.DataFrame:
         """Score every window of a later frame with model and scaler as they are."""
@@ -185,6 +206,34 @@ class Forecaster(Estimator):
         With `refit_every` all but networks are refitted before every so many of them, on the rows up to there.
         """
         return backtest_frame(self._run(), self._panel(X), cutoffs, step, refit_every, _numbers(levels, "levels"))
+
+    cross_validation = backtest
+
+    def anomalies(self, X: object = None, *, band: float = LEVEL) -> pd.DataFrame:
+        """Score every past value against the band of a forecast of one step; a `score` above 1 lies outside.
+
+        See `multiway.tasks.forecasting.anomalies.score_values`.
+        """
+        return score_values(self._run(), self._panel(X), band)
+
+    def plot(
+        self,
+        X: object = None,
+        *,
+        series: Sequence[str] = (),
+        future_df: object = None,
+        levels: float | Sequence[float] = 80,
+    ) -> "Figure":
+        """Draw the last rows of the history, the forecast and its bands; `series` may name some, else the first six.
+
+        Raises:
+            ConfigError: matplotlib is not installed, or a name is none of the series.
+        """
+        panel, percentages = self._panel(X), _numbers(levels, "levels")
+        targets = self._run().state.targets
+        places = positions_of(series, targets, "Forecaster.plot: there is no series")
+        names = [targets[place] for place in places] or targets[:MOST_DRAWN]
+        return plot_forecast(panel, self._forecast(panel, future_df, percentages, "long"), names, percentages)
 
     def explain(self, X: object = None) -> Explanation:
         """Attention per mode, averaged over test windows and of the last window; of another frame the last alone."""

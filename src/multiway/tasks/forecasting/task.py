@@ -17,7 +17,8 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import encode, forecasts, page, refit, scores
+from multiway.tasks.forecasting import encode, forecasts, refit, scores
+from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
 from multiway.tasks.forecasting.candidate import Rows, Training, candidates, fit_candidates
@@ -74,15 +75,6 @@ METRICS = (
     Metric(name="crps", title="CRPS", higher=False, decimals=None, where=ORIGINAL),
     Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL),
 )
-
-
-def prepare_data(
-    config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
-) -> PreparedPanel:
-    """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-    if state is None:
-        return encode.prepare_panel(config, source)
-    return PreparedPanel.later(encode.read_later(config, state, source), state, config)
 
 
 def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
@@ -331,6 +323,20 @@ def backtest_run(run: Run, data: str | None, out: Path | None, options: Row) -> 
     return Answer(frame=chosen.reset_index(drop=True), files=() if out is None else (out,))
 
 
+def find_anomalies(run: Run, data: str | None, out: Path | None, options: Row) -> Answer:
+    """Values outside the bands, the farthest first; all values that were scored are written where a path is given."""
+    check_target(out)
+    level = options.get("band", LEVEL)
+    table = score_values(run, _panel(run, data), level)
+    outside = table[table["score"] > 1].sort_values("score", ascending=False).reset_index(drop=True)
+    fitted = table["fitted"].sum()
+    told = f"{len(outside):,} of {len(table):,} values lie outside the {level:g} % band of the step before."
+    seen = f"{fitted:,} of them are of the rows that the forecasts were fitted on, and lie nearer to them."
+    if out is not None:
+        write_table(table, out)
+    return Answer(frame=outside, files=() if out is None else (out,), notes=[told, *([seen] if fitted else [])])
+
+
 def _panel(run: Run, data: str | None) -> Panel:
     source = data or run.config.data
     if source is None:
@@ -382,11 +388,11 @@ def _is_own(run: Run) -> bool:
 TASK = Task(
     **FORECAST.parts,
     own=OURS,
-    page=page,
+    page="multiway.tasks.forecasting.page",
     state=ForecastState,
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
-    prepare=prepare_data,
+    prepare=encode.prepare_panel,
     warnings=lambda config, prepared: prepared.panel.warned,
     audit=audit_forecast,
     settle=settle_run,
@@ -418,6 +424,7 @@ TASK = Task(
     far_scored=find_far_scored,
     answer=answer_data,
     backtest=backtest_run,
+    anomalies=find_anomalies,
     update=update_run,
     explain=lambda run, out, options: write_explanation(run, out),
     prepare_compression=prepare_compression,

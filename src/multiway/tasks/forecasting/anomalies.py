@@ -1,0 +1,60 @@
+"""Past values that lie outside the bands of a forecast of one step."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+
+from multiway.tasks.forecasting.calendar import time_like
+from multiway.tasks.forecasting.forecasts import backtest_frame
+from multiway.tasks.forecasting.panel import Panel
+from multiway.tasks.protocol import OURS
+from multiway.tasks.run import Run
+
+LEVEL = 99.0
+"""Of the band in percent, if no other is given."""
+MAX_CELLS = 2_000_000
+"""Of forecasts that are made at once; those of later steps are dropped."""
+
+
+def score_values(run: Run, panel: Panel, level: float = LEVEL) -> pd.DataFrame:
+    r"""Score every value that has a look-back before it, against the band of a forecast of one step.
+
+    $$s = \frac{y - \hat y}{b - \hat y}$$
+
+    b is the edge of the band on the side of y, so a value outside the band has a score above 1. Where the band has no
+    width, a value as forecast has 0, and any other infinity. Forecasts are by what was fitted on the rows before the
+    test rows.
+
+    Args:
+        run: A fitted run.
+        panel: The history. Where it has covariates, its last rows up to a horizon are left out, as no forecast from
+            before them has all that is known ahead.
+        level: Of the band in percent.
+
+    Returns:
+        `unique_id, ds, y, multiway, multiway-lo-99, multiway-hi-99, score, fitted`, where `fitted` says that a value is
+        among the rows of the fit, so that its score is too low.
+    """
+    whole, horizon = _with_steps_after(panel, run.config.horizon - 1), run.config.horizon
+    ends = np.arange(run.config.lookback, whole.num_rows - horizon + 1)
+    size = max(1, MAX_CELLS // (horizon * len(run.state.targets)))
+    parts = []
+    for start in range(0, len(ends), size):
+        cutoffs = list(whole.times.take(ends[start : start + size] - 1))
+        parts.append(backtest_frame(run, whole, cutoffs, levels=(level,)).iloc[::horizon])  # steps are the innermost
+    low, high = (f"{OURS}-{side}-{level:g}" for side in ("lo", "hi"))
+    table = pd.concat(parts, ignore_index=True).dropna(subset=["y"])[["unique_id", "ds", "y", OURS, low, high]]
+    off = (table["y"] - table[OURS]).to_numpy()
+    edge = np.where(off < 0, table[low], table[high]) - table[OURS].to_numpy()
+    score = np.divide(off, edge, where=edge != 0, out=np.where(off == 0, 0.0, np.inf))
+    first = time_like(panel.times, run.facts["splits"]["test"]["first"])
+    return table.assign(score=score, fitted=(table["ds"] < first).to_numpy()).reset_index(drop=True)
+
+
+def _with_steps_after(panel: Panel, steps: int) -> Panel:
+    """A panel with rows without values after its last, so that a window of a horizon begins at each of its own."""
+    if steps == 0 or panel.covariates is not None:
+        return panel
+    values = np.vstack([panel.values, np.full((steps, panel.num_variates), np.nan)])
+    return dataclasses.replace(panel, values=values, times=panel.times.append(panel.future_times(steps)))
