@@ -24,6 +24,8 @@ FEWER = {
     figures: {"MAX_LABELS": 4},  # their places, and the number of dots, are what takes time
 }  # fmt: skip
 DRAWS, DPI = 20, 30
+TWO = ("forecast", "tabular")
+"""Tasks that keep their whole contract in the fast suite: one of each base; the costly parts of others are slow."""
 CHOSEN_BY = {target_task: {"FOLDS": 2}, sample_candidate: {"FOLDS": 2, "ROUNDS": 5}, candidate: {"LONGEST": 120}}
 SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 
@@ -31,6 +33,11 @@ SMOOTHED_BY = {smoothing: {"SEARCHED": 1}}
 def few(names: Iterable[Any], *kept: Any) -> list[Any]:
     """Cases that share their code: some of them always, the others in the slow suite."""
     return [name if name in kept else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+def of_two(argument: str, names: Iterable[str], *more: str, indirect: bool = True) -> pytest.MarkDecorator:
+    """A costly test of every task: of two and of some more always, of the others in the slow suite."""
+    return pytest.mark.parametrize(argument, few(names, *TWO, *more), indirect=indirect)
 
 
 def show_fewer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,10 +81,11 @@ PAPERS_MAY_IMPORT = {
     "cell_rows": set(),
     "charts": set(),
     "open_benchmarks": {"cell_rows", "open_floor", "open_tasks"},
+    "effective_rank": {"cell_rows"},
     "rows": {"cells", "open_benchmarks", "printed"},
     "page": {"cells", "charts", "printed", "rows", "verdicts"},
     "queue": {"reproducing"},
-    "reproducing": {"cell_rows", "cells", "open_benchmarks", "page", "verdicts"},
+    "reproducing": {"cell_rows", "cells", "effective_rank", "open_benchmarks", "page", "verdicts"},
     "bench": set(),
     "commands": {"bench", "stocks"},
 }

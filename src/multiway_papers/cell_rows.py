@@ -1,5 +1,6 @@
 """The row of results of a published cell: its settings, what was published, and what runs measured."""
 
+import hashlib
 import math
 import os
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from multiway import files
 from multiway.tasks.protocol import NETWORK, OURS, Cell, Row
 from multiway.tasks.run import Run
 from multiway.tasks.scores import deviation, mean, metrics_with_scores, models_of, score_of, step_bytes
@@ -41,7 +43,8 @@ def cell_row(name: str, cell: Cell, runs: Sequence[Run], seeds: int) -> Row:
         ],
         **first.task.cell_facts(runs),
         "settings": first.config.plain(),
-        "environment": {key: manifest.get(key) for key in ("versions", "device", "threads", "data_sha256")},
+        "environment": {key: manifest.get(key) for key in ("versions", "device", "threads")}
+        | {"data_sha256": sha256_of_data(first)},
         "commit": commit_of_source(),
     }
 
@@ -52,6 +55,22 @@ def own_parameters(row: Row) -> int | None:
     if not isinstance(counts, dict):
         return counts
     return next((counts[name] for name in (NETWORK, OURS) if name in counts), None)
+
+
+def sha256_of_data(run: Run) -> str | None:
+    """Hash of the file that a run was fitted on, or of the names and hashes of a folder's; None for data in memory.
+
+    It is of the bytes alone: neither of settings, as a share for the test, nor of how this version reads them. That of
+    a run is of what was read, its splits included.
+    """
+    if run.config.data is None:
+        return None
+    path = Path(run.task.locate(run.config.data))
+    if not path.is_dir():
+        return files.sha256_of(path)
+    inside = sorted(each for each in path.rglob("*") if each.is_file())
+    lines = (f"{each.relative_to(path).as_posix()} {files.sha256_of(each)}\n" for each in inside)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def commit_of_source() -> str | None:

@@ -16,6 +16,8 @@ from multiway_papers.printed import Printing, PublishedTable, load_published, pu
 ROOM = Path(__file__).parent
 OPEN = ("fev", "gift")
 """Benchmarks that have tasks and published results in place of recipes."""
+RANKS = "hot-effective-rank"
+"""Shares of maps that Kronecker terms hold: networks in place of recipes."""
 
 
 def recipe_names(pattern: str = "*") -> list[str]:
@@ -29,8 +31,8 @@ def table_names() -> list[str]:
 
 
 def reproducible_names() -> list[str]:
-    """Names of these, of the published tables that they measure, and of open benchmarks."""
-    return [*_homes(), *OPEN]
+    """Names of these, of the published tables that they measure, and of what has none."""
+    return [*_homes(), *OPEN, RANKS]
 
 
 def recipes_of(table: str) -> dict[str, Recipe]:

@@ -16,7 +16,8 @@ from multiway.tasks.run import Run
 from multiway.workflows.recipe import Recipe
 from multiway.workflows.training import check_first, with_seed
 from multiway_papers.cell_rows import cell_row, own_parameters
-from multiway_papers.cells import OPEN, recipes_of
+from multiway_papers.cells import OPEN, RANKS, recipes_of
+from multiway_papers.effective_rank import reproduce_ranks
 from multiway_papers.open_benchmarks import reproduce_open
 from multiway_papers.page import page_of
 from multiway_papers.verdicts import verdicts
@@ -40,7 +41,7 @@ def reproduce(
     """Run the recipes of a table, cell by cell, and yield published and measured figures.
 
     Args:
-        table: Its name, or `fev` or `gift`, whose tasks are its rows.
+        table: Its name; or `fev` or `gift`, whose tasks are its rows; or `hot-effective-rank`, whose networks are.
         rows: Only these data sets; all if not given.
         variants: Only these variants.
         horizons: Only these horizons, also of cells that are printed as a mean over several.
@@ -56,16 +57,21 @@ def reproduce(
     Raises:
         ConfigError: No cell is left, none was measured, or settings do not fit.
     """
-    if table in OPEN:
+    if table in (*OPEN, RANKS):
         others: dict[str, object] = {
             "variants": variants,
             "horizons": horizons,
             "forms": forms,
             "runs": runs,
             "set": overrides,
+            "from": measured,
+            "report": report,
+            "seeds": seeds > 1 and table != RANKS,
         }
-        others |= {"from": measured, "report": report, "seeds": seeds if seeds > 1 else None}
-        yield from reproduce_open(table, rows, out, [name for name, value in others.items() if value])
+        given = [name for name, value in others.items() if value]
+        yield from (
+            reproduce_ranks(rows, seeds, out, given) if table == RANKS else reproduce_open(table, rows, out, given)
+        )
         return
     chosen = choose_cells(table, {"rows": rows, "variants": variants, "horizons": horizons, "forms": forms})
     with files.sparing_inputs():

@@ -66,6 +66,7 @@ def test_another_processor_does_not_load_it(tmp_path, monkeypatch):
     assert library.__wrapped__() is None
 
 
+@pytest.mark.slow
 @needs_library
 def test_what_the_install_did_not_build_is_built_once_into_the_cache(tmp_path, monkeypatch):
     """As in a wheel, which holds the sources alone."""

@@ -198,6 +198,7 @@ def test_what_cannot_be_pointed_at(case):
     assert operators.call_operator(name, x[:0], none, *constants).numel() == 0
 
 
+@pytest.mark.slow
 @needs_library
 def test_graphs_call_the_kernel_for_any_batch_and_exports_by_choice(tmp_path):
     done = children.run_program(GRAPHS, tmp_path)

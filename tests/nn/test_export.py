@@ -35,7 +35,7 @@ NAMES = {
     ],
     "onnx": ["NdLinear, two leading axes", "NdLinear, rank 3 and flat", "TTLinear", *ATTENTION, GRAPHS[0]],
 }
-QUICK = {"NdLinear, two leading axes", "NdLinear, descending", "KroneckerAttention", GRAPHS[0], *OTHERS[:2]}
+QUICK = {"NdLinear, two leading axes", "KroneckerAttention", GRAPHS[0]}
 """Those that are exported in the fast suite; a compiler or ONNX takes some ten seconds."""
 PAIRS = [
     pytest.param(way, name, id=f"{way}: {name}", marks=() if way == "export" and name in QUICK else pytest.mark.slow)

@@ -1,7 +1,9 @@
 """A row of results: the figure of a recipe with its baselines, and the published table below."""
 
+import hashlib
 import json
 import statistics
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,7 @@ from command import printed
 from multiway import workflows
 from multiway.tasks.scores import score_of
 from multiway.workflows.recipe import load_recipe
-from multiway_papers.cell_rows import cell_row
+from multiway_papers.cell_rows import cell_row, sha256_of_data
 
 
 def test_a_row_holds_the_mean_over_seeds_with_ridge_and_naive(tmp_path):
@@ -26,6 +28,28 @@ def test_a_row_holds_the_mean_over_seeds_with_ridge_and_naive(tmp_path):
             values = [score_of(run, model, metric)["value"] for run in runs]
             assert row[prefix + metric] == pytest.approx(statistics.fmean(values))
     assert row["naive_mse"] != row["ridge_mse"]
+    read = hashlib.sha256((tmp_path / "good.csv").read_bytes()).hexdigest()
+    assert row["environment"]["data_sha256"] == read != runs[0].digest
+
+
+def test_a_folder_of_data_is_named_by_its_files(tmp_path):
+    folders = []
+    for name, more in (("one", b"c"), ("two", b"c"), ("three", b"d")):
+        (tmp_path / name / "below").mkdir(parents=True)
+        (tmp_path / name / "a.csv").write_bytes(b"b")
+        (tmp_path / name / "below" / "a.csv").write_bytes(more)
+        folders.append(tmp_path / name)
+
+    def run_of(data):
+        return SimpleNamespace(config=SimpleNamespace(data=data), task=SimpleNamespace(locate=str))
+
+    first, copy, changed = (sha256_of_data(run_of(folder)) for folder in folders)
+    expected = "".join(
+        f"{name} {hashlib.sha256(data).hexdigest()}\n" for name, data in (("a.csv", b"b"), ("below/a.csv", b"c"))
+    )
+    assert first == copy == hashlib.sha256(expected.encode()).hexdigest() != changed
+    (folders[1] / "a.csv").rename(folders[1] / "b.csv")
+    assert sha256_of_data(run_of(folders[1])) != first and sha256_of_data(run_of(None)) is None
 
 
 def test_a_published_table_is_printed_with_its_slips_and_notes():

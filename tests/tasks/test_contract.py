@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from command import outcome, printed
-from fewer import fit_fewer, show_fewer
+from fewer import fit_fewer, of_two, show_fewer
 from interruption import Killed, kill_at, stop_after
 from multiway import files
 from multiway.tasks.lifecycle import load
@@ -83,6 +83,7 @@ def test_the_chart_of_the_training_marks_the_epoch_whose_weights_were_kept(made)
     assert len({row["epoch"] for row in rows}) > 1
 
 
+@of_two("tiny", TASKS, "images")
 def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch):
     stop_after(monkeypatch, 1)
     assert outcome(*tiny.train(tmp_path / "run"))[0] == 1
@@ -94,6 +95,7 @@ def test_changed_data_is_refused_when_a_run_goes_on(tiny, tmp_path, monkeypatch)
             path.write_bytes(content)
 
 
+@of_two("made", TASKS)
 def test_a_run_that_was_stopped_and_killed_ends_with_the_same_bytes(made, tmp_path, tmp_path_factory, monkeypatch):
     fit_fewer(monkeypatch)
     before = stopped(made.tiny.task, tmp_path_factory)
@@ -263,6 +265,7 @@ def test_bad_data_leaves_nothing_behind(tiny, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@of_two("made", TASKS)
 def test_a_run_is_compressed_by_every_layer_and_recovers_towards_itself(made, tmp_path, monkeypatch):
     """The smaller run is saved, loaded and used, as any other; its network has lower ranks and the same data."""
     show_fewer(monkeypatch)

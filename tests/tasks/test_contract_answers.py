@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from command import outcome, printed
+from fewer import few, of_two
 from multiway import TabularClassifier, workflows
 from multiway.tasks.choice import BLEND
 from multiway.tasks.lifecycle import load, reread
@@ -47,6 +48,7 @@ def in_words(line, run):
     return re.sub(of_models, lambda _: ".{1,60}", re.escape(line))
 
 
+@of_two("made", CHOOSING, "segment")
 def test_every_output_names_the_model_that_answers_and_why(made, tmp_path):
     line = load(made.run).line
     told = names_in_words(load(made.run), line)
@@ -59,6 +61,7 @@ def test_every_output_names_the_model_that_answers_and_why(made, tmp_path):
         assert code == 0 and told in err.splitlines() and told not in said  # the table is for other programs
 
 
+@of_two("made", CHOOSING)
 def test_each_model_is_requested_by_its_name(made, tmp_path):
     run = load(made.run)
     tables = {}
@@ -109,6 +112,7 @@ def test_an_unknown_model_is_refused_in_one_line(made, tmp_path):
         assert code == 1 and f"models of this run are {known}. Got forest" in err, err
 
 
+@of_two("made", CHOOSING)
 def test_an_explanation_says_what_it_explains(made, tmp_path):
     line = names_in_words(load(made.run), load(made.run).line)
     code, said, err = outcome("explain", made.run, "--out", tmp_path / "explained")
@@ -120,7 +124,7 @@ def test_an_explanation_says_what_it_explains(made, tmp_path):
     assert first.endswith(line) and (first == line or first.startswith("This explains the network"))
 
 
-@pytest.mark.parametrize("task", ["tabular", "text", "series", "images"])
+@pytest.mark.parametrize("task", few(["tabular", "text", "series", "images"], "tabular", "images"))
 def test_an_explanation_is_of_the_answer_whoever_gives_it(task, tmp_path_factory, tmp_path):
     made = finished(task, tmp_path_factory)
     run, tables = load(made.run), {}
@@ -145,7 +149,7 @@ def read_explanation(folder):
         return np.stack([arrays[name] for name in sorted(arrays)][:5])
 
 
-@pytest.mark.parametrize("task", ["tabular", "text", "series", "volumes", "language"])
+@pytest.mark.parametrize("task", few(["tabular", "text", "series", "volumes", "language"], "tabular", "language"))
 def test_an_answer_never_takes_the_place_of_a_column_of_the_data(task, tmp_path_factory, tmp_path):
     """Rows that are given back keep their columns, and a note names those of the answer; others hold no column."""
     made = finished(task, tmp_path_factory)

@@ -45,6 +45,7 @@ def test_an_unfitted_one_is_copied_and_fitted_in_a_pipeline(tiny, fitted):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+@pytest.mark.parametrize("tiny", FITTED, indirect=True)
 def test_a_fitted_one_and_a_loaded_one_are_copied(duplicate, tiny, fitted, tmp_path):
     refitted = duplicate(fitted)
     assert_same_predictions(refitted, fitted, tiny)

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from command import outcome
+from fewer import few, of_two
 from multiway import workflows
 from multiway.data.findings import Findings
 from multiway.data.matching import far_columns, hold_to_training
@@ -93,7 +94,7 @@ def repeated(path):
     path.write_text("\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("task", ["tabular", "text", "series", "images", "language"])
+@pytest.mark.parametrize("task", few(["tabular", "text", "series", "images", "language"], "tabular", "images"))
 def test_a_training_says_once_what_a_check_warns_of_and_the_report_keeps_it(task, tmp_path):
     tiny = TINY[task](tmp_path)
     repeated(tiny.data)
@@ -126,7 +127,7 @@ def with_three_nines(tiny):
     return f"'{column}' holds {value} in 3 cells, far from all its other numbers."
 
 
-@pytest.mark.parametrize("task", ["forecast", "tabular", "series", "stocks", "volumes", "segment"])
+@of_two("task", ["forecast", "tabular", "series", "stocks", "volumes", "segment"], "volumes", indirect=False)
 def test_a_number_that_means_missing_is_said_by_a_check_and_by_a_training(task, tmp_path):
     tiny = TINY[task](tmp_path)
     words = with_three_nines(tiny)
@@ -237,7 +238,7 @@ def in_another_unit(task, later):
         )
 
 
-@pytest.mark.parametrize("task", TINY)
+@of_two("task", TINY, "images", indirect=False)
 def test_scores_on_what_lies_far_outside_the_training_come_with_a_warning(task, tmp_path_factory, tmp_path):
     made = finished(task, tmp_path_factory)
     later = copied(made, tmp_path / "later")

@@ -11,6 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from command import outcome, printed
+from fewer import of_two
 from multiway import files
 from multiway.errors import RunError
 from multiway.tasks.settings import TASKS
@@ -63,6 +64,7 @@ def commands(run, data, out, other):
 
 
 @pytest.mark.parametrize("through", ["its name", "a symbolic link", "a hard link", "another spelling"])
+@of_two("made", TASKS, "images")
 def test_no_command_writes_onto_the_data(made, through, tmp_path):
     data, run = made.tiny.data, made.run
     out = tmp_path / f"out{data.suffix}"

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from command import outcome, printed
-from fewer import show_fewer
+from fewer import of_two, show_fewer
+from multiway.tasks.settings import TASKS
 from multiway.training import stored
 from resealing import reseal, resealed
 from tasks.finished import stopped
@@ -78,6 +79,7 @@ def unfinished(made, tmp_path, tmp_path_factory):
     return shutil.copytree(stopped(made.tiny.task, tmp_path_factory).run, tmp_path / "run")
 
 
+@of_two("made", TASKS)
 def test_a_config_changed_before_the_end_is_refused(unfinished):
     run, config = unfinished, yaml.safe_load((unfinished / "config.yaml").read_text())
     config["settings"]["training"]["seed"] += 1
@@ -87,6 +89,7 @@ def test_a_config_changed_before_the_end_is_refused(unfinished):
     refused(["train", "--resume", run], "made with another config.yaml")
 
 
+@of_two("made", TASKS)
 def test_a_flipped_bit_of_a_state_is_refused(unfinished):
     (state,) = unfinished.glob("state/**/*.safetensors")
     whole = state.read_bytes()
@@ -146,6 +149,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
+@of_two("made", TASKS)
 def test_a_run_resealed_with_wrong_values_is_one_line(change, run, monkeypatch):
     monkeypatch.setattr(stored, "MOST_MODULES", 500)
     show_fewer(monkeypatch)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fewer import TWO
 from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import finished
@@ -9,10 +10,15 @@ from tasks.later_data import copied
 from tasks.relations import RELATIONS
 
 SHARES = {"half of the samples": 1 / 2, "every sample twice": 2}
+QUICK = (*TWO, "images")
+"""Tables, a series and a folder, whose relations are looked at always; those of the other tasks in the slow suite."""
 APPLIED = [(task, name) for task in TASKS for name, relation in RELATIONS.items() if task not in relation.excepted]
 
 
-@pytest.mark.parametrize(("task", "name"), APPLIED)
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [pytest.param(*each, marks=() if each[0] in QUICK else pytest.mark.slow) for each in APPLIED],
+)
 def test_an_answer_does_not_depend_on_how_its_data_are_told(task, name, tmp_path_factory, tmp_path):
     made = finished(task, tmp_path_factory)
     expected = own_answers(made, tmp_path)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from command import printed
-from fewer import few, fit_fewer
+from fewer import few, fit_fewer, of_two
 from multiway.tasks.settings import TASKS
 from tasks.answered import answered, assert_same_answers, own_answers
 from tasks.finished import SEED, finished
@@ -35,7 +35,7 @@ def answers_of(later, folder):
     return answered(later.task, folder / "run", tiny.data, folder / "out")
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task not in NO_UNIT])
+@of_two("task", [task for task in TASKS if task not in NO_UNIT], indirect=False)
 def test_another_unit_changes_no_more_than_the_unit_of_the_answer(task, tmp_path_factory, tmp_path):
     made = finished(task, tmp_path_factory)
     expected, later = own_answers(made, tmp_path), copied(made, tmp_path / "later")
@@ -63,9 +63,7 @@ def renamed(later):
     return {name: key for key, name in new.items()}
 
 
-@pytest.mark.parametrize(
-    "task", few((task for task in TASKS if task not in NO_CLASSES), "images", "segment", "tabular")
-)
+@pytest.mark.parametrize("task", few((task for task in TASKS if task not in NO_CLASSES), "images", "tabular"))
 def test_classes_of_other_names_have_the_same_answers(task, tmp_path_factory, tmp_path):
     made = finished(task, tmp_path_factory)
     expected, later = own_answers(made, tmp_path), copied(made, tmp_path / "later")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from command import printed
-from fewer import few
+from fewer import of_two
 from multiway import workflows
 from multiway.tasks import lifecycle
 from multiway.tasks.registry import task_of
@@ -63,6 +63,7 @@ def found(tuned):
     return [trial.plain() | {"seconds": None} for trial in (*tuned.trials, *tuned.refused)]
 
 
+@of_two("tiny", TASKS)
 def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
     settings = settings_of(tiny)
     space = {name: values[:1] for name, values in space_of(tiny).items()}  # of several, their records alone are seen
@@ -80,7 +81,7 @@ def test_a_search_looks_at_no_test_row(tiny, monkeypatch):
         lifecycle.fit_in_memory(task, task.configure(settings, as_it_is.best), str(tiny.data))
 
 
-@pytest.mark.parametrize("tiny", few(TASKS, "forecast", "language", "tabular", "volumes"), indirect=True)
+@of_two("tiny", TASKS)
 def test_training_the_best_gives_what_it_was_chosen_by(tiny, tmp_path):
     space, folder = tmp_path / "space.yaml", tmp_path / "my search"
     space.write_text(yaml.safe_dump(space_of(tiny)))

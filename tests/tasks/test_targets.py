@@ -12,7 +12,7 @@ from multiway.data.scaling import Scaler
 from multiway.metrics import classes
 from multiway.tasks import targets
 from multiway.tasks.target_task import outputs_of
-from multiway.tasks.targets import class_frame, class_metrics, class_values, thresholds_of, youden_thresholds
+from multiway.tasks.targets import class_frame, class_metrics, class_values, find_thresholds, thresholds_of
 from multiway.training import TrainingConfig
 from multiway.training.losses import TargetLoss
 from tolerances import SUMS32
@@ -90,7 +90,7 @@ def test_tables_name_samples_models_and_answers():
 def test_thresholds_are_for_two_classes_alone():
     labels, scores = np.array([0, 1, 1]), np.array([0.1, 0.3, 0.4])
     outputs = {"ours": np.stack([1 - scores, scores], 1), "wide": np.full((3, 3), 1 / 3)}
-    calibration = youden_thresholds(labels, outputs)
+    calibration = find_thresholds(outputs, lambda shares: classes.youden_threshold(labels, shares))
     assert thresholds_of(calibration, ["ours", "wide"]) == {"ours": pytest.approx(0.2), "wide": None}
     threshold = float(calibration["ours"])
     assert class_metrics(threshold)["sensitivity"](labels, outputs["ours"]) == 1

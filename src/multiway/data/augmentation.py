@@ -27,14 +27,26 @@ def augment(batch: Tensor, options: AugmentOptions, mask: Tensor | None = None) 
     for axis in options.flips:
         parts = _where(torch.rand(len(batch)) < 0.5, parts, [part.flip(axis + 2) for part in parts])
     for plane in options.rotate90:
-        parts = _quarter_turns(parts, plane)
+        first, second = (axis + 2 for axis in plane)
+        turns = torch.randint(0, 4, (len(batch),))
+        if batch.shape[first] != batch.shape[second]:
+            turns = turns // 2 * 2  # no quarter fits
+        for count in (1, 2, 3):
+            if (turns == count).any():
+                parts = _where(turns == count, parts, [torch.rot90(part, count, (first, second)) for part in parts])
     if options.shift:
         parts = _shift(parts, options.shift)
     if options.crop:
         parts = _shift(parts, options.crop, mirrored=True)
     if options.rotate or options.zoom:
         parts = _turn(parts, options)
-    changed = _intensities(parts[0], options)
+    changed = parts[0]
+    if options.scale:
+        changed = changed * (1 + (2 * _draws(changed) - 1) * options.scale)
+    if options.offset:
+        changed = changed + (2 * _draws(changed) - 1) * options.offset
+    if options.noise:
+        changed = changed + torch.randn(changed.shape).to(changed.device, changed.dtype) * options.noise
     return changed if mask is None else (changed, parts[1].squeeze(1))
 
 
@@ -59,18 +71,6 @@ def _where(chosen: Tensor, parts: list[Tensor], changed: list[Tensor]) -> list[T
     ]
 
 
-def _quarter_turns(parts: list[Tensor], plane: tuple[int, int]) -> list[Tensor]:
-    """Turn by 0 to 3 right angles; where the two sizes differ, by 0 or 2."""
-    first, second = (axis + 2 for axis in plane)
-    turns = torch.randint(0, 4, (len(parts[0]),))
-    if parts[0].shape[first] != parts[0].shape[second]:
-        turns = turns // 2 * 2
-    for count in (1, 2, 3):
-        if (turns == count).any():
-            parts = _where(turns == count, parts, [torch.rot90(part, count, (first, second)) for part in parts])
-    return parts
-
-
 def _shift(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list[Tensor]:
     for axis in range(2, parts[0].ndim):
         last = parts[0].shape[axis] - 1
@@ -79,14 +79,10 @@ def _shift(parts: list[Tensor], largest: int, *, mirrored: bool = False) -> list
         if mirrored:
             positions = last - (last - positions.abs()).abs()
         positions = positions.clamp(0, last)
-        parts = [_take(part, positions.to(part.device), axis) for part in parts]
+        shape = [1] * parts[0].ndim
+        shape[0], shape[axis] = positions.shape
+        parts = [part.gather(axis, positions.to(part.device).view(shape).expand(part.shape)) for part in parts]
     return parts
-
-
-def _take(batch: Tensor, positions: Tensor, axis: int) -> Tensor:
-    shape = [1] * batch.ndim
-    shape[0], shape[axis] = positions.shape
-    return batch.gather(axis, positions.view(shape).expand(batch.shape))
 
 
 def _turn(parts: list[Tensor], options: AugmentOptions) -> list[Tensor]:
@@ -119,13 +115,3 @@ def _matrices(count: int, modes: int, options: AugmentOptions) -> Tensor:
         result = result @ turn
     zoom = 1 + (2 * torch.rand(count) - 1) * options.zoom
     return result / zoom.view(-1, 1, 1)
-
-
-def _intensities(batch: Tensor, options: AugmentOptions) -> Tensor:
-    if options.scale:
-        batch = batch * (1 + (2 * _draws(batch) - 1) * options.scale)
-    if options.offset:
-        batch = batch + (2 * _draws(batch) - 1) * options.offset
-    if options.noise:
-        batch = batch + torch.randn(batch.shape).to(batch.device, batch.dtype) * options.noise
-    return batch

@@ -13,7 +13,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from multiway.config import Config, load_yaml
+from multiway.config import Config, Plain, load_yaml
 from multiway.data.findings import Findings, Unreadable, quote
 from multiway.data.looking import read_frame
 from multiway.data.options import FileOptions, ReadOptions
@@ -32,8 +32,8 @@ LARGEST = 4 * 2**30
 KEPT = "Nothing was kept."
 
 
-class Entry(Config):
-    """One known data set."""
+class Dataset(Config):
+    """One known data set, as the catalogue of its kind lists it."""
 
     kind: str
     """What it holds, in a word or two."""
@@ -45,11 +45,28 @@ class Entry(Config):
     """Official address, or the usual one where the authors keep none; none for a set that is made here."""
     licence: str
     """Under which terms it is published."""
+    known_hash: str | None = None
+    """Its hash with the name of the method in front; None where none is pinned, and its size is compared."""
+    task: str = ""
+    """The task that it is for, where no file of tasks says it."""
+    settings: Plain = Field(default_factory=dict)
+    """What it brings to the config of that task."""
+
+    def find(self, folders: Sequence[Path]) -> Path | None:
+        """The first copy that lies in one of the folders."""
+        raise NotImplementedError
+
+    def fetch(self, name: str, folder: Path) -> Path:
+        """Download or make it in a folder unless it is there, verify it, and return its path."""
+        raise NotImplementedError
+
+
+class Entry(Dataset):
+    """One of the file of known data sets."""
+
     form: Literal["file", "table", "login", "series", "texts", "text", "images", "lesions", "scene"]
     """How it is given out: a file, a table that is counted, a page with a login, archives of series or texts; or how it
     is made."""
-    known_hash: str | None = None
-    """Its hash with the name of the method in front; None where none is pinned, and its size is compared."""
     size: tuple[int, ...] = ()
     """Rows and columns of a table, words of a text, or rows of texts, as published."""
     counts: tuple[int, ...] = ()
@@ -132,22 +149,17 @@ def _file(known: Entry, name: str, folder: Path) -> Path:
         raise DataError(f"{name}: this part is at no address. Use cifar100, or set MULTIWAY_DATA to its folder.")
     path = download(name, known.url, known.known_hash, folder / known.files[0])
     if known.known_hash is None:
-        got = _size_of_series(path)
+        findings = Findings(path.name)
+        try:
+            table = load_table(path, ReadOptions(), findings)
+            time = find_time_column(table, ReadOptions(), findings)
+            got = f"{len(table.frame):,} rows x {len(table.names) - (time is not None)} variates"
+        except Unreadable:
+            got = str(findings.error())
         if got != known.holds:
             path.unlink(missing_ok=True)
             raise DataError(f"{name}: {known.url} should hold {known.holds}. Got {got}. The file was not kept.")
     return path
-
-
-def _size_of_series(path: Path) -> str:
-    """Rows and variates in words; what is wrong where it is no table."""
-    findings = Findings(path.name)
-    try:
-        table = load_table(path, ReadOptions(), findings)
-        time = find_time_column(table, ReadOptions(), findings)
-    except Unreadable:
-        return str(findings.error())
-    return f"{len(table.frame):,} rows x {len(table.names) - (time is not None)} variates"
 
 
 def _login(known: Entry, name: str, folder: Path) -> Path:
@@ -230,12 +242,11 @@ def join_texts(archive: Path, known: Entry) -> pd.DataFrame:
     names = None if known.header is None else list(known.header)
     with zipfile.ZipFile(archive) as packed:
         parts = {split: io.StringIO(packed.read(member).decode()) for split, member in known.members.items()}
-    frames = [_tabs(text, names).assign(split=split) for split, text in parts.items()]
+    frames = []
+    for split, text in parts.items():
+        frame = pd.read_csv(text, sep="\t", names=names, quoting=csv.QUOTE_NONE, keep_default_na=False)
+        frames.append(frame.assign(split=split))
     return pd.concat(frames, ignore_index=True)
-
-
-def _tabs(text: io.StringIO, names: list[str] | None) -> pd.DataFrame:
-    return pd.read_csv(text, sep="\t", names=names, quoting=csv.QUOTE_NONE, keep_default_na=False)
 
 
 def _text(known: Entry, name: str, folder: Path) -> Path:
@@ -245,22 +256,19 @@ def _text(known: Entry, name: str, folder: Path) -> Path:
     path = known.find([folder])
     if path is None:
         raise DataError(f"{name}: {known.recipe}, from {known.url}, and set MULTIWAY_DATA to the folder that holds it.")
-    got, unit = (_rows_in(path), "rows") if path.is_dir() else (_words_in(path), "words")
+    if path.is_dir():
+        import pyarrow.parquet
+
+        parts = sorted(path.rglob("*.parquet"))
+        got, unit = sum(pyarrow.parquet.read_metadata(part).num_rows for part in parts), "rows"
+    else:
+        findings = Findings(path.name)
+        text = unpack_bytes(bytes_of(path, findings), LARGEST, findings).decode("utf-8", "replace")
+        got, unit = len(text.split()), "words"
     if (got,) != known.size:
         size = f"{known.size[0]:,} {unit}"
         raise DataError(f"{name}: {path} should hold {size}. Got {got:,}. Take it anew from {known.url}.")
     return path
-
-
-def _rows_in(folder: Path) -> int:
-    import pyarrow.parquet
-
-    return sum(pyarrow.parquet.read_metadata(path).num_rows for path in sorted(folder.rglob("*.parquet")))
-
-
-def _words_in(path: Path) -> int:
-    findings = Findings(path.name)
-    return len(unpack_bytes(bytes_of(path, findings), LARGEST, findings).decode("utf-8", "replace").split())
 
 
 FETCH: dict[str, Callable[[Entry, str, Path], Path]] = {

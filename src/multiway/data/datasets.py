@@ -3,11 +3,9 @@
 import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
-from multiway.data.catalogue import entries
+from multiway.data.catalogue import Dataset, entries
 from multiway.errors import ConfigError, DataError, RunError, closest
 from multiway.files import add_input, sha256_of, write_text
 from multiway.lazy import extensions, load_extensions
@@ -15,40 +13,6 @@ from multiway.leftovers import is_temporary
 
 NOTES = ".sha256"
 """Folder of the cache with a file for each set that has no sha256 of its authors: that of its first copy."""
-
-
-class Dataset(Protocol):
-    """One known data set, as the catalogue of its kind lists it."""
-
-    @property
-    def kind(self) -> str:
-        """What it holds, in a word or two."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Names under which a local copy is looked for, the first being that of a download."""
-
-    @property
-    def url(self) -> str:
-        """Official address, or the usual one where the authors keep none; empty for a set that is made here."""
-
-    @property
-    def known_hash(self) -> str | None:
-        """Its hash with the name of the method in front; None where none is pinned."""
-
-    @property
-    def licence(self) -> str:
-        """Under which terms it is published."""
-
-    @property
-    def holds(self) -> str:
-        """Its size in words."""
-
-    def find(self, folders: Sequence[Path]) -> Path | None:
-        """The first copy that lies in one of the folders."""
-
-    def fetch(self, name: str, folder: Path) -> Path:
-        """Download or make it in a folder unless it is there, verify it, and return its path."""
 
 
 def catalogue() -> dict[str, Dataset]:
@@ -118,23 +82,13 @@ def fetch_dataset(name: str) -> Path:
 
 def list_datasets() -> list[dict[str, object]]:
     """One row per data set: name, size, licence, and where it lies on this machine."""
-    folders = search_folders()
-    return [
-        {
-            "name": name,
-            "holds": known.holds,
-            "licence": known.licence,
-            "verified by": _hash_in_words(known),
-            "path": str(known.find(folders) or "-"),
-        }
-        for name, known in catalogue().items()
-    ]
-
-
-def _hash_in_words(known: Dataset) -> str:
-    """What a first copy is compared with; a later one is by sha256."""
-    first = (known.known_hash or ("making" if not known.url else "size")).split(":")[0]
-    return first if first == "sha256" else f"{first}, then sha256"
+    folders, rows = search_folders(), list[dict[str, object]]()
+    for name, known in catalogue().items():
+        first = (known.known_hash or ("making" if not known.url else "size")).split(":")[0]  # of a first copy
+        verified, path = first if first == "sha256" else f"{first}, then sha256", str(known.find(folders) or "-")
+        own = {"name": name, "holds": known.holds, "licence": known.licence}
+        rows.append({**own, "verified by": verified, "path": path})
+    return rows
 
 
 def search_folders() -> list[Path]:
@@ -143,12 +97,11 @@ def search_folders() -> list[Path]:
     checkout = Path(__file__).parents[3]
     shared = [checkout.parent / "shared" / "data"] if (checkout / "pyproject.toml").is_file() else []
     roots = ([Path(named)] if named else []) + shared + [cache_folder()]
-    return [folder for root in roots for folder in (root, *_folders_in(root))]
-
-
-def _folders_in(root: Path) -> list[Path]:
-    entries = sorted(root.iterdir()) if root.is_dir() else []
-    return [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
+    folders = list[Path]()
+    for root in roots:
+        inside = sorted(root.iterdir()) if root.is_dir() else []
+        folders += [root, *(path for path in inside if path.is_dir() and not path.name.startswith("."))]
+    return folders
 
 
 def cache_folder() -> Path:
@@ -165,26 +118,20 @@ def verify(name: str, path: Path, cache: Path, known_hash: str | None, *, is_new
     if not path.is_relative_to(cache):
         return path
     entry = cache / path.relative_to(cache).parts[0]
-    if known_hash is not None and _hash_of(path, known_hash.partition(":")[0]) != known_hash:
-        raise _error_of_change(name, entry, known_hash)
+    if known_hash is not None:
+        method = known_hash.partition(":")[0]
+        with path.open("rb") as file:
+            if f"{method}:{hashlib.file_digest(file, method).hexdigest()}" != known_hash:
+                raise _error_of_change(name, entry, known_hash)
     if known_hash is None or not known_hash.startswith("sha256:"):
-        _compare_with_note(name, entry, cache / NOTES / entry.name, is_new=is_new)
+        note, found = cache / NOTES / entry.name, sha256_of_all(entry)
+        if is_new or not note.is_file():
+            with contextlib.suppress(OSError, RunError):  # a cache that others keep may not be written to
+                note.parent.mkdir(parents=True, exist_ok=True)
+                write_text(note, found)
+        elif note.read_text().strip() != found:
+            raise _error_of_change(name, entry, f"sha256:{note.read_text().strip()[:64]}")
     return path
-
-
-def _hash_of(path: Path, method: str) -> str:
-    with path.open("rb") as file:
-        return f"{method}:{hashlib.file_digest(file, method).hexdigest()}"
-
-
-def _compare_with_note(name: str, entry: Path, note: Path, *, is_new: bool) -> None:
-    found = sha256_of_all(entry)
-    if is_new or not note.is_file():
-        with contextlib.suppress(OSError, RunError):  # a cache that others keep may not be written to
-            note.parent.mkdir(parents=True, exist_ok=True)
-            write_text(note, found)
-    elif note.read_text().strip() != found:
-        raise _error_of_change(name, entry, f"sha256:{note.read_text().strip()[:64]}")
 
 
 def sha256_of_all(entry: Path) -> str:

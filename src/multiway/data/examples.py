@@ -129,18 +129,6 @@ def _balls(draw: Generator, sizes: tuple[int, ...], count: int) -> tuple[Any, An
     return draw.integers(0, 120, masks.shape).astype(np.uint8) + 100 * masks.astype(np.uint8), masks
 
 
-def _shapes(draw: Generator) -> tuple[Any, Any]:
-    return _balls(draw, (16, 16), 160)[0], np.tile(["dot", "disc"], 80)
-
-
-def _scans(draw: Generator) -> tuple[Any, Any]:
-    return _balls(draw, (12, 14, 16), 80)[0], np.tile(["small", "large"], 40)
-
-
-def _lesions(draw: Generator) -> tuple[Any, Any]:
-    return _balls(draw, (12, 14, 16), 40)
-
-
 EXAMPLES: dict[str, Callable[[Generator], Any]] = {
     "air_passengers": _air_passengers,
     "store_sales": _store_sales,
@@ -150,7 +138,7 @@ EXAMPLES: dict[str, Callable[[Generator], Any]] = {
     "reviews": _reviews,
     "prices": _prices,
     "stories": _stories,
-    "shapes": _shapes,
-    "scans": _scans,
-    "lesions": _lesions,
+    "shapes": lambda draw: (_balls(draw, (16, 16), 160)[0], np.tile(["dot", "disc"], 80)),
+    "scans": lambda draw: (_balls(draw, (12, 14, 16), 80)[0], np.tile(["small", "large"], 40)),
+    "lesions": lambda draw: _balls(draw, (12, 14, 16), 40),
 }

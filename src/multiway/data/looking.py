@@ -16,10 +16,11 @@ from multiway.data.long_tables import FEW_REPEATS, find_long
 from multiway.data.options import FileOptions, ReadOptions
 from multiway.data.sources.cells import FEW_ROWS, Kind
 from multiway.data.sources.columns import RawTable, column_of_times, parse_times, usual_column
+from multiway.data.sources.frames import source_name
 from multiway.data.sources.layouts import times_of_header, with_joined_times, with_months_in_rows
 from multiway.data.sources.parquet import holds_parts
 from multiway.data.sources.spelling import are_spelled
-from multiway.data.sources.tables import load_table, source_name
+from multiway.data.sources.tables import load_table
 from multiway.errors import DataError, Fix
 
 MOST_ROWS = 100_000
@@ -134,7 +135,9 @@ class Look:
 
 
 def look_at(source: object) -> Look | None:
-    """How a file or frame looks; None where it is no table."""
+    """How a file or frame looks; None where it is no table, as arrays, lists and pairs are none."""
+    if isinstance(source, tuple | list | np.ndarray):
+        return None
     if isinstance(source, str | Path):
         try:
             status = Path(source).stat()

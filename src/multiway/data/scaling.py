@@ -49,7 +49,9 @@ class Scaler:
         # A power of two takes the columns near 1 without rounding, so that squares neither overflow nor vanish.
         largest = np.where(observed.any(0), np.maximum(np.abs(low), np.abs(high)), 1.0)
         unit = np.ldexp(1.0, np.clip(np.frexp(largest)[1], -1000, 1000))
-        mean, std = _moments(np.where(observed, values, 0.0) / unit, observed)
+        scaled, count = np.where(observed, values, 0.0) / unit, np.maximum(observed.sum(0), 1)
+        mean = scaled.sum(0) / count
+        std = np.sqrt(np.square(np.where(observed, scaled - mean, 0.0)).sum(0) / count)
         mean = np.where(is_constant, np.where(observed.any(0), low, 0.0), mean * unit)
         std = np.where(is_constant | (std == 0), 1.0, std * unit)
         return cls(mean, std, tuple(int(position) for position in np.flatnonzero(is_constant)))
@@ -105,16 +107,6 @@ class Level:
         """Of one sample, by some of its values where they are many."""
         some = sample.reshape(-1)[:: 1 + sample.size // LOOKED_AT]
         return float(some.mean(dtype=np.float64)), float(some.std(dtype=np.float64))
-
-
-def _moments(
-    values: NDArray[np.float64], observed: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and standard deviation in two passes; cells not observed are 0 on entry."""
-    count = np.maximum(observed.sum(0), 1)
-    mean = values.sum(0) / count
-    deviation = np.where(observed, values - mean, 0.0)
-    return mean, np.sqrt(np.square(deviation).sum(0) / count)
 
 
 def mase_scales(training: NDArray[np.float64], season: int) -> NDArray[np.float64]:

@@ -32,9 +32,16 @@ def split(samples: Samples[Any], how: Shares, *, fix: Fix | None = None) -> Spli
     if samples.official is not None:
         splits = _official(samples, samples.official, how)
     elif samples.times is not None:
-        splits = _by_time(samples.times, how)
+        shares = (1 - how.test - how.validation, 1 - how.test)
+        splits = dict(zip(SPLITS, _cut(samples.times, shares), strict=True))
+    elif isinstance(how, Folds) and how.folds:
+        every, folds_of = np.arange(len(samples)), [f"fold {place}" for place in range(how.folds)]
+        parts = _shares(samples, every, dict.fromkeys(folds_of[1:], 1 / how.folds), how.seed)
+        test = {folds_of[0]: parts["train"], **parts}[folds_of[how.fold]]  # one fold tests
+        rest = _shares(samples, np.setdiff1d(every, test), {"validation": how.validation}, how.seed)
+        splits = {**rest, "test": test}
     else:
-        splits = _folds(samples, how) if isinstance(how, Folds) and how.folds else _draw(samples, _every(samples), how)
+        splits = _draw(samples, np.arange(len(samples)), how)
     check_splits(samples, splits, fix)
     return {name: splits[name] for name in SPLITS}
 
@@ -87,10 +94,6 @@ def _filling(samples: Samples[Any], fix: Fix | None) -> Message:
     return (f"Give more {samples.word}{more}, or change the shares (", Fix("split.test", 0.3), ").")
 
 
-def _every(samples: Samples[Any]) -> Rows:
-    return np.arange(len(samples))
-
-
 def _official(samples: Samples[Any], official: Sequence[str], how: Shares) -> Splits:
     """As the data say; the rest of the splits is drawn from what trains."""
     names = np.array(official)
@@ -99,23 +102,12 @@ def _official(samples: Samples[Any], official: Sequence[str], how: Shares) -> Sp
     if "train" not in given:
         raise DataError(f"{samples.source}: a part train is needed with {list_some(given)}. Add it.")
     if isinstance(how, Folds) and how.copies == "drop" and samples.keys is not None:
-        given = _without_copies(given, samples.keys)
+        seen: set[str] = set()
+        for name in [name for name in reversed(SPLITS) if name in given]:  # each without what is in a later one too
+            rows = given[name].tolist()
+            given[name] = np.array([row for row in rows if samples.keys[row] not in seen], dtype=np.int64)
+            seen |= {samples.keys[row] for row in rows}
     return {**given, **_draw(samples, given["train"], how, owed)} if owed else given
-
-
-def _without_copies(splits: Splits, keys: Sequence[str]) -> Splits:
-    """Each split without what is in a later one too."""
-    seen: set[str] = set()
-    kept: Splits = {}
-    for name in [name for name in reversed(SPLITS) if name in splits]:
-        kept[name] = np.array([row for row in splits[name].tolist() if keys[row] not in seen], dtype=np.int64)
-        seen |= {keys[row] for row in splits[name].tolist()}
-    return kept
-
-
-def _by_time(times: pd.Index, how: Shares) -> Splits:
-    """The first rows train, the last ones test."""
-    return dict(zip(SPLITS, _cut(times, (1 - how.test - how.validation, 1 - how.test)), strict=True))
 
 
 def _cut(times: pd.Index, shares: Sequence[float]) -> list[Rows]:
@@ -123,26 +115,6 @@ def _cut(times: pd.Index, shares: Sequence[float]) -> list[Rows]:
     order = np.argsort(times.to_numpy(), kind="stable")
     ordered = times[order]
     return np.split(order, [int(ordered.searchsorted(ordered[round(share * len(times))])) for share in shares])
-
-
-def _rolling(times: pd.Index, count: int, validation: float) -> Iterator[Splits]:
-    """Parts of the later half, the last one first, each with all rows before it to train and validate on."""
-    parts = _cut(times, [0.5 + 0.5 * place / count for place in range(count)])
-    for place in range(count, 0, -1):
-        earlier = np.concatenate(parts[:place])
-        train, held = _cut(times[earlier], [1 - validation])
-        yield {"train": earlier[train], "validation": earlier[held], "test": parts[place]}
-
-
-def _folds(samples: Samples[Any], how: Folds) -> Splits:
-    """One fold tests, and validation takes its share of the others."""
-    every, count = _every(samples), how.folds or 0
-    names = [f"fold {place}" for place in range(count)]
-    parts = _shares(samples, every, dict.fromkeys(names[1:], 1 / count), how.seed)
-    parts[names[0]] = parts.pop("train")
-    test = parts[names[how.fold]]
-    rest = _shares(samples, np.setdiff1d(every, test), {"validation": how.validation}, how.seed)
-    return {**rest, "test": test}
 
 
 def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> Iterator[Splits]:
@@ -154,12 +126,16 @@ def folds(samples: Samples[Any], count: int, validation: float, seed: int) -> It
     `validation` is the share of what is left that validates.
     """
     if samples.times is not None:
-        yield from _rolling(samples.times, count, validation)
+        stretches = _cut(samples.times, [0.5 + 0.5 * place / count for place in range(count)])
+        for place in range(count, 0, -1):  # the last one first
+            earlier = np.concatenate(stretches[:place])
+            train, held = _cut(samples.times[earlier], [1 - validation])
+            yield {"train": earlier[train], "validation": earlier[held], "test": stretches[place]}
         return
-    names = [f"fold {place}" for place in range(count)]
-    parts = _shares(samples, _every(samples), dict.fromkeys(names, 1 / count), seed)
+    every, names = np.arange(len(samples)), [f"fold {place}" for place in range(count)]
+    parts = _shares(samples, every, dict.fromkeys(names, 1 / count), seed)
     for name in names:
-        rest = np.setdiff1d(_every(samples), parts[name])
+        rest = np.setdiff1d(every, parts[name])
         yield {**_shares(samples, rest, {"validation": validation}, seed), "test": parts[name]}
 
 
@@ -189,8 +165,14 @@ def _shares(samples: Samples[Any], rows: Rows, shares: dict[str, float], seed: i
     names: Sequence[str] | None = some.groups or some.keys
     if some.groups is not None and some.keys is not None:
         names = _join_keys(some.keys, some.groups)
-    drawn = draw_shares(groups_of(len(rows), some.labels, names), shares, seed)
-    return {name: rows[places] for name, places in drawn.items()}
+    places: dict[object, list[int]] = {}  # of each group, in the order of first appearance
+    for row in range(len(rows)):
+        places.setdefault(row if names is None else names[row], []).append(row)
+    groups = [np.array(group, dtype=np.int64) for group in places.values()]
+    labels = some.labels
+    commonest = [0 if labels is None else int(np.bincount(labels[group]).argmax()) for group in groups]
+    drawn = draw_shares(list(zip(commonest, groups, strict=True)), shares, seed)
+    return {name: rows[own] for name, own in drawn.items()}
 
 
 def _join_keys(keys: Sequence[str], groups: Sequence[str]) -> list[str]:
@@ -207,22 +189,11 @@ def _join_keys(keys: Sequence[str], groups: Sequence[str]) -> list[str]:
     return [str(root(("key", key))) for key in keys]
 
 
-def groups_of(
-    count: int, labels: NDArray[np.int64] | None, names: Sequence[str] | None
-) -> list[tuple[int, NDArray[np.int64]]]:
-    """Commonest class and rows of each group, in the order of first appearance.
-
-    Without names each row is a group; without labels all are of one class.
-    """
-    rows: dict[object, list[int]] = {}
-    for row in range(count):
-        rows.setdefault(row if names is None else names[row], []).append(row)
-    groups = [np.array(group, dtype=np.int64) for group in rows.values()]
-    return [(0 if labels is None else int(np.bincount(labels[group]).argmax()), group) for group in groups]
-
-
 def draw_shares(groups: list[tuple[int, NDArray[np.int64]]], shares: dict[str, float], seed: int) -> Splits:
-    """Take shuffled groups of each class for the named splits until their shares are met; the rest trains."""
+    """Take shuffled groups of each class for the named splits until their shares are met; the rest trains.
+
+    groups: Commonest class and rows of each.
+    """
     chance = np.random.default_rng(seed)
     taken: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("train", *shares)}
     owed = dict.fromkeys(shares, 0.0)

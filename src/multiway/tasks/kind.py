@@ -9,7 +9,7 @@ from multiway.data.checking import Hook, check_samples
 from multiway.data.findings import CheckReport, Findings
 from multiway.data.samples import Samples, read_samples
 from multiway.data.sources.bytes import within
-from multiway.data.sources.tables import source_name
+from multiway.data.sources.frames import source_name
 from multiway.errors import Fix
 
 

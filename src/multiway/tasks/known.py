@@ -18,7 +18,7 @@ def _of_file() -> dict[str, tuple[str, Plain]]:
 
 def task_of_dataset(name: str) -> str:
     """The task that a known data set is for."""
-    return _of_file()[name][0] if name in _of_file() else str(getattr(datasets.dataset(name), "task", ""))
+    return _of_file()[name][0] if name in _of_file() else datasets.dataset(name).task
 
 
 def settings_for(data: object, task: str | None = None) -> Plain:
@@ -33,4 +33,4 @@ def settings_for(data: object, task: str | None = None) -> Plain:
         kinds = (each.kind for name, each in datasets.catalogue().items() if task_of_dataset(name) == task)
         other = next((f" and no {kind}" for kind in kinds), "")
         raise ConfigError(f"{data} holds {known.kind}{other}. Run `{write_command('train', own, data=data)}`.")
-    return dict(_of_file()[str(data)][1] if str(data) in _of_file() else getattr(known, "settings", {}))
+    return dict(_of_file()[str(data)][1] if str(data) in _of_file() else known.settings)

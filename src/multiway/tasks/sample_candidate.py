@@ -1,7 +1,7 @@
 """Candidates for samples: the network, which is trained by steps, and the baselines that several tasks have."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -52,9 +52,15 @@ class SampleCandidate(Candidate[Basis, Basis, Lesson, ModelT]):
     """A candidate for samples.
 
     by_steps: Whether it is trained by steps.
+    answers: Targets that it is for; None for both.
     """
 
     by_steps: ClassVar[bool] = False
+    answers: ClassVar[Literal["classes", "numbers"] | None] = None
+
+    def can_answer(self, basis: Basis) -> bool:
+        """Whether it is for such targets."""
+        return self.answers is None or self.answers == ("numbers" if basis.state.classes is None else "classes")
 
     def is_usual(self, basis: Basis) -> bool:
         """Whether it is fitted where a config names no baselines."""
@@ -180,11 +186,7 @@ class TargetNetwork(Network):
 class Majority(SampleCandidate[baselines.Majority]):
     """Shares of the classes in training."""
 
-    name, cost, rank = "majority", 0, CONSTANT
-
-    def can_answer(self, basis: Basis) -> bool:
-        """Of classes."""
-        return basis.state.classes is not None
+    name, cost, rank, answers = "majority", 0, CONSTANT, "classes"
 
     def build(self, basis: Basis) -> baselines.Majority:
         """Equal shares."""
@@ -198,11 +200,7 @@ class Majority(SampleCandidate[baselines.Majority]):
 class Mean(SampleCandidate[baselines.Mean]):
     """The mean of the training targets."""
 
-    name, cost, rank = "mean", 0, CONSTANT
-
-    def can_answer(self, basis: Basis) -> bool:
-        """Of numbers."""
-        return basis.state.classes is None
+    name, cost, rank, answers = "mean", 0, CONSTANT, "numbers"
 
     def build(self, basis: Basis) -> baselines.Mean:
         """Zero."""
@@ -216,11 +214,7 @@ class Mean(SampleCandidate[baselines.Mean]):
 class Logistic(SampleCandidate[Linear]):
     """Logistic regression of the classes on all inputs of a sample."""
 
-    name, words, cost, rank = "logistic", "logistic regression", 1, LINEAR
-
-    def can_answer(self, basis: Basis) -> bool:
-        """Of classes."""
-        return basis.state.classes is not None
+    name, words, cost, rank, answers = "logistic", "logistic regression", 1, LINEAR, "classes"
 
     def build(self, basis: Basis) -> Linear:
         """Weights of zero for each input that the state counts."""
@@ -234,11 +228,7 @@ class Logistic(SampleCandidate[Linear]):
 class Ridge(SampleCandidate[Linear]):
     """Ridge regression of a number on all inputs of a sample."""
 
-    name, words, cost, rank = "ridge", "ridge regression", 1, LINEAR
-
-    def can_answer(self, basis: Basis) -> bool:
-        """Of numbers."""
-        return basis.state.classes is None
+    name, words, cost, rank, answers = "ridge", "ridge regression", 1, LINEAR, "numbers"
 
     def build(self, basis: Basis) -> Linear:
         """Weights of zero for each input that the state counts."""

@@ -62,21 +62,19 @@ class SplitPage:
     def report(self, runs: Sequence[Run]) -> str:
         """The HTML report of runs that differ in their seed; the first is shown in detail."""
         said, headline = verdict(self.SUBJECT.scores(runs)), self.headline(self.SUBJECT, runs[0])
-        summary = pages.Summary(
-            headline=headline or said,
-            verdict=said if headline else "",
-            support=list(self.support(runs)),
-            splits=self._splits(runs[0].facts.get("splits", {})),
-            tables=list(self.tables(runs)),
-        )
-        return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
-
-    def _splits(self, facts: Mapping[str, Any]) -> PagePart:
+        facts = runs[0].facts.get("splits", {})
         counts = {split: part if isinstance(part, Mapping) else {self.total: part} for split, part in facts.items()}
         are_patients = self.titles.get("groups") == "Patients" and any(part.get("groups") for part in counts.values())
         alone = ["No patient is in two of them."] if are_patients else []
         table = split_table(counts, self.titles, total=self.total, shares=self.shares)
-        return PagePart(id="splits", title="Splits", side=[*SIDE, *alone], content=[table])
+        summary = pages.Summary(
+            headline=headline or said,
+            verdict=said if headline else "",
+            support=list(self.support(runs)),
+            splits=PagePart(id="splits", title="Splits", side=[*SIDE, *alone], content=[table]),
+            tables=list(self.tables(runs)),
+        )
+        return pages.report(self.SUBJECT, runs, summary, self.parts(runs))
 
     def compare(self, groups: Groups) -> str:
         """Groups of runs side by side."""
@@ -106,7 +104,12 @@ def target_headline(subject: pages.Subject, run: Run) -> str:
         right = (test["label"] == test["predicted"]).mean()
         return f"{text.percent(100 * right)} of {len(test):,} test {subject.rows} are named correctly{_always(run)}."
     off, name = float((test["predicted"] - test["label"]).abs().mean()), getattr(run.state, "target_name", "target")
-    alone = float((test["label"] - _mean_of_known(run)).abs().mean())
+    rows = run.tables["predictions"]
+    if "model" in rows and (rows["model"] == "mean").any():
+        known = float(rows.loc[rows["model"] == "mean", "predicted"].iloc[0])
+    else:  # the mean of the validation rows
+        known = float(rows.loc[rows["split"] != "test", "label"].mean())
+    alone = float((test["label"] - known).abs().mean())
     side = "better" if off < alone else "worse"
     rival = f"; {text.percent(100 * abs(1 - off / alone), 0)} {side} than the mean alone" if alone else ""
     return f"{text.sentence_case(name)} is off by {text.figure(off)} on average{rival}."
@@ -120,14 +123,6 @@ def _always(run: Run) -> str:
     name = names[int(test[[f"p_{name}" for name in names]].iloc[0].to_numpy(float).argmax())]
     share = (test["label"].astype(str) == name).mean()
     return f"; always naming {name}, the most frequent class in training, is right in {text.percent(100 * share)}"
-
-
-def _mean_of_known(run: Run) -> float:
-    """What the mean says, where it is a candidate; else the mean of the validation rows."""
-    rows = run.tables["predictions"]
-    if "model" in rows and (rows["model"] == "mean").any():
-        return float(rows.loc[rows["model"] == "mean", "predicted"].iloc[0])
-    return float(rows.loc[rows["split"] != "test", "label"].mean())
 
 
 def target_parts(subject: pages.Subject, runs: Sequence[Run], names: Sequence[str] | None) -> Iterator[PagePart]:

@@ -162,7 +162,9 @@ def measure_targets(run: Run, prepared: Prepared[Any, Any], *, refit: bool = Tru
     held = prepared.rows("validation")
     outputs = {name: finite(values) for name, values in outputs_on(run, prepared, "validation").items()}
     evidence = losses_of_squares(run, prepared.without_inputs("validation"), outputs)
-    counts = count_folds(run, prepared) if refit and _is_small(prepared.raw, held) else {}
+    groups = prepared.raw.groups
+    cases = len(held) if groups is None else len({groups[row] for row in held.tolist()})
+    counts = count_folds(run, prepared) if refit and cases < FEW else {}
     if not counts:
         return evidence
     known = np.sort(np.concatenate([prepared.rows("train"), held]))
@@ -227,11 +229,6 @@ def losses_of_squares(
         return Evidence.from_squares(outputs, np.eye(len(state.classes))[samples.truth], loss="Brier", **of)
     scaled = {name: state.target.transform(values[:, None]) for name, values in outputs.items()}
     return Evidence.from_squares(scaled, state.target.transform(samples.truth[:, None]), loss="scaled MSE", **of)
-
-
-def _is_small(samples: Samples[Any], held: Rows) -> bool:
-    groups = None if samples.groups is None else {samples.groups[row] for row in held.tolist()}
-    return len(held if groups is None else groups) < FEW
 
 
 def _spread(values: NDArray[np.float64], places: Rows, count: int) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """A target that is a class or a number: its loss, its metrics, and what models say of samples as tables and scores."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -121,7 +121,9 @@ class Predictions:
         if self.names is not None:
             thresholds = None if self.rare is None else self.thresholds
             return class_frame(self.samples, self.truth, self.outputs, split, self.names, thresholds)
-        return number_frame(self.samples, self.truth, self.outputs, split)
+        head = {**self.samples, "split": split, "label": self.truth}
+        frames = [pd.DataFrame({**head, "model": name, "predicted": own}) for name, own in self.outputs.items()]
+        return pd.concat(frames, ignore_index=True)
 
 
 def metrics_of(
@@ -130,7 +132,17 @@ def metrics_of(
     """Functions of the chosen metrics of classes, those that weigh errors at a threshold, or errors of numbers."""
     if names is None:
         return NUMBERS
-    known = {**class_metrics(threshold), **more_metrics(), **rare_metrics(rare, threshold)}
+    known = {
+        **class_metrics(threshold),
+        "f1": metrics.macro_f1,
+        "weighted_f1": metrics.weighted_f1,
+        "top5": metrics.top_accuracy,
+        "hard_auc": metrics.hard_auc,
+    }
+    if rare is not None:
+        at = metrics.MIDDLE if threshold is None else threshold
+        known["ap"] = partial(metrics.average_precision, position=rare)
+        known["rare_f1"] = partial(metrics.f1, threshold=at, position=rare)
     return {metric.name: known[metric.name] for metric in chosen if metric.name in known}
 
 
@@ -170,10 +182,10 @@ def sentence_on(sample: str, label: str | None, predicted: str, share: float, su
     return f"{words}; the gradients sum to {sums[0]:+.3f}, the logit changes by {sums[1]:+.3f}"
 
 
-def youden_thresholds(labels: Array, outputs: Outputs) -> dict[str, Tensor]:
-    """Threshold of the second of two classes by model, where there is one."""
-    chosen = {model: metrics.youden_threshold(labels, shares) for model, shares in outputs.items()}
-    return {model: torch.tensor(value, dtype=torch.float64) for model, value in chosen.items() if value is not None}
+def find_thresholds(outputs: Outputs, find: Callable[[NDArray[np.float64]], float | None]) -> dict[str, Tensor]:
+    """Threshold of the second of two classes by model, where there is one; `find` gives it for probabilities."""
+    found = {model: find(shares) for model, shares in outputs.items()}
+    return {model: torch.tensor(value, dtype=torch.float64) for model, value in found.items() if value is not None}
 
 
 def rare_class(labels: Array, names: Names) -> int | None:
@@ -182,12 +194,6 @@ def rare_class(labels: Array, names: Names) -> int | None:
         return None
     counts = np.bincount(labels, minlength=2)
     return int(counts.argmin()) if 0 < counts.min() < RARE * counts.sum() else None
-
-
-def rare_thresholds(labels: Array, outputs: Outputs, rare: int) -> dict[str, Tensor]:
-    """Threshold of the second of two classes with the best F1 of the rare one, by model."""
-    chosen = {model: metrics.f1_threshold(labels, shares, rare) for model, shares in outputs.items()}
-    return {model: torch.tensor(value, dtype=torch.float64) for model, value in chosen.items() if value is not None}
 
 
 def threshold_note(names: Sequence[str], rare: int, threshold: float) -> str:
@@ -219,27 +225,6 @@ def class_metrics(threshold: float | None = None) -> dict[str, ScoreFunction]:
     }
 
 
-def rare_metrics(rare: int | None, threshold: float | None = None) -> dict[str, ScoreFunction]:
-    """Those of a rare class, where there is one."""
-    if rare is None:
-        return {}
-    at = metrics.MIDDLE if threshold is None else threshold
-    return {
-        "ap": partial(metrics.average_precision, position=rare),
-        "rare_f1": partial(metrics.f1, threshold=at, position=rare),
-    }
-
-
-def more_metrics() -> dict[str, ScoreFunction]:
-    """Those that papers print of other data: both F1, accuracy among the first five, and AUC of hard answers."""
-    return {
-        "f1": metrics.macro_f1,
-        "weighted_f1": metrics.weighted_f1,
-        "top5": metrics.top_accuracy,
-        "hard_auc": metrics.hard_auc,
-    }
-
-
 def class_frame(
     cases: Mapping[str, Sequence[object]],
     labels: Array,
@@ -268,12 +253,3 @@ def class_values(names: Sequence[str]) -> Array:
 def probability_frame(shares: NDArray[np.float64], names: Sequence[str]) -> pd.DataFrame:
     """One column `p_CLASS` per class."""
     return pd.DataFrame(shares, columns=[f"p_{name}" for name in names])
-
-
-def number_frame(
-    samples: Mapping[str, Sequence[object]], truth: Array, outputs: Mapping[str, Array], split: str
-) -> pd.DataFrame:
-    """Columns that name each sample, then split, label, model and the number predicted."""
-    head = {**samples, "split": split, "label": truth}
-    frames = [pd.DataFrame({**head, "model": model, "predicted": numbers}) for model, numbers in outputs.items()]
-    return pd.concat(frames, ignore_index=True)

@@ -1,11 +1,15 @@
 """Whole networks of the papers' own tasks; `create_model` finds them by name."""
 
+from multiway.models.cnn_image_classifier import CNNImageClassifierConfig
 from multiway.models.registry import register
 from multiway_papers.networks.hot_stock_classifier import HOTStockClassifier as HOTStockClassifier
 from multiway_papers.networks.hot_stock_classifier import HOTStockClassifierConfig as HOTStockClassifierConfig
 from multiway_papers.networks.language_model import OPT_125M, OPT_125M_NDLINEAR, OPT_350M, OPT_350M_NDLINEAR
 from multiway_papers.networks.language_model import CausalTransformer as CausalTransformer
 from multiway_papers.networks.language_model import CausalTransformerConfig as CausalTransformerConfig
+from multiway_papers.networks.nd_images import GridMLP as GridMLP
+from multiway_papers.networks.nd_images import GridMLPConfig as GridMLPConfig
+from multiway_papers.networks.nd_images import MixedCNN as MixedCNN
 from multiway_papers.networks.tga_controls import TGAControl as TGAControl
 from multiway_papers.networks.tga_controls import TGAControlConfig as TGAControlConfig
 
@@ -18,3 +22,5 @@ register("opt_125m_ndlinear", CausalTransformer, **OPT_125M_NDLINEAR)
 register("opt_350m_ndlinear", CausalTransformer, **OPT_350M_NDLINEAR)
 for control in ("no_time", "trains", "filter"):
     register(f"tga_text_classifier_{control}", TGAControl, control=control)
+register("cnn_image_classifier_mixed", MixedCNN, **CNNImageClassifierConfig.paper())
+register("grid_mlp", GridMLP)

@@ -1,40 +1,22 @@
 """StockNet (Xu & Cohen 2018) among the known data sets; what reads it is imported when it is looked for."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from multiway.data.catalogue import download, first_in
+from multiway.data.catalogue import Dataset, download, first_in
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class StockDataset:
-    """One public set of stocks.
+class StockDataset(Dataset):
+    """One public set of stocks, whose archive is made on request: it carries no hash, and is accepted by its counts."""
 
-    files: Names of the folder under which a local copy is looked for, the first being that of a download.
-    url: Archive of the authors' folder, made on request: it carries no hash, and is accepted by its counts.
-    start, end: First and last day that are kept.
-    tickers, rows, texts: Counts in those days.
-    """
-
-    url: str
-    files: tuple[str, ...]
-    start: str
-    end: str
-    tickers: int
-    rows: int
-    texts: int
-    licence: str
-    settings: dict[str, Any]
     kind: str = "stocks"
     task: str = "stocks"
-    known_hash: None = None
-
-    @property
-    def holds(self) -> str:
-        """Its size in words."""
-        return f"{self.tickers} tickers, {self.rows:,} rows of prices, {self.texts:,} texts"
+    start: str
+    """First day that is kept."""
+    end: str
+    """Last day that is kept."""
+    counts: tuple[int, int, int]
+    """Tickers, rows of prices, and texts in those days."""
 
     def find(self, folders: Sequence[Path]) -> Path | None:
         """The first folder of prices of one of its names."""
@@ -49,8 +31,8 @@ class StockDataset:
 
         archive = download(name, self.url, None, folder / f"{name}.zip")
         try:
-            counts = (self.tickers, self.rows, self.texts)
-            return make_tables(archive, target, (self.start, self.end), counts, f"{self.url} should hold {self.holds}")
+            expected = f"{self.url} should hold {self.holds}"
+            return make_tables(archive, target, (self.start, self.end), self.counts, expected)
         finally:
             archive.unlink(missing_ok=True)
 
@@ -65,9 +47,8 @@ STOCKNET = StockDataset(
     files=("stocks", "stocknet", "stocknet-dataset", "stocknet-dataset-master"),
     start="2013-12-02",
     end="2016-01-29",
-    tickers=87,
-    rows=46_882,
-    texts=106_338,
+    counts=(87, 46_882, 106_338),
+    holds="87 tickers, 46,882 rows of prices, 106,338 texts",
     licence="MIT",
     settings={"protocol": {"name": "stocknet"}},
 )

@@ -14,7 +14,7 @@ from multiway.data.checking import EMPTY, Hook, note_fillers
 from multiway.data.findings import Findings, Place, list_some
 from multiway.data.options import Shares
 from multiway.data.samples import Samples
-from multiway.data.sources.tables import pair_of
+from multiway.data.sources.frames import pair_of
 from multiway.data.splitting import split
 from multiway.tasks.kind import SampleKind
 from multiway_papers.stocks.config import StockConfig, StockProtocol

@@ -10,7 +10,7 @@ import pandas as pd
 
 from multiway.data.findings import Findings
 from multiway.data.sources.bytes import BROKEN, bytes_of, first_bytes, unpack_bytes
-from multiway.data.sources.tables import SOURCE
+from multiway.data.sources.frames import SOURCE
 from multiway_papers.stocks.options import find_column
 from multiway_papers.stocks.panel import FIELDS
 

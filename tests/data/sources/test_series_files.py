@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from multiway.data.options import SequenceOptions
+from multiway.data.sources.series import lengths_of, missing_of
 from multiway.data.sources.series_reading import looks_like_sequences, read_sequences
 from multiway.errors import DataError
 from tasks.series.archives import HEADER, LINES, bumps, long_frame, write_rows, write_ts
@@ -17,8 +18,8 @@ def test_a_ts_file_of_unlike_lengths(tmp_path):
     assert found.values.shape == (4, 4, 2) and found.labels == ("no", "yes", "no", "yes")
     np.testing.assert_array_equal(found.values[1], [[1.5, 4], [NAN, 5], [2, NAN], [7, 8]])
     np.testing.assert_array_equal(found.values[3], [[3, 1], [4, 2], [NAN, 3], [NAN, NAN]])
-    assert found.lengths.tolist() == [3, 4, 3, 3]
-    assert found.missing().sum(0).tolist() == [2, 1] and found.variates == ("variate 1", "variate 2")
+    assert lengths_of(found.values).tolist() == [3, 4, 3, 3]
+    assert missing_of(found.values).sum(0).tolist() == [2, 1] and found.variates == ("variate 1", "variate 2")
 
 
 def test_an_official_split_is_kept(tmp_path):
@@ -41,7 +42,7 @@ def test_rows_with_the_class_first(tmp_path, mark):
     found = read_sequences(write_rows(tmp_path / "Bumps_TRAIN.txt", x, y, mark))
     assert found.labels == ("1", "2", "1", "2", "1")
     np.testing.assert_array_equal(found.values[:, :, 0], x)
-    assert found.lengths[2] == 10 and found.missing().sum() == 1
+    assert lengths_of(found.values)[2] == 10 and missing_of(found.values).sum() == 1
 
 
 def test_arrays_of_an_archive(tmp_path):
@@ -106,7 +107,11 @@ def test_arrays_in_memory():
     x, y = bumps(5)
     ragged = [row[: 12 - place] for place, row in enumerate(x)]
     found = read_sequences((ragged, pd.Series(y)))
-    assert found.values.shape == (5, 12, 1) and found.lengths.tolist() == [12, 11, 10, 9, 8] and found.labels[1] == "2"
+    assert (
+        found.values.shape == (5, 12, 1)
+        and lengths_of(found.values).tolist() == [12, 11, 10, 9, 8]
+        and found.labels[1] == "2"
+    )
     assert read_sequences(x[..., None].repeat(3, 2)).variates == ("variate 1", "variate 2", "variate 3")
     assert read_sequences((x, np.array([False, True] * 2 + [True]))).labels[:2] == ("False", "True")
 

@@ -1,6 +1,5 @@
 """An archive becomes two tables if it is what it should be; nothing else is unpacked, and nothing half-made stays."""
 
-import dataclasses
 import shutil
 import stat
 import zipfile
@@ -18,14 +17,18 @@ from multiway_papers.stocks.config import StockOptions
 from multiway_papers.stocks.source import read_stocks
 from papers.stocks import stock_files
 
-SMALL = dataclasses.replace(
-    datasets.dataset("stocknet"), start="2024-03-01", end="2024-03-14", tickers=2, rows=19, texts=12, url="http://x"
+SMALL = datasets.dataset("stocknet").replace(
+    start="2024-03-01",
+    end="2024-03-14",
+    counts=(2, 19, 12),
+    holds="2 tickers, 19 rows of prices, 12 texts",
+    url="http://x",
 )
 
 
 def make(archive, folder, known):
     """The tables of an archive, as the set of that name makes them."""
-    counts, said = (known.tickers, known.rows, known.texts), f"{known.url} should hold {known.holds}"
+    counts, said = known.counts, f"{known.url} should hold {known.holds}"
     return fetching.make_tables(archive, folder, (known.start, known.end), counts, said)
 
 
@@ -89,10 +92,14 @@ def test_an_archive_of_too_much_or_of_nothing_is_refused(archive, tmp_path, monk
         fetching.unpack_archive(archive, tmp_path / "out")
 
 
-@pytest.mark.parametrize("change", [{"tickers": 3}, {"rows": 18}, {"texts": 13}, {"end": "2024-03-13"}], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [{"counts": (3, 19, 12)}, {"counts": (2, 18, 12)}, {"counts": (2, 19, 13)}, {"end": "2024-03-13"}],
+    ids=str,
+)
 def test_counts_stand_in_for_a_hash(change, archive, tmp_path):
     with pytest.raises(DataError, match=r"should hold .* Got 2 tickers, 1\d rows of prices, 12 texts\. Nothing was k"):
-        make(archive, tmp_path / "cache" / "stocks", dataclasses.replace(SMALL, **change))
+        make(archive, tmp_path / "cache" / "stocks", SMALL.replace(**change))
     assert not list((tmp_path / "cache").iterdir())
 
 

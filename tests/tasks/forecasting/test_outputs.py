@@ -91,6 +91,12 @@ def margins():
     return pd.DataFrame({"date": days, "margin": level + week + noise})
 
 
+@pytest.fixture(scope="module")
+def falling(margins):
+    """A run of all candidates on that series."""
+    return fitted(margins, network=False, answer="auto", season=7, lookback=21)
+
+
 def fallen(table):
     """Whether forecast and band lie where the series ends."""
     low, middle, high = (table[name].to_numpy() for name in ("margin-lo-95", "margin", "margin-hi-95"))
@@ -110,12 +116,11 @@ def test_a_series_that_fell_below_zero_after_the_training_rows_is_forecast_there
 
 
 @pytest.mark.parametrize("name", ["ridge_log", "ridge_root", "flair", "theta", "ets", "arima", "autoregression"])
-def test_no_candidate_holds_a_fallen_series_above_zero(margins, name):
-    run = fitted(margins, network=False, answer="auto", season=7, lookback=21)
-    past, observed = last_window(run.prepared.panel, run.state.scaler, 21)
+def test_no_candidate_holds_a_fallen_series_above_zero(falling, name):
+    past, observed = last_window(falling.prepared.panel, falling.state.scaler, 21)
     for use in ("train", "test", "future"):
-        scaled = run.model.fitted_for(use).forecasts(past, observed, [name])[name].double().numpy()
-        assert np.abs(run.state.scaler.inverse(scaled) - FALLEN).max() < 3.0, use
+        scaled = falling.model.fitted_for(use).forecasts(past, observed, [name])[name].double().numpy()
+        assert np.abs(falling.state.scaler.inverse(scaled) - FALLEN).max() < 3.0, use
 
 
 def test_a_fall_that_the_window_has_forgotten_still_counts(margins):

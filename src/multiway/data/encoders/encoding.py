@@ -1,9 +1,9 @@
 """Encode each distinct text once, and keep what was encoded, so that a run that was killed goes on."""
 
+import contextlib
 import dataclasses
 import hashlib
 import re
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,38 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from multiway import files, leftovers
-from multiway.data.encoders.choice import cache_of, make_encoder
-from multiway.data.encoders.encoder import TextEncoder
+from multiway.data.encoders.choice import TextEncoder, cache_of, make_encoder
 from multiway.data.encoders.hashed import HashedEncoder
 from multiway.data.findings import quote
 from multiway.data.options import EncoderOptions
 from multiway.data.sources.bytes import free_memory
 from multiway.errors import ConfigError, DataError, Fix, StorageError
-from multiway.terminal import TerminalBar
+from multiway.terminal import TerminalBar, tell
 
 SECONDS_BETWEEN_LINES = 10.0
-
-
-class Progress:
-    """Shows how many texts have vectors."""
-
-    def __init__(self, texts: int, show: bool) -> None:
-        self.texts, self._show = texts, show and texts > 0
-        self._start = self._last = time.monotonic()
-        self._bar = TerminalBar("encoding", texts, self._show)
-
-    def update(self, done: int) -> None:
-        """Move the bar; elsewhere say so every ten seconds and at the end."""
-        if self._bar.is_shown:
-            self._bar.update(completed=done)
-        elif self._show and (done == self.texts or time.monotonic() - self._last >= SECONDS_BETWEEN_LINES):
-            self._last = time.monotonic()
-            spent = self._last - self._start
-            print(f"encoded {done:,} of {self.texts:,} texts  ({spent:.0f} s)", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Take the bar down."""
-        self._bar.close()
 
 
 KEY_BYTES = 16
@@ -158,20 +135,31 @@ def encode_with(
 ) -> Encoded:
     """As `encode_texts`, by an encoder and a cache at hand."""
     distinct, rows = _distinct(texts)
-    vectors = _room(len(distinct), encoder.dim)
+    needed, free = len(distinct) * encoder.dim * 4, free_memory()
+    if needed > free:
+        raise DataError(
+            f"vectors of {len(distinct):,} texts would take {needed / 1e9:.2g} GB and {free / 1e9:.2g} GB are free. "
+            f"Keep fewer texts, or choose a smaller encoder."
+        )
+    vectors = np.zeros((len(distinct), encoder.dim), np.float32)
     keys = [key_of(text) for text in distinct] if cache else []
     is_kept = cache.read(keys, vectors) if cache else np.zeros(len(distinct), np.bool_)
     missing = sorted(np.flatnonzero(~is_kept).tolist(), key=lambda row: -len(distinct[row]))
-    shown = Progress(len(missing), progress)
-    try:
+    begun = last = time.monotonic()
+    with contextlib.closing(TerminalBar("encoding", len(missing), progress and bool(missing))) as bar:
         for start in range(0, len(missing), CHUNK):
             chunk = missing[start : start + CHUNK]
-            vectors[chunk] = _sound(encoder.encode([distinct[row] for row in chunk]), encoder.name)
+            vectors[chunk] = encoder.encode([distinct[row] for row in chunk])
+            if not np.isfinite(vectors[chunk]).all():
+                rule = f"the encoder {encoder.name} gives numbers that are not finite. Its weights may be damaged."
+                raise ConfigError(rule)
             if cache:
                 cache.write([keys[row] for row in chunk], vectors[chunk])
-            shown.update(start + len(chunk))
-    finally:
-        shown.close()
+            done, now = start + len(chunk), time.monotonic()
+            bar.update(completed=done)
+            if progress and not bar.is_shown and (done == len(missing) or now - last >= SECONDS_BETWEEN_LINES):
+                last = now
+                tell(f"encoded {done:,} of {len(missing):,} texts  ({now - begun:.0f} s)")
     folder = cache.folder if cache else None
     return Encoded(
         vectors=vectors, rows=rows, name=encoder.name, digest=encoder.digest, num_new=len(missing), folder=folder
@@ -185,31 +173,10 @@ def _distinct(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
         if not isinstance(text, str):
             raise DataError(f"texts[{position}] must be text. Got {type(text).__name__}.")
         if text not in row_of:
-            _check_whole(text, position)
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                rule = f"texts[{position}] holds half of a character (a lone surrogate): {quote(text)}. Remove it."
+                raise DataError(rule) from None
         rows[position] = row_of.setdefault(text, len(row_of))
     return list(row_of), rows
-
-
-def _check_whole(text: str, position: int) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"texts[{position}] holds half of a character (a lone surrogate): {quote(text)}. Remove it."
-        ) from None
-
-
-def _room(count: int, dim: int) -> NDArray[np.float32]:
-    needed, free = count * dim * 4, free_memory()
-    if needed > free:
-        raise DataError(
-            f"vectors of {count:,} texts would take {needed / 1e9:.2g} GB and {free / 1e9:.2g} GB are free. "
-            f"Keep fewer texts, or choose a smaller encoder."
-        )
-    return np.zeros((count, dim), np.float32)
-
-
-def _sound(vectors: NDArray[np.float32], name: str) -> NDArray[np.float32]:
-    if not np.isfinite(vectors).all():
-        raise ConfigError(f"the encoder {name} gives numbers that are not finite. Its weights may be damaged.")
-    return vectors

@@ -42,18 +42,14 @@ class HashedEncoder:
         """Count, place and scale; one row per text."""
         vectors = np.zeros((len(texts), self.dim), np.float32)
         for row, text in enumerate(texts):
-            vectors[row] = self._vector(text)
+            features = _features(text.casefold())
+            kind = np.repeat(np.arange(KINDS), [len(part) for part in features])
+            hashes = _mix(np.concatenate(features) ^ SALTS[kind])
+            signs = 1.0 - 2.0 * (hashes >> np.uint64(63)).astype(np.float64)
+            places = (hashes % np.uint64(self.dim)).astype(np.int64)
+            counts = np.bincount(kind * self.dim + places, signs, KINDS * self.dim).astype(np.float64)
+            vectors[row] = _unit(_unit(counts.reshape(KINDS, self.dim)).sum(0, keepdims=True))[0]
         return vectors
-
-    def _vector(self, text: str) -> NDArray[np.float64]:
-        features = _features(text.casefold())
-        kind = np.repeat(np.arange(KINDS), [len(part) for part in features])
-        hashes = _mix(np.concatenate(features) ^ SALTS[kind])
-        signs = 1.0 - 2.0 * (hashes >> np.uint64(63)).astype(np.float64)
-        places = (hashes % np.uint64(self.dim)).astype(np.int64)
-        counts = np.bincount(kind * self.dim + places, signs, KINDS * self.dim).astype(np.float64)
-        vector: NDArray[np.float64] = _unit(_unit(counts.reshape(KINDS, self.dim)).sum(0, keepdims=True))[0]
-        return vector
 
 
 def _features(text: str) -> tuple[Hashes, Hashes, Hashes]:

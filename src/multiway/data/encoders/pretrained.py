@@ -83,7 +83,9 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
     model = folder if folder.is_dir() else fetch_model(name, kind, fix)
     if not (model / CONFIG).is_file():
         raise ConfigError(f"{name} is no folder of a model: it has no {CONFIG}. Give what `save_pretrained` wrote.")
-    _check_files(model, name)
+    for path in sorted(itertools.chain.from_iterable(map(model.glob, PATTERNS))):
+        if not (path.is_file() or path.is_dir()):  # opening a pipe or a device would wait for ever
+            raise ConfigError(f"{name}: {path.name} is no regular file. Give the folder as `save_pretrained` wrote it.")
     if not any(model.glob("*.safetensors")):
         raise ConfigError(
             f"{name} holds no weights in safetensors, and pickled ones are not read. Save the model "
@@ -91,13 +93,6 @@ def find_model(name: str, kind: str = "encoder", fix: Message = WITHOUT_NETWORK)
         )
     check_declared_sizes(model, CONFIG)
     return model
-
-
-def _check_files(model: Path, name: str) -> None:
-    """Refuse pipes and devices among the files that are read: opening one would wait for ever."""
-    for path in sorted(itertools.chain.from_iterable(map(model.glob, PATTERNS))):
-        if not (path.is_file() or path.is_dir()):
-            raise ConfigError(f"{name}: {path.name} is no regular file. Give the folder as `save_pretrained` wrote it.")
 
 
 def load_encoder(folder: Path, name: str, loader: str, **given: Any) -> Any:
@@ -184,26 +179,16 @@ def _unpack_files(archive: Path, folder: Path) -> Path:
             if sum(sizes.values()) > MAX_BYTES:
                 raise DataError(f"{archive}: its files unfold to {sum(sizes.values()):,} bytes. Install it anew.")
             for name in WANTED:
-                if not _is_there(folder / name, sizes[name]):
-                    _unpack(packed, name, folder)
+                path = folder / name
+                if not (path.is_file() and path.stat().st_size == sizes[name]):
+                    folder.mkdir(parents=True, exist_ok=True)
+                    with files.atomic_path(path) as temporary, packed.open(name) as source:
+                        with temporary.open("wb") as target:
+                            shutil.copyfileobj(source, target, 2**20)
     except (zipfile.BadZipFile, zlib.error, KeyError, EOFError, RuntimeError) as error:
-        raise DataError(f"{archive} is damaged: {_words_of_error(error)}. Install the package anew.") from None
+        what = error.args[0] if error.args else type(error).__name__  # a KeyError's text has quotation marks of its own
+        raise DataError(f"{archive} is damaged: {what}. Install the package anew.") from None
     return folder
-
-
-def _words_of_error(error: Exception) -> str:
-    """A KeyError's text would come in quotation marks of its own."""
-    return str(error.args[0]) if error.args else type(error).__name__
-
-
-def _is_there(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size
-
-
-def _unpack(packed: zipfile.ZipFile, name: str, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with files.atomic_path(folder / name) as temporary, packed.open(name) as source, temporary.open("wb") as target:
-        shutil.copyfileobj(source, target, 2**20)
 
 
 def check_declared_sizes(folder: Path, config: str) -> None:

@@ -33,9 +33,16 @@ class TransformerEncoder:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of weights, tokenizer and configuration, the number of tokens, and the precision."""
+        """Hash of weights, tokenizer and configuration, the number of tokens, and the precision.
+
+        Vocabularies count where they are not in `tokenizer.json` already.
+        """
+        patterns = ["config.json", "tokenizer_config.json", "tokenizer.json", "*.safetensors"]
+        if not (self.folder / "tokenizer.json").is_file():
+            patterns += ["vocab*", "merges.txt", "*.model"]
+        files = sorted({path for pattern in patterns for path in self.folder.glob(pattern)})
         settings = f"mean 1, {self.options.max_tokens} tokens, {'bf16' if self.is_bf16 else 'float32'}"
-        return digest_of_files(_files(self.folder), settings)
+        return digest_of_files(files, settings)
 
     @functools.cached_property
     def dim(self) -> int:
@@ -63,7 +70,12 @@ class TransformerEncoder:
 
     @torch.inference_mode()
     def _means(self, tokens: list[list[int]]) -> NDArray[np.float32]:
-        ids, mask = _pad(tokens, self._tokenizer.pad_token_id or 0)
+        longest = max(1, *map(len, tokens))
+        ids = torch.full((len(tokens), longest), self._tokenizer.pad_token_id or 0)
+        mask = torch.zeros(len(tokens), longest, dtype=torch.int64)
+        for row, text in enumerate(tokens):
+            ids[row, : len(text)] = torch.tensor(text, dtype=torch.int64)
+            mask[row, : len(text)] = 1
         ids, mask = ids.to(self.device), mask.to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_bf16):
             hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
@@ -116,25 +128,6 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         count = max(1, budget // max(1, lengths[order[start]]))
         yield order[start : start + count]
         start += count
-
-
-def _pad(tokens: list[list[int]], filler: int) -> tuple[Tensor, Tensor]:
-    """Ids `(texts, longest)` and where they are real."""
-    longest = max(1, *(len(ids) for ids in tokens))
-    ids = torch.full((len(tokens), longest), filler)
-    mask = torch.zeros(len(tokens), longest, dtype=torch.int64)
-    for row, text in enumerate(tokens):
-        ids[row, : len(text)] = torch.tensor(text, dtype=torch.int64)
-        mask[row, : len(text)] = 1
-    return ids, mask
-
-
-def _files(folder: Path) -> list[Path]:
-    """Files that a vector depends on; vocabularies count where they are not in `tokenizer.json` already."""
-    patterns = ["config.json", "tokenizer_config.json", "tokenizer.json", "*.safetensors"]
-    if not (folder / "tokenizer.json").is_file():
-        patterns += ["vocab*", "merges.txt", "*.model"]
-    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
 
 
 def _device(name: str) -> torch.device:

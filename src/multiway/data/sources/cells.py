@@ -98,16 +98,6 @@ def has_comma(value: str) -> bool:
     return value.count(",") == 1 and value.replace(",", "").lstrip("+-").isdigit()
 
 
-def are_mostly_numbers(text: pd.Series, bad: NDArray[np.intp]) -> bool:
-    """Whether most cells that hold something are numbers, or would be with a point for a comma.
-
-    bad: Rows of cells that are no number.
-    """
-    if len(bad) <= (1 - MOSTLY_NUMBERS) * int((text != "").sum()):
-        return True
-    return bool(np.mean(list(map(has_comma, text.iloc[bad[:100]]))) >= MOSTLY_NUMBERS)
-
-
 def parse_cells(raw: pd.Series) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Values; which cells are no finite number; which are integers that float64 would change."""
     changed = np.zeros(len(raw), dtype=bool)
@@ -245,7 +235,9 @@ class Column:
     def holds_numbers(self) -> bool:
         """Whether most cells that hold something are numbers, or would be with a point for a comma."""
         bad = next((flaw.rows for flaw in self.flaws if flaw.kind == "number"), NOWHERE)
-        return self.is_numeric or are_mostly_numbers(self.words, bad)
+        if self.is_numeric or len(bad) <= (1 - MOSTLY_NUMBERS) * int((self.words != "").sum()):
+            return True
+        return bool(np.mean(list(map(has_comma, self.words.iloc[bad[:100]]))) >= MOSTLY_NUMBERS)
 
     @functools.cached_property
     def codes(self) -> NDArray[np.int32]:

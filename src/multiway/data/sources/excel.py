@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.options import FileOptions
@@ -80,7 +79,10 @@ def read_workbook(raw: bytes, options: FileOptions, findings: Findings) -> RawTa
             f"its cells take {needed:,} bytes, and a table may take {options.max_bytes:,}", needed, findings
         )
     broken = np.array([len(rows[row]) > len(header) for row in kept])
-    _refuse_wide(np.array(kept)[broken] + top + 2, top + 1, len(header), findings)
+    if broken.any():
+        wide = [Place(row=row + top + 2, unit="row") for row, is_wide in zip(kept, broken, strict=True) if is_wide]
+        rule = f"{len(wide)} rows have cells beyond the {len(header)} columns that row {top + 1} names"
+        findings.add("fields", "error", rule, "Name these columns, or empty the cells.", wide)
     columns = {
         place: _column([rows[row][place] if place < len(rows[row]) else None for row in kept])
         for place in range(len(header))
@@ -93,8 +95,15 @@ def _check_characters(raw: bytes, findings: Findings) -> None:
     """Refuse a text between two marks of XML that no cell can hold: parsing it takes ten times its size."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
         for part in _parts(raw):
+            if not part.filename.startswith("xl/"):
+                continue
+            longest = current = 0
             try:
-                longest = _longest_text(archive, part) if part.filename.startswith("xl/") else 0
+                with archive.open(part) as stream:
+                    while longest <= MOST_CHARACTERS * WIDEST and (chunk := stream.read(2**20)):
+                        first, *others = chunk.split(b"<")
+                        longest = max(longest, current + len(first), *map(len, others))
+                        current = len(others[-1]) if others else current + len(first)
             except BROKEN:  # the parser says what is wrong with it
                 continue
             if longest > MOST_CHARACTERS * WIDEST:
@@ -102,29 +111,11 @@ def _check_characters(raw: bytes, findings: Findings) -> None:
                 raise findings.fatal("size", rule, "Shorten its text, or write a CSV or Parquet file.")
 
 
-def _longest_text(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> int:
-    """Bytes of the longest text, or of a first one past the limit."""
-    longest = current = 0
-    with archive.open(part) as stream:
-        while (chunk := stream.read(2**20)) and longest <= MOST_CHARACTERS * WIDEST:
-            first, *others = chunk.split(b"<")
-            longest = max(longest, current + len(first), *map(len, others))
-            current = len(others[-1]) if others else current + len(first)
-    return longest
-
-
 def above(cells: Sequence[Row]) -> int:
     """How many rows of a sheet stand above its header; rows end where their cells do."""
     some = cells[:LOOK]
     width = max(map(len, some), default=0)
     return rows_above([(*row, *[None] * (width - len(row))) if row else () for row in some])
-
-
-def _refuse_wide(rows: NDArray[np.int64], header: int, width: int, findings: Findings) -> None:
-    if len(rows):
-        places = [Place(row=int(row), unit="row") for row in rows[:20]]
-        rule = f"{len(rows)} rows have cells beyond the {width} columns that row {header} names"
-        findings.add("fields", "error", rule, "Name these columns, or empty the cells.", places, len(rows))
 
 
 def names_of_sheet(raw: bytes) -> list[str]:

@@ -17,6 +17,7 @@ from multiway.data.options import MAX_BYTES, PictureOptions, compose
 from multiway.data.samples import SPLIT_OF, SPLITS, Samples
 from multiway.data.sources.arrays import Archive, check_bytes, labels_in, name_rows, pairs_of, read_npy
 from multiway.data.sources.bytes import allowance
+from multiway.data.sources.frames import pair_of
 from multiway.data.sources.pictures import (
     Bytes,
     check_form,
@@ -28,7 +29,6 @@ from multiway.data.sources.pictures import (
     read_pictures,
     resize,
 )
-from multiway.data.sources.tables import pair_of
 from multiway.errors import ConfigError, DataError, Fix, Message, in_a_line
 
 FORMS = "Give a folder per class, a .npz of images and labels, or an image."

@@ -156,16 +156,6 @@ def times_of_header(table: RawTable, time: str | None = None, options: FileOptio
     return named if is_most and column_of_times(table.drop(named)) is None else []
 
 
-def with_times_in_rows(table: RawTable, time: str | None, options: FileOptions, findings: Findings) -> RawTable:
-    """A row for each series and time, where the header holds the times; another table as it is."""
-    named = times_of_header(table, time, options)
-    if not named:
-        return table
-    said = f"columns '{quote(named[0])}' to '{quote(named[-1])}' are {len(named)} times, and each row is a series"
-    findings.add("layout", "note", said)
-    return _in_rows(table, named, TIME)
-
-
 def with_months_in_rows(table: RawTable, time: str | None, findings: Findings) -> RawTable:
     """A row for each year and month, where rows are years and columns the twelve months; another table as it is."""
     own = {name.lower(): name for name in table.names}
@@ -199,4 +189,9 @@ def load_series_table(source: object, options: FileOptions, time: str | None, fi
     """
     table = with_months_in_rows(load_table(source, options, findings), time, findings)
     table = with_joined_times(table, time, options, findings)
-    return with_times_in_rows(table, time, options, findings)
+    named = times_of_header(table, time, options)
+    if not named:
+        return table
+    said = f"columns '{quote(named[0])}' to '{quote(named[-1])}' are {len(named)} times, and each row is a series"
+    findings.add("layout", "note", said)
+    return _in_rows(table, named, TIME)

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import warnings
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +105,15 @@ def read_pictures(
         with keep_errors(failures):
             values[len(sound)] = read_picture(paths[position], names[position], form)
             sound.append(position)
-    return values[: len(sound)], sound, _notes(heads.values(), grey=grey)
+    every = heads.values()
+    counts = {
+        "images have a channel of transparency and were laid on white": sum(head.is_clear for head in every),
+        "images were turned upright": sum(head.is_turned for head in every),
+        "images have several frames, of which the first was taken": sum(head.frames > 1 for head in every),
+        "grey images became coloured ones": 0 if grey else sum(head.is_grey for head in every),
+        "coloured images became grey ones": sum(not head.is_grey for head in every) if grey else 0,
+    }
+    return values[: len(sound)], sound, tuple(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def read_head(path: Path, name: str) -> Head:
@@ -134,7 +142,11 @@ def read_picture(path: Path, name: str, form: tuple[int, ...]) -> Bytes:
     spend(path)
     with _open_image(path, name) as opened:
         image = _library("PIL.ImageOps").exif_transpose(opened)
-        image = _on_white(image).convert("L" if channels == 1 else "RGB")
+        if image.mode in CLEAR or "transparency" in image.info:
+            clear = image.convert("RGBA")
+            image = _library("PIL.Image").new("RGBA", clear.size, (255, 255, 255, 255))
+            image.alpha_composite(clear)
+        image = image.convert("L" if channels == 1 else "RGB")
         if image.size != (width, height):
             image = image.resize((width, height), _library("PIL.Image").Resampling.BILINEAR)
         return np.asarray(image, np.uint8).reshape(height, width, channels)
@@ -156,23 +168,10 @@ def resize(images: NDArray[Any], options: PictureOptions) -> Bytes:
         values = values.repeat(3, axis=3)
     if options.size is None or values.shape[1:3] == (options.size, options.size):
         return np.ascontiguousarray(values)
-    return np.stack([_resize(image, options.size) for image in values])
-
-
-def _resize(image: Bytes, side: int) -> Bytes:
-    library = _library("PIL.Image", "resizing images")
-    picture = library.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-    small = picture.resize((side, side), library.Resampling.BILINEAR)
-    return np.asarray(small, np.uint8).reshape(side, side, -1)
-
-
-def _on_white(image: Any) -> Any:
-    if image.mode not in CLEAR and "transparency" not in image.info:
-        return image
-    clear = image.convert("RGBA")
-    ground = _library("PIL.Image").new("RGBA", clear.size, (255, 255, 255, 255))
-    ground.alpha_composite(clear)
-    return ground
+    library, side = _library("PIL.Image", "resizing images"), options.size
+    pictures = (library.fromarray(image[..., 0] if image.shape[2] == 1 else image) for image in values)
+    small = (picture.resize((side, side), library.Resampling.BILINEAR) for picture in pictures)
+    return np.stack([np.asarray(picture, np.uint8).reshape(side, side, -1) for picture in small])
 
 
 def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: PictureOptions) -> tuple[int, int]:
@@ -191,17 +190,6 @@ def _common_sizes(heads: dict[int, Head], names: Sequence[str], options: Picture
             ").",
         )
     return usual
-
-
-def _notes(heads: Collection[Head], *, grey: bool) -> tuple[str, ...]:
-    counts = {
-        "images have a channel of transparency and were laid on white": sum(head.is_clear for head in heads),
-        "images were turned upright": sum(head.is_turned for head in heads),
-        "images have several frames, of which the first was taken": sum(head.frames > 1 for head in heads),
-        "grey images became coloured ones": 0 if grey else sum(head.is_grey for head in heads),
-        "coloured images became grey ones": sum(not head.is_grey for head in heads) if grey else 0,
-    }
-    return tuple(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 @contextlib.contextmanager

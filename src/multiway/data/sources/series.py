@@ -48,24 +48,16 @@ class Sequences:
     def __len__(self) -> int:
         return len(self.values)
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Steps of each series up to its last observed one."""
-        return lengths_of(self.values)
-
-    def missing(self) -> NDArray[np.int64]:
-        """Missing values of each series before its end, by variate."""
-        return missing_of(self.values)
-
     def resize(self, length: int) -> Self:
         """The same, padded or cut to a length."""
-        longer = np.flatnonzero(self.lengths > length)
+        lengths = lengths_of(self.values)
+        longer = np.flatnonzero(lengths > length)
         if len(longer):
             raise DataError(
                 f"{self.source}: series may have {length} steps. {list_some([self.names[longer[0]]])} has "
-                f"{self.lengths[longer[0]]}, and {len(longer)} of {len(self)} are longer. Cut them, or train with a "
+                f"{lengths[longer[0]]}, and {len(longer)} of {len(self)} are longer. Cut them, or train with a "
                 "larger length (",
-                Fix("read.length", int(self.lengths.max())),
+                Fix("read.length", int(lengths.max())),
                 ").",
             )
         return dataclasses.replace(self, values=pad_series(list(self.values[:, :length]), length))
@@ -132,11 +124,6 @@ def check_observed(series: Sequence[Values], places: Sequence[Place], findings: 
         raise findings.fatal("dimensions", rule, "Correct these.", wrong)
 
 
-def number_variates(count: int) -> tuple[str, ...]:
-    """Names of variates that have none."""
-    return ("value",) if count == 1 else tuple(f"variate {place}" for place in range(1, count + 1))
-
-
 def class_text(text: str) -> str:
     """A class of a text file: what is written as 1.0000000e+00 is 1."""
     text = text.strip()
@@ -182,14 +169,19 @@ def of_arrays(x: Any, y: Any, findings: Findings, names: tuple[str, str] = ("X",
     `x` is `(series, steps)`, `(series, steps, variates)`, or a list of `(steps,)` or `(steps, variates)`.
     """
     series = [_series(each, f"{names[0]}[{row}]") for row, each in enumerate(_rows(x, names[0]))]
-    check_observed(series, [Place(row=row, unit="row") for row in range(len(series))], findings)
-    labels = None if y is None else _labels(y, len(series), names[1])
+    numbered = number_series(series, [Place(row=row, unit="row") for row in range(len(series))], findings)
+    return numbered if y is None else dataclasses.replace(numbered, labels=_labels(y, len(series), names[1]))
+
+
+def number_series(series: Sequence[Values], places: Sequence[Place], findings: Findings) -> Sequences:
+    """Series without names, each of which is called by its place among them."""
+    check_observed(series, places, findings)
+    count = series[0].shape[1]
     return Sequences(
         values=pad_series(series),
         names=tuple(map(str, range(len(series)))),
-        labels=labels,
         source=findings.source,
-        variates=number_variates(series[0].shape[1]),
+        variates=("value",) if count == 1 else tuple(f"variate {place}" for place in range(1, count + 1)),
     )
 
 

@@ -15,6 +15,7 @@ from multiway.data.options import CLASS_NAMES, SequenceOptions
 from multiway.data.sources.bytes import bytes_of
 from multiway.data.sources.cells import ID_NAMES, TIME_NAMES, as_text
 from multiway.data.sources.columns import RawTable, parse_times, require_column
+from multiway.data.sources.frames import source_name
 from multiway.data.sources.series import (
     Sequences,
     Values,
@@ -22,12 +23,13 @@ from multiway.data.sources.series import (
     class_text,
     holds_series,
     join_series,
-    number_variates,
+    missing_of,
+    number_series,
     of_arrays,
     pad_series,
     read_npz,
 )
-from multiway.data.sources.tables import column_names, load_table, source_name
+from multiway.data.sources.tables import column_names, load_table
 from multiway.data.sources.text import decode_text
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, Message
@@ -60,7 +62,7 @@ def read_series_into(
 ) -> Sequences:
     """The same, with flaws noted; the series are sound only where no finding is an error."""
     sequences = _read(source, options, findings, has_target)
-    missing = sequences.missing().sum(0)
+    missing = missing_of(sequences.values).sum(0)
     if missing.any():  # padding is none
         counts = zip(sequences.variates, missing.tolist(), strict=True)
         places = [Place(column=name, detail=f"{count} values") for name, count in counts if count]
@@ -274,14 +276,8 @@ def _sequences(
     """Series of a file; each is called by its place among them."""
     if not series:
         raise findings.fatal("empty", "it holds no series", "Give a file with some.")
-    check_observed(series, [Place(row=line) for line in lines], findings)
-    return Sequences(
-        values=pad_series(series),
-        names=tuple(map(str, range(len(series)))),
-        labels=labels,
-        source=findings.source,
-        variates=number_variates(series[0].shape[1]),
-    )
+    numbered = number_series(series, [Place(row=line) for line in lines], findings)
+    return dataclasses.replace(numbered, labels=labels)
 
 
 CHOSEN: Message = ("Choose the columns of numbers (", Fix("read.columns", like="NAME,NAME"), ")")
@@ -302,7 +298,10 @@ def read_long(source: Any, options: SequenceOptions, findings: Findings, *, has_
     target = _find_column(table, options.target, "target", CLASS_NAMES, findings) if has_target else None
     time = _find_column(table, options.time, "time", TIME_NAMES, findings)
     group = _find_column(table, options.group, "group", (), findings)
-    variates = _variates(table, {name, target, time, group}, options, findings)
+    variates = [require_column(table.names, each, "columns", findings) for each in options.columns or ()]
+    variates = variates or [each for each in table.names if each not in (name, target, time, group)]
+    if not variates:
+        raise findings.fatal("columns", "no column of values is left", f"There are {list_some(table.names)}.")
     values = parse_numbers(table, variates, findings, emptied=("Correct or empty them.",), chosen=CHOSEN)
     codes, ids = pd.factorize(as_text(table.frame[name]))
     order = _order(table, codes, ids, time, options, findings)
@@ -332,14 +331,6 @@ def _find_column(
     if named is not None:
         return require_column(table.names, named, option, findings)
     return next((name for name in table.names if name.lower() in usual), None)
-
-
-def _variates(table: RawTable, roles: set[str | None], options: SequenceOptions, findings: Findings) -> list[str]:
-    named = [require_column(table.names, name, "columns", findings) for name in options.columns or ()]
-    variates = named or [name for name in table.names if name not in roles]
-    if not variates:
-        raise findings.fatal("columns", "no column of values is left", f"There are {list_some(table.names)}.")
-    return variates
 
 
 def _order(

@@ -1,12 +1,17 @@
 """From a path, a pandas or a polars frame to a table of raw columns."""
 
+import contextlib
 import csv
 import dataclasses
+import gzip
+import itertools
+import json
+import zlib
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -19,15 +24,17 @@ from multiway.data.sources.bytes import (
     bytes_of,
     check_columns,
     first_bytes,
+    free_memory,
     read_bytes,
     spend,
+    too_large,
     unpack_bytes,
     within,
 )
-from multiway.data.sources.cells import unescape
+from multiway.data.sources.cells import sound_text, unescape
 from multiway.data.sources.columns import RawTable
 from multiway.data.sources.excel import is_workbook, names_of_sheet, read_workbook
-from multiway.data.sources.json_lines import is_line_file, load_lines, names_of_line
+from multiway.data.sources.frames import as_pandas
 from multiway.data.sources.parquet import BROKEN, Parts, holds_parts, is_parquet, read_parquet, read_parts
 from multiway.data.sources.spelling import Spelling, decide_columns, without_exports
 from multiway.data.sources.text import TextColumns, characters, read_text
@@ -36,16 +43,15 @@ from multiway.errors import DataError
 
 TEXT = "text"
 """Column of texts that come without the name of one."""
-SOURCE = "source"
-"""Attribute of a frame whose rows are of a file: its name."""
 HEADER_BYTES = 1_000_000
-
-
-def source_name(source: Any) -> str:
-    """What messages call the source: the file's name, escaped; a frame may bring one."""
-    if isinstance(source, str | Path):
-        return quote(Path(source).name, 80)
-    return str(getattr(source, "attrs", {}).get(SOURCE, "frame"))
+MAX_LINE = 16_000_000
+NO_OBJECT = "lines hold no sound JSON object"
+ENDINGS = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz")
+IN_MEMORY = 4
+"""Bytes that one byte of JSON may take once read."""
+FIRST = 100
+"""Objects whose keys are looked at before a file is read."""
+NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float")
 
 
 def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTable:
@@ -63,7 +69,8 @@ def load_table(source: Any, options: FileOptions, findings: Findings) -> RawTabl
     if not (path.is_file() or holds_parts(path)):
         what = "is a folder" if path.is_dir() else "does not exist"
         raise DataError(f"{quote(path, 200)} {what}. Give the path of a CSV, Excel, JSON lines or Parquet file.")
-    spend(path)  # also where it was read before: a budget holds for every reading
+    with within(options):
+        spend(path)  # also where it was read before: a budget holds for every reading
     key = (path, options.encoding, options.sheet, options.max_bytes)
 
     def read(findings: Findings) -> RawTable:
@@ -124,36 +131,6 @@ def _read_file(path: Path, options: FileOptions, findings: Findings) -> RawTable
     return read_text(unpack_bytes(raw, options.max_bytes, findings), options, findings)
 
 
-def as_pandas(source: Any) -> pd.DataFrame:
-    """A pandas or polars frame, a series, or an array of rows by columns, as a pandas frame."""
-    if isinstance(source, pd.Series):
-        return source.to_frame(str(source.name or "value"))
-    if isinstance(source, pd.DataFrame):
-        return source
-    if isinstance(source, np.ndarray) and source.ndim in (1, 2):
-        columns = source.reshape(len(source), -1)
-        return pd.DataFrame(columns, columns=[f"series {place}" for place in range(columns.shape[1])])
-    import narwhals.stable.v2 as nw
-
-    try:
-        native = nw.from_native(source, eager_only=True, allow_series=True)
-        frame: pd.DataFrame = (native.to_frame() if isinstance(native, nw.Series) else native).to_pandas()
-    except TypeError:
-        kind = type(source).__name__
-        fix = "Call collect() first." if "Lazy" in kind else "Give a path, or a pandas or polars frame."
-        raise DataError(f"frame: a table is needed. Got {kind}. {fix}") from None
-    return frame
-
-
-def pair_of(source: Any) -> tuple[Any, Any]:
-    """Data in memory and what comes with them: targets, masks or texts; None where they come alone."""
-    if not isinstance(source, tuple):
-        return source, None
-    if len(source) != 2:
-        raise DataError(f"data in memory are one part or a pair such as (X, y). Got {len(source)} parts.")
-    return source
-
-
 def column_names(source: Any) -> list[str]:
     """Names of the columns, as far as they can be seen without reading a file, which is judged where it is read."""
     if not isinstance(source, str | Path):
@@ -178,24 +155,6 @@ def column_names(source: Any) -> list[str]:
         return []
 
 
-def library_of(source: Any) -> str:
-    """Name of the library that a frame or a series is of; a path or an array gives pandas."""
-    if isinstance(source, pd.DataFrame | pd.Series | np.ndarray | str | Path):
-        return "pandas"
-    import narwhals.stable.v2 as nw
-
-    return str(nw.get_native_namespace(nw.from_native(source, eager_only=True, allow_series=True)).__name__)
-
-
-def as_library(frame: pd.DataFrame, library: str) -> Any:
-    """A frame in polars where that is requested; else as it is."""
-    if library != "polars":
-        return frame
-    import polars
-
-    return polars.from_pandas(frame)
-
-
 def _from_frame(frame: pd.DataFrame, findings: Findings) -> RawTable:
     """Bring an index that says something (times, names, levels) into the columns; the caller's frame stays the same."""
     check_columns(frame.shape[1], findings)
@@ -216,3 +175,74 @@ def _from_frame(frame: pd.DataFrame, findings: Findings) -> RawTable:
     if not len(frame) or not len(frame.columns):
         raise findings.fatal("empty", "it holds no rows" if not len(frame) else "it holds no columns", "Give some.")
     return RawTable.whole(frame)
+
+
+def is_line_file(path: Path) -> bool:
+    """Whether a file holds JSON lines by its name."""
+    return path.name.lower().endswith(ENDINGS)
+
+
+def load_lines(path: Path, limit: int, findings: Findings) -> RawTable:
+    """Objects as rows of a table: columns of numbers as such, others as they came."""
+    size = path.stat().st_size
+    if size * IN_MEMORY > free_memory():
+        rule = f"its {size / 1e9:.2g} GB of text may need {IN_MEMORY} times that memory"
+        raise findings.fatal("memory", rule, "Write it as Parquet, or keep fewer texts.")
+    rows = dict(read_lines(path, limit, findings))
+    if not rows:
+        raise findings.fatal("empty", "it holds no objects", "Give one JSON object on each line.")
+    named = [{sound_text(name): value for name, value in item.items()} for item in rows.values()]
+    frame = pd.DataFrame(named, dtype=object)
+    numbers = [name for name in frame.columns if pd.api.types.infer_dtype(frame[name], skipna=False) in NUMBERS]
+    frame[numbers] = frame[numbers].infer_objects()
+    return RawTable.whole(frame, list(rows))
+
+
+def names_of_line(path: Path) -> list[str]:
+    """Keys of the first objects; what is no sound file is judged where it is read."""
+    with contextlib.suppress(Unreadable), contextlib.closing(read_lines(path, MAX_LINE, Findings(""))) as rows:
+        return list(dict.fromkeys(sound_text(key) for _, item in itertools.islice(rows, FIRST) for key in item))
+    return []
+
+
+def read_lines(path: Path, limit: int, findings: Findings) -> Generator[tuple[int, dict[str, Any]]]:
+    """Number and object of each line; lines that hold none are a finding, and reading goes on.
+
+    A packed file may unfold to no more bytes than the limit.
+    """
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            lines: Any = gzip.open(file) if is_packed else file
+            with lines:
+                yield from objects_of(lines, limit if is_packed else path.stat().st_size, findings)
+    except (OSError, EOFError, zlib.error) as error:
+        raise findings.fatal("unreadable", f"it cannot be read ({error})", "Write or copy it again.") from None
+
+
+def objects_of(lines: IO[bytes], most: int, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same of lines that are open already, and of so many bytes at most."""
+    broken: list[Place] = []
+    count = number = read = 0
+    while line := lines.readline(MAX_LINE + 1):
+        number, read = number + 1, read + len(line)
+        if len(line) > MAX_LINE:
+            rule = f"a line has more than {MAX_LINE:,} bytes"
+            raise findings.fatal("memory", rule, "Write one object on each line.", [Place(row=number, unit="line")])
+        if read > most:
+            raise too_large(f"it unpacks to more than {most:,} bytes", 4 * most, findings)
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError):  # bad JSON or UTF-8, nested without end, numbers without end
+            item = None
+        if not isinstance(item, dict):
+            count += 1
+            if len(broken) < 20:
+                broken.append(Place(row=number, unit="line", value=line[:60].decode("utf-8", "replace").strip()))
+        else:
+            yield number, item
+    if count:
+        findings.add("json", "error", f"{count} {NO_OBJECT}", "Correct them, or take them out.", broken, count)

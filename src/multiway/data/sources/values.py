@@ -54,10 +54,8 @@ def read_named_cells(table: RawTable, name: str | None, what: str, findings: Fin
     if name is None or name not in table.names:
         return None
     cells = table.columns[name].words
-    rows = np.flatnonzero(cells == "")
-    if len(rows):
-        places = [table.place(int(row), name) for row in rows[:20]]
-        findings.add(what, "error", f"{len(rows)} rows have no {what}", "Fill it in.", places, len(rows))
+    empty = (cells == "").to_numpy(bool)
+    findings.mark(what, f"rows have no {what}", "Fill it in.", empty, lambda row: table.place(row, name))
     return tuple(cells)
 
 
@@ -199,12 +197,10 @@ def read_dates(
     else:
         form, stamps = ISO, read_stamps(text, ISO)
     bad = np.asarray(stamps.isna()) & text.notna().to_numpy()
-    rows = np.flatnonzero(bad & ~table.broken)
-    if len(rows):
-        places = [table.place(int(row), name, column.cells.iloc[row]) for row in rows[:20]]
-        rule = f"{len(rows)} of {len(bad)} dates are not written like the others"
-        fix = ("Write them as 2024-01-31 23:00, empty them, or leave the column out (", Fix("read.drop", name), ").")
-        findings.add("dates", "error", rule, fix, places, len(rows))
+    rule = f"of {len(bad)} dates are not written like the others"
+    fix = ("Write them as 2024-01-31 23:00, empty them, or leave the column out (", Fix("read.drop", name), ").")
+    odd = bad & ~table.broken
+    findings.mark("dates", rule, fix, odd, lambda row: table.place(row, name, column.cells.iloc[row]))
     return days_of(stamps), form
 
 

@@ -14,7 +14,7 @@ from multiway.tasks.kind import Kind
 
 def may_take(source: object, *, is_chosen: bool = False) -> bool:
     """Tables of numbers in the order of time, and arrays."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    look = look_at(source)
     return isinstance(source, np.ndarray) if look is None else look.is_of_series or is_chosen
 
 

@@ -252,11 +252,20 @@ def regressors_of(panel: Panel, learnt: LearntCovariates | None) -> Regressors:
     return learnt.encode(panel.covariates, panel.times)
 
 
-def prepare_panel(config: ForecastConfig, source: object, rows: int | None = None) -> PreparedPanel:
-    """Read a file or frame and cut it into windows; see `Prepared.of`.
+def prepare_panel(
+    config: ForecastConfig,
+    source: object,
+    state: ForecastState | None = None,
+    *,
+    rows: int | None = None,
+    progress: bool = False,
+) -> PreparedPanel:
+    """Read a file or frame and cut it into windows; see `PreparedPanel.of`, and `PreparedPanel.later` with a state.
 
     Where the config names updates, or the first `rows` alone are to be split, later rows are only fitted on at the end.
     """
+    if state is not None:
+        return PreparedPanel.later(read_later(config, state, source), state, config)
     panel = _read_own(config, source)
     if config.updates:
         longer, told = _join(config, source, panel.columns)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 import numpy as np
 import pandas as pd
 
-from multiway.data.sources.tables import as_library, library_of, source_name
+from multiway.data.sources.frames import as_library, library_of, source_name
 from multiway.errors import ConfigError, warn
 from multiway.tasks.answers import positions_of
 from multiway.tasks.estimator import Estimator, locate, own_score

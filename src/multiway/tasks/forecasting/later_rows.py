@@ -13,7 +13,7 @@ from multiway.data.findings import Findings, Unreadable, list_some, soundly
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import EMPTY_CELLS
 from multiway.data.sources.columns import RawTable, sound_times
-from multiway.data.sources.tables import SOURCE, source_name
+from multiway.data.sources.frames import SOURCE, source_name
 from multiway.errors import DataError
 from multiway.tasks.forecasting.config import Roles
 from multiway.tasks.forecasting.panel import Columns

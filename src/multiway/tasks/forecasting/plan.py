@@ -12,8 +12,8 @@ from multiway.data.findings import Findings, list_some, soundly
 from multiway.data.matching import hold_to_training
 from multiway.data.options import ReadOptions
 from multiway.data.sources.columns import RawTable, require_columns, sound_times
+from multiway.data.sources.frames import source_name
 from multiway.data.sources.layouts import load_series_table
-from multiway.data.sources.tables import source_name
 from multiway.errors import DataError, Fix, warn
 from multiway.models.regression import Regressors
 from multiway.tasks.forecasting.calendar import clock_of

@@ -16,9 +16,9 @@ from multiway.data.long_tables import find_long
 from multiway.data.options import ReadOptions
 from multiway.data.scaling import Scaler
 from multiway.data.sources.columns import RawTable, find_time_column, sound_times
+from multiway.data.sources.frames import SOURCE, source_name
 from multiway.data.sources.layouts import with_joined_times
 from multiway.data.sources.parquet import ROWS, Chosen, Parts, codes_of, read_parts, values_of
-from multiway.data.sources.tables import SOURCE, source_name
 from multiway.errors import ConfigError, DataError
 from multiway.tasks.forecasting.candidate import candidates
 from multiway.tasks.forecasting.config import ForecastConfig

@@ -18,8 +18,9 @@ from multiway.data.long_tables import SHORTEST, Long, find_long
 from multiway.data.options import ReadOptions
 from multiway.data.sources.cells import as_text, distinct_cells
 from multiway.data.sources.columns import RawTable, find_time_column, require_columns, sound_times
+from multiway.data.sources.frames import SOURCE, source_name
 from multiway.data.sources.layouts import TIME, VALUE, load_series_table
-from multiway.data.sources.tables import SOURCE, column_names, source_name
+from multiway.data.sources.tables import column_names
 from multiway.data.sources.times import is_day_first
 from multiway.data.sources.values import parse_numbers
 from multiway.errors import DataError, Fix, MultiwayError, warn
@@ -146,9 +147,11 @@ def _read(source: object, options: ReadOptions, roles: Roles, later: Later | Non
     if later is not None and later.zone is not None and isinstance(times, pd.DatetimeIndex) and times.tz is not None:
         times = times.tz_convert(later.zone)
     day_first = None if time is None else is_day_first(table.columns[time].cells, times)
-    for role in ROLES:
-        require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
-    own = table.drop(list(roles.columns))
+    own = table
+    if not roles.is_empty:
+        for role in ROLES:
+            require_columns([name for name in table.names if name != time], getattr(roles, role), role, findings)
+        own = table.drop(list(roles.columns))
     long = find_long(own, time, times, options, findings)
     if long is None:
         draft = _read_wide(own, time, times, options, findings, later)

@@ -47,7 +47,7 @@ def take_in(run: Run, source: object, *updates: str) -> Run:
         )
     config = run.config.replace(updates=(*run.config.updates, *updates))
     rows = None if config.updates else run.prepared.rows
-    longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows))
+    longer = dataclasses.replace(run, config=config, prepared=prepare_panel(config, source, rows=rows))
     panel, before = longer.prepared.panel, () if run.prepared is None else run.prepared.panel.warned
     if run.prepared is not None:
         check_longer(run.prepared.panel, panel)

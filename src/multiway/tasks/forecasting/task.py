@@ -17,7 +17,7 @@ from multiway.explain import save_explanation
 from multiway.models.weighed_forecasts import WeighedForecasts
 from multiway.tasks.answers import Answer, write_answer
 from multiway.tasks.choice import Choice
-from multiway.tasks.forecasting import encode, forecasts, page, refit, scores
+from multiway.tasks.forecasting import encode, forecasts, refit, scores
 from multiway.tasks.forecasting.anomalies import LEVEL, score_values
 from multiway.tasks.forecasting.audit import audit_forecast
 from multiway.tasks.forecasting.bands import PARTS, SHARES, Bands, calibration_of, stretch
@@ -75,15 +75,6 @@ METRICS = (
     Metric(name="crps", title="CRPS", higher=False, decimals=None, where=ORIGINAL),
     Metric(name="pinball", title="Pinball loss", higher=False, decimals=None, where=ORIGINAL),
 )
-
-
-def prepare_data(
-    config: ForecastConfig, source: object, state: ForecastState | None = None, *, progress: bool = False
-) -> PreparedPanel:
-    """See `multiway.tasks.forecasting.encode`; a source is a path or a frame."""
-    if state is None:
-        return encode.prepare_panel(config, source)
-    return PreparedPanel.later(encode.read_later(config, state, source), state, config)
 
 
 def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *, progress: bool = False) -> Settled:
@@ -397,11 +388,11 @@ def _is_own(run: Run) -> bool:
 TASK = Task(
     **FORECAST.parts,
     own=OURS,
-    page=page,
+    page="multiway.tasks.forecasting.page",
     state=ForecastState,
     fields_of_validation=(*VALIDATION, "horizon"),
     facts=ForecastFacts,
-    prepare=prepare_data,
+    prepare=encode.prepare_panel,
     warnings=lambda config, prepared: prepared.panel.warned,
     audit=audit_forecast,
     settle=settle_run,

@@ -14,7 +14,7 @@ from multiway.auditing.report import AuditReport, Verdict, finding
 from multiway.auditing.samples import check_copies, report_on_samples
 from multiway.config import Plain
 from multiway.data.matching import Far, far_levels
-from multiway.data.samples import Prepared, Rows, Samples
+from multiway.data.samples import Prepared, Samples
 from multiway.data.sources.pictures import Bytes
 from multiway.explain.gradients import ImageExplanation
 from multiway.tasks import targets
@@ -25,7 +25,6 @@ from multiway.tasks.estimator import place_of
 from multiway.tasks.images.config import IMAGES, ImageConfig
 from multiway.tasks.images.encode import HALF, ImageState, moments
 from multiway.tasks.images.explain import explain_named, explain_one, telling_images, write_explanations
-from multiway.tasks.images.page import PAGE
 from multiway.tasks.images.teaching import DistillFacts, find_teacher
 from multiway.tasks.protocol import NETWORK, Row, Settled
 from multiway.tasks.run import Run
@@ -45,11 +44,6 @@ class ImageFacts(SampleFacts):
     """Of samples with classes, and of the teacher where there was one."""
 
     distilled: DistillFacts | None = None
-
-
-def learn_state(config: ImageConfig, samples: Samples[Bytes], train: Rows) -> ImageState:
-    """Classes, sizes, and the scale of the training images."""
-    return ImageState.learn(samples, train, config.read)
 
 
 def find_far(run: Run, later: Samples[Bytes]) -> Sequence[Far]:
@@ -120,12 +114,12 @@ def check_scale(run: Run) -> None:
 
 
 TASK = target_task(
-    Encoding(learn=learn_state),
+    Encoding(learn=lambda config, samples, train: ImageState.learn(samples, train, config.read)),
     **IMAGES.parts,
     needs="images. Give some",
     state=ImageState,
     facts=ImageFacts,
-    page=PAGE,
+    page="multiway.tasks.images.page:PAGE",
     metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["top5"]),
     candidates=partial(discover, "multiway.tasks.images.candidates", "images"),
     audit=audit_run,

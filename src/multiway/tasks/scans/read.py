@@ -13,6 +13,7 @@ from multiway.config import Plain
 from multiway.data.findings import Findings, Place, list_some, quote
 from multiway.data.matching import match_classes
 from multiway.data.samples import Samples
+from multiway.data.sources.frames import pair_of
 from multiway.data.sources.scans.arrays import Arrays
 from multiway.data.sources.scans.cases import Cases, CutMask, Scans
 from multiway.data.sources.scans.checking import (
@@ -26,7 +27,6 @@ from multiway.data.sources.scans.intensity import Spacings, warn_of_spacings
 from multiway.data.sources.scans.loading import Source, check_listed, read_cases
 from multiway.data.sources.scans.volume import sizes_in_words
 from multiway.data.sources.scenes import is_scene, read_scene, scene_cases
-from multiway.data.sources.tables import pair_of
 from multiway.data.splitting import split
 from multiway.errors import ConfigError, DataError, Fix
 from multiway.tasks.kind import SampleKind, name_arrays

@@ -18,6 +18,7 @@ from multiway.data.sources.scans.intensity import find_far
 from multiway.data.sources.scans.volume import Array
 from multiway.data.sources.scenes import is_scene
 from multiway.data.splitting import absent_classes, notes_on_draws
+from multiway.metrics.classes import youden_threshold
 from multiway.tasks.candidate import discover
 from multiway.tasks.choice import Evidence
 from multiway.tasks.declarations import Encoding
@@ -42,7 +43,7 @@ from multiway.tasks.scans.scores import ALL, MEAN, CasePredictions, headline, me
 from multiway.tasks.scores import best_baseline_remark, models_of, score_of, sentence_of, write_score
 from multiway.tasks.stored import same_length
 from multiway.tasks.target_task import outputs_on, target_task
-from multiway.tasks.targets import thresholds_of, youden_thresholds
+from multiway.tasks.targets import find_thresholds, thresholds_of
 from multiway.training import RunFolder
 from multiway.training.memory import fit_batches
 from multiway.training.processes import best_device
@@ -135,7 +136,8 @@ def audit_classes(config: VolumeConfig, run: Run | None = None) -> AuditReport:
 
 def choose_thresholds(run: Run, prepared: Prepared[Scans, VolumeState]) -> dict[str, Tensor]:
     """Thresholds of the second of two classes, by model."""
-    return youden_thresholds(prepared.without_inputs("validation").truth, outputs_on(run, prepared, "validation"))
+    youden = partial(youden_threshold, prepared.without_inputs("validation").truth)
+    return find_thresholds(outputs_on(run, prepared, "validation"), youden)
 
 
 def compute_outputs(run: Run, name: str, samples: Samples[Any]) -> Probabilities:

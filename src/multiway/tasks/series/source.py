@@ -1,16 +1,14 @@
 """Labelled series as samples: of archives, arrays and long tables."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from multiway.config import Plain
 from multiway.data.checking import check_fillers
 from multiway.data.findings import Findings, Place, list_some, refuse_huge
 from multiway.data.looking import Recordings, look_at
-from multiway.data.matching import match_classes, positions
+from multiway.data.matching import match_classes
 from multiway.data.samples import Samples
 from multiway.data.sources.cells import LARGEST
 from multiway.data.sources.series import Sequences, Values, lengths_of, missing_of
@@ -36,13 +34,13 @@ def is_series(source: object) -> bool:
 
 def may_be_series(source: object, *, is_chosen: bool = False) -> bool:
     """Long tables, where options of this task are given."""
-    look = look_at(source) if is_chosen and not isinstance(source, tuple | list | np.ndarray) else None
+    look = look_at(source) if is_chosen else None
     return look is not None and look.is_long
 
 
 def recordings_of(source: object) -> Recordings | None:
     """Columns of recordings in a table on disk or in memory."""
-    look = None if isinstance(source, tuple | list | np.ndarray) else look_at(source)
+    look = look_at(source)
     return None if look is None else look.recordings
 
 
@@ -81,15 +79,16 @@ def read_series(
     if state is not None and has_target and labels is None:
         fix = Fix("read.target", like="NAME")
         raise DataError(f"{series.source}: scores need classes, and there are none. Name them (", fix, ").")
-    classes = (
-        state.classes if state is not None else None if labels is None else classes_of(labels, series.source, "series")
-    )
+    classes, target = None if state is None else state.classes, None
+    if labels is not None:
+        classes = classes or classes_of(labels, series.source, "series")
+        target = match_classes(labels, classes, series.source, "series")
     return Samples(
         inputs=series.values,
         source=series.source,
         word="series",
         names={"series": series.names},
-        target=None if labels is None or classes is None else _positions(series, labels, classes),
+        target=target,
         classes=classes,
         target_name=series.target_name,
         columns=series.variates,
@@ -110,12 +109,6 @@ def _refuse_huge(series: Sequences, findings: Findings) -> None:
         for row, step, variate in huge[:20].tolist()
     ]
     refuse_huge(len(huge), places, findings, "Correct or empty them.", LARGEST)
-
-
-def _positions(series: Sequences, labels: Sequence[str], classes: tuple[str, ...]) -> NDArray[np.int64]:
-    """Classes by position."""
-    codes = positions(labels, classes)
-    return codes if (codes >= 0).all() else match_classes(labels, classes, series.source, "series")
 
 
 def describe_series(samples: Samples[Values]) -> Plain:

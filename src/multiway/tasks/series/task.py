@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from multiway.auditing import AuditReport
 from multiway.auditing.samples import audit_sequences
@@ -22,16 +20,10 @@ from multiway.tasks.lifecycle import reread
 from multiway.tasks.run import Run
 from multiway.tasks.sample_estimator import SampleClassifier
 from multiway.tasks.sample_task import describe_splits
-from multiway.tasks.series import page
 from multiway.tasks.series.config import SERIES, SeriesConfig
 from multiway.tasks.series.encode import SeriesState
 from multiway.tasks.series.explain import EXPLAINED, SeriesFacts, how, importance, importance_frame
 from multiway.tasks.target_task import target_task
-
-
-def learn_state(config: SeriesConfig, samples: Samples[Values], train: NDArray[np.int64]) -> SeriesState:
-    """Classes, variates, length, and the scale of the training series."""
-    return SeriesState.fit(samples.take(train))
 
 
 def audit_series(config: SeriesConfig, run: Run | None = None) -> AuditReport:
@@ -64,12 +56,12 @@ def explain_series(run: Run, out: Path | None, options: Plain) -> Answer:
 
 
 TASK = target_task(
-    Encoding(learn=learn_state),
+    Encoding(learn=lambda config, samples, train: SeriesState.fit(samples.take(train))),
     **SERIES.parts,
     needs="series. Give some",
     state=SeriesState,
     facts=SeriesFacts,
-    page=page.PAGE,
+    page="multiway.tasks.series.page:PAGE",
     metrics=lambda config: (*targets.CLASSES, targets.MORE["f1"], targets.MORE["weighted_f1"]),
     candidates=partial(discover, "multiway.tasks.series.candidates", "series"),
     audit=audit_series,

@@ -156,7 +156,8 @@ class TableState(Config):
         """Learn from samples: the training rows and no others."""
         cells = rows.inputs
         missing = np.isnan(cells.numbers)
-        medians = np.array([_median(column) for column in cells.numbers.T])
+        present = [column[~np.isnan(column)] for column in cells.numbers.T]
+        medians = np.array([float(np.median(column)) if len(column) else 0.0 for column in present])
         categories = dict(zip(cells.of_words, cells.words.T, strict=True))
         has_means = {name: len(pd.unique(column)) > max_levels for name, column in categories.items()}
         return cls(
@@ -167,7 +168,10 @@ class TableState(Config):
             medians=medians,
             indicated=tuple(map(int, np.flatnonzero(missing.any(0)))),
             scaler=Scaler.fit(np.where(missing, medians, cells.numbers)),
-            levels=tuple(() if has_means[name] else _levels(column) for name, column in categories.items()),
+            levels=tuple(
+                () if has_means[name] else tuple(np.unique(column.astype(str)).tolist())
+                for name, column in categories.items()
+            ),
             target=None if rows.target is None or rows.classes is not None else Scaler.fit(rows.target[:, None]),
             dates=tuple(
                 DateParts.fit(name, form, cells.numbers[:, cells.of_numbers.index(name)])
@@ -207,7 +211,9 @@ class TableState(Config):
         missing = np.isnan(cells.numbers)
         numbers = self.scaler.transform(np.where(missing, self.medians, cells.numbers))
         parts = [np.clip(numbers, -FARTHEST, FARTHEST), missing[:, list(self.indicated)]]
-        parts += [_one_hot(column, levels) for column, levels in zip(cells.words.T, self.levels, strict=True)]
+        for column, levels in zip(cells.words.T, self.levels, strict=True):
+            codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(column))
+            parts.append(np.arange(len(levels)) == codes[:, None])
         dated = cells.numbers.T[len(self.numbers) - len(self.dates) :]
         parts += [own.inputs(days) for own, days in zip(self.dates, dated, strict=True)]
         parts += [own.inputs(self._words(cells, own.column)) for own in self.means]
@@ -238,19 +244,3 @@ class TableState(Config):
         if self.target is not None and target is not None:
             target = self.target.transform(target[:, None])[:, 0].astype(np.float32)
         return rows.with_inputs(torch.from_numpy(self.inputs(rows.inputs)), target=target, notes=(*rows.notes, *notes))
-
-
-def _median(column: NDArray[np.float64]) -> float:
-    present = column[~np.isnan(column)]
-    return float(np.median(present)) if len(present) else 0.0
-
-
-def _levels(column: NDArray[np.object_]) -> tuple[str, ...]:
-    """Levels by the alphabet."""
-    return tuple(np.unique(column.astype(str)).tolist())
-
-
-def _one_hot(column: NDArray[np.object_], levels: tuple[str, ...]) -> NDArray[np.bool_]:
-    codes = pd.Index(levels, dtype=object).get_indexer(pd.Index(column))
-    hot: NDArray[np.bool_] = np.arange(len(levels)) == codes[:, None]
-    return hot

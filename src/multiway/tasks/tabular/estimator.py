@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from multiway.config import Plain
 from multiway.data.samples import Array
-from multiway.data.sources.tables import as_pandas
+from multiway.data.sources.frames import as_pandas
 from multiway.lazy import load_extra
 from multiway.tasks.estimator import Regressor
 from multiway.tasks.sample_estimator import SampleClassifier, SampleEstimator
@@ -44,7 +44,9 @@ class TabularEstimator(SampleEstimator):
         """Inputs as a frame, whose number and names are learnt, or held to those of the training."""
         if not reset:
             _validation().check_is_fitted(self)
-        if _has_words(X) or (not reset and self.run_.state.categories):
+        is_frame = hasattr(X, "dtypes") and hasattr(X, "columns")
+        has_words = is_frame and not all(map(pd.api.types.is_numeric_dtype, as_pandas(X).dtypes))
+        if has_words or (not reset and self.run_.state.categories):
             frame = as_pandas(X)
             if reset:
                 self.feature_names_in_, self.n_features_in_ = np.array(frame.columns, dtype=object), frame.shape[1]
@@ -104,12 +106,6 @@ class TabularRegressor(TabularEstimator, Regressor):
         With `far`, rows that lie far outside the training are answered too, with a warning.
         """
         return self._outputs(X, model, far)
-
-
-def _has_words(X: object) -> bool:
-    """Whether X is a frame with a column that is not of numbers."""
-    is_frame = hasattr(X, "dtypes") and hasattr(X, "columns")
-    return is_frame and not all(map(pd.api.types.is_numeric_dtype, as_pandas(X).dtypes))
 
 
 def _validation() -> Any:

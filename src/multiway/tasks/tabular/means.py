@@ -42,13 +42,13 @@ class TargetMeans(Config):
     @classmethod
     def fit(cls, column: str, words: Words, rows: Samples[Any]) -> Self:
         """Learn from the words and the targets of the training rows."""
-        codes, levels = _codes(words)
+        codes, levels = pd.factorize(words, sort=True)
         targets = indicators(rows)
         overall = targets.mean(0)
         return cls(
             column=column,
             outputs=(rows.target_name or "target",) if rows.classes is None else rows.classes[1:],
-            levels=tuple(levels),
+            levels=tuple(map(str, levels)),
             means=level_means(codes, len(levels), targets, overall),
             overall=overall,
             scaler=Scaler.fit(means_of_other_folds(codes, len(levels), targets, overall, split_into_folds(rows))),
@@ -109,8 +109,3 @@ def indicators(rows: Samples[Any]) -> Floats:
     if rows.classes is None:
         return rows.truth[:, None].astype(np.float64)
     return np.asarray(np.eye(len(rows.classes))[rows.truth][:, 1:])
-
-
-def _codes(words: Words) -> tuple[NDArray[np.intp], list[str]]:
-    codes, levels = pd.factorize(words, sort=True)
-    return codes, list(map(str, levels))

@@ -1,9 +1,8 @@
 """What the report of a run on a table says: errors, calibration, and which columns the answer went by."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from multiway.report import text
-from multiway.report.scores import Metric
 from multiway.report.sections import Bar, Bars, PagePart
 from multiway.tasks import pages, targets
 from multiway.tasks.misses import LOOK, miss_tables, misses_of, model_in_words
@@ -11,6 +10,7 @@ from multiway.tasks.run import Run
 from multiway.tasks.scores import metrics_with_scores
 from multiway.tasks.tabular.explain import ROWS, measure_in_words
 from multiway.tasks.target_page import SplitPage, target_headline, target_parts
+from multiway.tasks.target_task import threshold_of
 
 SHOWN, FIRST = 20, 8
 """Columns at most, and those of them that are not folded."""
@@ -22,7 +22,7 @@ SIDE = [
 
 def threshold_notes(run: Run) -> tuple[str, ...]:
     """From where on the answer of a run predicts a rare class."""
-    threshold = targets.thresholds_of(run.calibration, [run.answer.name])[run.answer.name]
+    threshold = threshold_of(run)
     return () if threshold is None else (targets.threshold_note(run.state.classes, run.state.rare, threshold),)
 
 
@@ -31,20 +31,16 @@ def importance_part(run: Run) -> PagePart | None:
     falls: dict[str, float] | None = run.facts.get("importance")
     if not falls:
         return None
-    ranked, write = sorted(falls.items(), key=lambda item: -item[1])[:SHOWN], _writing(run, falls.values())
-    largest = max(ranked[0][1], 0.0) or 1.0
-    bars = [Bar(name, write(value), round(100 * max(value, 0.0) / largest, 2)) for name, value in ranked]
+    ranked = sorted(falls.items(), key=lambda item: -item[1])[:SHOWN]
+    largest, decimals = max(ranked[0][1], 0.0) or 1.0, text.decimals_for(falls.values())
+    bars = []
+    for name, value in ranked:  # shares of classes in points, errors of numbers to the digits that tell them apart
+        is_share = run.state.classes is not None
+        shown = f"{text.number(100 * value, 1)} points" if is_share else text.number(value, decimals)
+        bars.append(Bar(name, shown, round(100 * max(value, 0.0) / largest, 2)))
     note = f"The first {SHOWN} of {len(falls)} columns are shown." if len(falls) > SHOWN else ""
     chart = Bars(title=f"How far the {measure_in_words(run)}, by column", bars=bars, note=note, first=FIRST)
     return PagePart(id="importance", title="What the answer went by", side=SIDE, content=[chart])
-
-
-def _writing(run: Run, falls: Iterable[float]) -> Callable[[float], str]:
-    """Shares of classes in percentage points, errors of numbers to the digits that tell them apart."""
-    if run.state.classes is not None:
-        return lambda value: f"{text.number(100 * value, 1)} points"
-    decimals = text.decimals_for(falls)
-    return lambda value: text.number(value, decimals)
 
 
 def _parts(runs: Sequence[Run]) -> Iterable[PagePart]:
@@ -59,11 +55,6 @@ def _parts(runs: Sequence[Run]) -> Iterable[PagePart]:
     return [first._replace(content=[*first.content, *more]), *(part for part in parts if part is not wrong)]
 
 
-def _metrics(run: Run) -> Sequence[Metric]:
-    """Of numbers the mean error first, which is in their own units."""
-    return sorted(metrics_with_scores(run), key=lambda metric: metric.name != "mae")
-
-
 SUBJECT = pages.Subject(
     kicker="Report on a table",
     rows="rows",
@@ -74,7 +65,7 @@ SUBJECT = pages.Subject(
         "Model": run.config.model_name,
     },
     interval="over rows, or over groups where they are known (bootstrap)",
-    order=_metrics,
+    order=lambda run: sorted(metrics_with_scores(run), key=lambda metric: metric.name != "mae"),  # in its own units
 )
 PAGE = SplitPage(
     SUBJECT,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from multiway.config import Plain
 from multiway.data.checking import check_fillers, check_levels
@@ -16,8 +15,9 @@ from multiway.data.matching import match_names
 from multiway.data.samples import Cells, Samples
 from multiway.data.sources.cells import FEW_ROWS
 from multiway.data.sources.columns import RawTable, parse_times, require_columns
+from multiway.data.sources.frames import pair_of
 from multiway.data.sources.scans.checking import lists_scans
-from multiway.data.sources.tables import load_table, pair_of
+from multiway.data.sources.tables import load_table
 from multiway.data.sources.values import read_cells, read_inputs, read_named_cells
 from multiway.data.targets import join_table, read_target
 from multiway.errors import Fix
@@ -30,13 +30,13 @@ if TYPE_CHECKING:  # what needs torch
 
 def is_table(source: object) -> bool:
     """Tables of rows that are not steps of series, and rows with targets."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    look = look_at(source)
     return isinstance(source, tuple) or (look is not None and look.is_of_rows and not _lists_scans(source))
 
 
 def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
     """Tables without times; any table where options of this task are given."""
-    look = None if isinstance(source, tuple | np.ndarray) else look_at(source)
+    look = look_at(source)
     if look is None or len(look.kinds) < 2:
         return False
     return is_chosen or (look.time is None and not _lists_scans(source))
@@ -44,7 +44,7 @@ def may_be_table(source: object, *, is_chosen: bool = False) -> bool:
 
 def propose_target(config: TabularConfig, source: object) -> tuple[Fix, ...] | None:
     """A column to predict, where none is named: one that is called so, else the last."""
-    look = None if isinstance(source, tuple) or config.read.target is not None else look_at(source)
+    look = None if config.read.target is not None else look_at(source)
     if look is None:
         return ()
     return None if look.likely_target is None else (Fix("read.target", look.likely_target),)
@@ -78,7 +78,10 @@ def read_rows(
     else:
         match_names(raw.names, [*state.numbers, *state.categories, *([] if target is None else [target])], findings)
         cells = _later_cells(raw, options, findings, state)
-    groups, times = read_named_cells(raw, options.group, "group", findings), _times(raw, options, findings)
+    groups, times = read_named_cells(raw, options.group, "group", findings), None
+    if options.time is not None and options.time in raw.names:
+        stamps, good = parse_times(raw, options.time, options, findings, field="read.time")
+        times = stamps if good.all() else None
     _note_missing(cells, options, findings)
     known = None if state is None else state.classes
     values, classes = (None, known) if target is None else read_target(raw, target, known, options.kind, findings)
@@ -124,13 +127,6 @@ def _check_names(columns: list[str], options: TableOptions, findings: Findings) 
                 require_columns(columns, names, option, findings)
     if is_absent:
         raise Unreadable
-
-
-def _times(raw: RawTable, options: TableOptions, findings: Findings) -> pd.Index | None:
-    if options.time is None or options.time not in raw.names:
-        return None
-    times, good = parse_times(raw, options.time, options, findings, field="read.time")
-    return times if good.all() else None
 
 
 def _note_missing(cells: Cells, options: TableOptions, findings: Findings) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from multiway.auditing import AuditReport
@@ -18,6 +17,7 @@ from multiway.data.looking import read_frame
 from multiway.data.matching import Far, far_columns
 from multiway.data.samples import Cells, Prepared, Samples, Splits
 from multiway.errors import ConfigError
+from multiway.metrics.classes import f1_threshold
 from multiway.tasks import targets
 from multiway.tasks.answers import Answer
 from multiway.tasks.candidate import discover
@@ -33,11 +33,6 @@ from multiway.tasks.tabular.encode import TableState
 from multiway.tasks.tabular.explain import TableFacts, importance_of_some, measure_of, write_importance
 from multiway.tasks.tabular.page import PAGE, threshold_notes
 from multiway.tasks.target_task import answer_targets, compute_precisely, predict_targets, summarise, target_task
-
-
-def learn_state(config: TabularConfig, samples: Samples[Cells], train: NDArray[np.int64]) -> TableState:
-    """Levels, medians and scales."""
-    return TableState.fit(samples.take(train), config.read.max_levels)
 
 
 def encode_splits(
@@ -84,17 +79,13 @@ def find_thresholds(run: Run, prepared: Prepared[Cells, TableState]) -> dict[str
     if run.state.rare is None:
         return {}
     predictions = predict_rows(run, prepared, "validation")
-    return targets.rare_thresholds(predictions.truth, predictions.outputs, run.state.rare)
+    f1 = partial(f1_threshold, predictions.truth, position=run.state.rare)
+    return targets.find_thresholds(predictions.outputs, f1)
 
 
 def check_thresholds(run: Run) -> None:
     """Thresholds are numbers."""
     targets.thresholds_of(run.calibration, run.candidates)
-
-
-def write_sentence(run: Run) -> str:
-    """Two test scores, of a rare class its average precision."""
-    return summarise(run) if run.state.rare is None else sentence_of(run, "ap", "auc")
 
 
 def answer_rows(run: Run, data: str | None, out: Path | None, options: Plain) -> Answer:
@@ -127,7 +118,10 @@ def explain_columns(run: Run, out: Path | None, options: Plain) -> Answer:
     return write_importance(run, prepared.raw.take(prepared.rows("test")), out)
 
 
-ENCODING = Encoding(learn=learn_state, arrange=encode_splits)
+ENCODING = Encoding(
+    learn=lambda config, samples, train: TableState.fit(samples.take(train), config.read.max_levels),
+    arrange=encode_splits,
+)
 TASK = target_task(
     ENCODING,
     **TABULAR.parts,
@@ -143,7 +137,7 @@ TASK = target_task(
     predict=predict_rows,
     calibrate=find_thresholds,
     check_stored=check_thresholds,
-    sentence=write_sentence,
+    sentence=lambda run: summarise(run) if run.state.rare is None else sentence_of(run, "ap", "auc"),
     describe=describe_run,
     cell_facts=lambda runs: {"test_rows": runs[0].facts["splits"]["test"]["samples"]},
     far=find_far,

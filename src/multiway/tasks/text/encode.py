@@ -86,7 +86,8 @@ class TextState(Config):
         if self.inputs == "vectors":
             return encode_vectors(texts, text, progress=progress)
         encoder = token_encoder(text)
-        return TextInputs(_pad(encoder.tokens(texts)), encoder.digest)
+        ids = [torch.tensor(text, dtype=torch.int64) + 1 for text in encoder.tokens(texts)]
+        return TextInputs(pad_sequence(ids, batch_first=True), encoder.digest)  # 0 is where a text has ended
 
     def with_inputs(self, seen: TextInputs, train: NDArray[np.int64]) -> Self:
         """The same with the encoder that made the inputs, and with their scale over the training rows."""
@@ -114,8 +115,3 @@ def encode_vectors(texts: Sequence[str], text: EncoderOptions, *, progress: bool
     """A vector of each text, and the hash of the encoder."""
     encoded = encode_texts(texts, text, progress=progress)
     return TextInputs(torch.from_numpy(encoded.vectors[encoded.rows]), encoded.digest)
-
-
-def _pad(tokens: Sequence[Sequence[int]]) -> Tensor:
-    """Ids `(texts, longest)` int64, one more than the tokenizer's, so that 0 is where a text has ended."""
-    return pad_sequence([torch.tensor(text, dtype=torch.int64) + 1 for text in tokens], batch_first=True)

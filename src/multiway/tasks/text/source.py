@@ -17,7 +17,8 @@ from multiway.data.options import FileOptions
 from multiway.data.samples import SPLIT_OF, Samples, read_samples
 from multiway.data.sources.cells import Column, as_text
 from multiway.data.sources.columns import RawTable, require_column, require_columns, usual_column
-from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table, pair_of, source_name
+from multiway.data.sources.frames import pair_of, source_name
+from multiway.data.sources.tables import TEXT, has_plain_lines, load_table, load_texts_table
 from multiway.data.sources.values import read_named_cells
 from multiway.data.targets import OTHER_COLUMN, read_target
 from multiway.errors import DataError, Fix
@@ -94,7 +95,9 @@ def texts_of(
 def looks_like_texts(source: object) -> bool:
     """Whether it holds texts with classes: columns with the usual names, or one of distinct texts and few others."""
     if isinstance(source, tuple):
-        return len(source) == 2 and _holds_texts(source[0])
+        values = source[0] if len(source) == 2 else ""
+        is_frame = isinstance(values, str) or hasattr(values, "columns")
+        return isinstance(values, Collection) and not is_frame and isinstance(next(iter(values), None), str)
     table = _table_of(source)
     if table is None:
         return False
@@ -136,28 +139,19 @@ def _table_of(source: object) -> RawTable | None:
         return None
 
 
-def _holds_texts(values: object) -> bool:
-    """A list or series whose first item is a text."""
-    is_frame = isinstance(values, str) or hasattr(values, "columns")
-    return isinstance(values, Collection) and not is_frame and isinstance(next(iter(values), None), str)
-
-
 def load_texts(source: object, options: FileOptions, findings: Findings) -> RawTable:
     """Columns of CSV, TSV, Excel, Parquet, JSON lines, a file of one text on each line, frames, or lists."""
     if isinstance(source, str | Path):
         return load_texts_table(source, options, findings)
-    return load_table(_frame_of(source), options, findings)
-
-
-def _frame_of(source: object) -> object:
-    """A frame as it is; a list of texts, or texts with their classes, as one."""
     texts, classes = pair_of(source)
-    if classes is None:
-        return texts if hasattr(texts, "columns") else pd.DataFrame({TEXT: list_texts(texts)})
-    texts, classes = list_texts(texts), np.asarray(classes)
-    if classes.shape != (len(texts),):
-        raise DataError(f"y: one class is needed per text, ({len(texts)},). Got {classes.shape}.")
-    return pd.DataFrame({TEXT: texts, TARGET: classes})
+    if classes is None and hasattr(texts, "columns"):
+        return load_table(texts, options, findings)
+    columns: dict[str, Any] = {TEXT: list_texts(texts)}
+    if classes is not None:
+        columns[TARGET], count = np.asarray(classes), len(columns[TEXT])
+        if columns[TARGET].shape != (count,):
+            raise DataError(f"y: one class is needed per text, ({count},). Got {columns[TARGET].shape}.")
+    return load_table(pd.DataFrame(columns), options, findings)
 
 
 def list_texts(source: object) -> list[str]:
@@ -180,20 +174,16 @@ def _keep_rows(raw: RawTable, options: LabelledTextOptions, findings: Findings) 
     chosen = np.ones(len(raw.rows), dtype=bool)
     for name, value in options.where.items():
         chosen &= (as_text(raw.frame[name]) == value).to_numpy(bool)
-    rows = _first_of_each(np.flatnonzero(chosen), raw, options)
+    rows = np.flatnonzero(chosen)
+    if options.first is None or options.split not in raw.names:
+        rows = rows[: options.first]
+    else:
+        split = as_text(raw.frame[options.split].iloc[rows]).to_numpy()
+        rows = pd.Series(rows).groupby(split, sort=False).head(options.first).to_numpy()
     if not len(rows):
         cells = ", ".join(f"{name} = {value}" for name, value in options.where.items())
         raise findings.fatal("where", f"no row has {quote(cells, 80)}", "Name cells that are there (read.where).")
     return raw.take(rows)
-
-
-def _first_of_each(rows: NDArray[np.int64], raw: RawTable, options: LabelledTextOptions) -> NDArray[np.int64]:
-    """The first of these rows, of each split where a column says it."""
-    if options.first is None or options.split not in raw.names:
-        return rows[: options.first]
-    split = as_text(raw.frame[options.split].iloc[rows]).to_numpy()
-    kept: NDArray[np.int64] = pd.Series(rows).groupby(split, sort=False).head(options.first).to_numpy()
-    return kept
 
 
 def _roles(raw: RawTable, options: LabelledTextOptions, findings: Findings) -> tuple[tuple[str, ...], str | None]:

@@ -143,6 +143,8 @@ def describe_scans(cases: Cases) -> dict[str, Any]:
     sizes = [sizes_in_words(header.sizes) for header in headers]
     prepared = [sizes_in_words(look.prepared.sizes) for look in looks]
     masks = [look.mask for look in looks if look.mask is not None]
+    values = (f"{value:g}" for value in sorted({value for mask in masks for value in mask}))
+    empty = f", {count} empty" if (count := sum(set(mask) == {0} for mask in masks)) else ""
     axes = headers[0].axes if headers else BARE_AXES
     ends = (min((look.low for look in looks), default=0), max((look.high for look in looks), default=0))
     return {
@@ -156,7 +158,7 @@ def describe_scans(cases: Cases) -> dict[str, Any]:
         "type": _distinct(header.dtype.name for header in headers),
         "kept by size": _describe_cuts(looks, cases.inputs.options.size),
         "intensities": f"{ends[0]:g} to {ends[1]:g}" if looks else None,
-        "masks": _describe_masks(masks) if cases.inputs.has_masks else None,
+        "masks": f"{len(masks)}, values {list_some(values, 12)}{empty}" if cases.inputs.has_masks else None,
     }
 
 
@@ -172,12 +174,6 @@ def _describe_cuts(looks: list[ScanLook], size: tuple[int, ...] | None) -> str |
         least = min(cut.kept / cut.marked for cut in cuts)
         words += f"; {100 * left:.2f} % of what masks mark, {100 * least:.2f} % of one mask"
     return words
-
-
-def _describe_masks(masks: list[dict[float, int]]) -> str:
-    values = list_some((f"{value:g}" for value in sorted({value for mask in masks for value in mask})), 12)
-    empty = sum(set(mask) == {0} for mask in masks)
-    return f"{len(masks)}, values {values}" + (f", {empty} empty" if empty else "")
 
 
 def _distinct(values: Iterable[str]) -> str | None:
