@@ -214,6 +214,8 @@ class WeighedForecasts(nn.Module):
         if name == "network":
             return self._by_network(past, observed, covariates)
         candidate = self.candidates[name]
+        if getattr(candidate, "takes_history", False):
+            return candidate(own, None if covariates is None else covariates.history)  # type: ignore[no-any-return]
         takes = getattr(candidate, "takes_covariates", False)
         return candidate(own, covariates) if takes else candidate(own)  # type: ignore[no-any-return]
 

@@ -80,7 +80,7 @@ def made(frame):
 
 @pytest.fixture(autouse=True)
 def without_classical(monkeypatch):
-    monkeypatch.setattr(candidate, "LONGEST", 0)
+    monkeypatch.setattr(candidate, "SECONDS", 0.0)
 
 
 def test_forecasts_of_a_stretch_know_nothing_of_it():

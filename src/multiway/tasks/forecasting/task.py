@@ -45,6 +45,7 @@ from multiway.tasks.forecasting.networks import (
     samples_of,
 )
 from multiway.tasks.forecasting.panel import Panel, words_on_ended
+from multiway.tasks.forecasting.paths import OF_TABLE, forecast_table
 from multiway.tasks.forecasting.plan import knows_ahead, read_plan
 from multiway.tasks.forecasting.processes import join_frames, join_words, words_on_shares
 from multiway.tasks.forecasting.refit import take_in
@@ -309,9 +310,8 @@ def answer_data(run: Run, data: str | None, out: Path | None, options: Row) -> A
     panel = _panel(run, data)
     told = run.check_far(panel, panel.source, far=(far := bool(options.get("far"))))
     told = (*told, *words_on_ended(panel, run.state.targets, run.config.horizon, run.config.lookback))
-    layout, quantiles = options.get("layout", "long"), options.get("quantiles", ())
     plan = read_plan(run, panel, options.get("future_data"), far=far)
-    frame = forecasts.future_frame(run, panel, options.get("levels"), layout, quantiles, plan)
+    frame = forecast_table(run, panel, plan, **{name: each for name, each in options.items() if name in OF_TABLE})
     return write_answer(frame, out, told if _is_own(run) or not run.config.levels else (*told, NO_BANDS))
 
 
