@@ -44,8 +44,8 @@ class Config(BaseModel):
             raise ConfigError(f"{where}: {end_sentence(said)}") from None
 
     def replace(self, **changes: Any) -> Self:
-        """Copy with some fields changed, rechecked."""
-        return self.parse({**self.model_dump(), **changes}, type(self).__name__)
+        """Copy with some fields changed, rechecked; fields that nobody set stay so."""
+        return self.parse({**self.model_dump(exclude_unset=True), **changes}, type(self).__name__)
 
     def plain(self) -> Plain:
         """Fields as what YAML and JSON can hold; `parse` takes it back to an equal config."""

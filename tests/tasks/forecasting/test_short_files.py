@@ -35,17 +35,8 @@ def short_file(frequency, season, rows):
     return pd.DataFrame({"when": pd.date_range("2015-01-01", periods=rows, freq=frequency), "sales": values})
 
 
-REFUSED = "the splits of so few rows have no window of the horizon"
-TAKEN = [("MS", 12, 24, 3), ("QS", 4, 40, 4)]
-"""Files that a frame and the command line are answered for by now."""
-
-
-def each_file(taken, reason):
-    """Every file, with the reason for those that are refused; most are slow."""
-    refused = pytest.mark.xfail(reason=reason, strict=True)
-    marks = {file: [] if file in FAST else [pytest.mark.slow] for file in FILES}
-    rows = [pytest.param(*file, marks=[*marks[file], *([] if file in taken else [refused])]) for file in FILES]
-    return pytest.mark.parametrize(("frequency", "season", "rows", "horizon"), rows)
+CASES = [pytest.param(*file, marks=() if file in FAST else pytest.mark.slow) for file in FILES]
+each_file = pytest.mark.parametrize(("frequency", "season", "rows", "horizon"), CASES)
 
 
 @pytest.fixture
@@ -72,14 +63,14 @@ def assert_rests_on(sentence):
     assert re.search(r"\b[1-9]\d* (windows?|rows)\b", sentence), sentence
 
 
-@each_file(TAKEN, REFUSED)
+@each_file
 def test_a_short_frame_gets_an_answer(frame, horizon):
     fitted = Forecaster(horizon=horizon).fit(frame)
     assert_answers(fitted.predict(levels=80), frame, horizon)
     assert_rests_on(fitted.selection_.sentence)
 
 
-@each_file([], "fit sets no look-back for a path")
+@each_file
 def test_a_short_file_gets_the_answer_of_its_frame(frame, path, horizon):
     fitted = Forecaster(horizon=horizon).fit(path)
     assert_rests_on(fitted.selection_.sentence)
@@ -87,7 +78,7 @@ def test_a_short_file_gets_the_answer_of_its_frame(frame, path, horizon):
     pd.testing.assert_frame_equal(fitted.predict(), of_frame.predict())
 
 
-@each_file(TAKEN, REFUSED)
+@each_file
 def test_a_short_file_gets_an_answer_in_the_command_line(frame, path, horizon, tmp_path):
     run, table = tmp_path / "run", tmp_path / "forecast.csv"
     code, out, err = outcome("train", "forecast", "--data", path, "--horizon", horizon, "--out", run)

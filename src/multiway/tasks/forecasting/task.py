@@ -85,12 +85,16 @@ def settle_run(config: ForecastConfig, prepared: PreparedPanel, spent: float, *,
     published protocol fits once.
     """
     panel, training = prepared.panel, config.training
-    found = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
+    found: dict[str, Any] = {name: getattr(prepared.windows["train"], name) for name in ("lookback", "horizon")}
     changes = {name: steps for name, steps in found.items() if steps != getattr(config, name)}
     if changes:
         words = " and ".join(f"{name} {steps}" for name, steps in changes.items())
         rows = f"{prepared.borders.train[1]:,} training rows"
         warn(f"{prepared.source}: shortened to {words}, since there are {rows}.")
+    if config.split != prepared.split:
+        changes["split"] = prepared.split
+        parts = [f"{stop - start} rows are for {name}" for name, (start, stop) in prepared.borders.by_name().items()]
+        warn(f"{prepared.source}: the splits give way to the horizon of {config.horizon}: {', '.join(parts)}.")
     group = config.group_of(panel.num_variates if panel.share is None else panel.share.of)
     config = config.replace(**changes, **({} if group is None or not config.network else {"group": group}))
     state = encode.learn_state(config, prepared)
